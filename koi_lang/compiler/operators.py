@@ -1,0 +1,57 @@
+"""A flat list of operands and operators to a tree, by the ranks of the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from koi_lang.compiler.nodes import Expression, Operation
+from koi_lang.source import Span
+
+# Higher binds tighter. `**` is the only operator that groups from the right.
+RANKS = {
+    "??": 1, "||": 1, "&&": 2,
+    "===": 3, "!==": 3, "==": 3, "!=": 3,
+    "<": 4, ">": 4, "<=": 4, ">=": 4, "instanceof": 4, "in": 4,
+    "+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "**": 7,
+}  # fmt: skip
+LAZY = frozenset({"??", "||", "&&"})
+
+
+def operation(operands: Sequence[Expression], operators: Sequence[str]) -> Expression:
+    """Group n+1 operands and n operators (shunting-yard; linear). Neighbours of one rank share a node."""
+    waiting: list[str] = []
+    values: list[Expression] = [operands[0]]
+    for operator, operand in zip(operators, operands[1:], strict=True):
+        while waiting and _goes_first(waiting[-1], operator):
+            _reduce(values, waiting)
+        waiting.append(operator)
+        values.append(operand)
+    while waiting:
+        _reduce(values, waiting)
+    return values[0]
+
+
+def _goes_first(left: str, right: str) -> bool:
+    """Whether the operator on the left is applied before the one on its right."""
+    if right == "**":
+        return RANKS[left] > RANKS[right]
+    return RANKS[left] > RANKS[right] or (RANKS[left] == RANKS[right] and not _joins(left, right))
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether two neighbours of one rank go into one node, so that long chains stay flat."""
+    return left == right if left in LAZY else True
+
+
+def _reduce(values: list[Expression], waiting: list[str]) -> None:
+    """Replace the longest run of equal rank at the end of the two stacks by one node."""
+    count = 1
+    while count < len(waiting) and waiting[-1] != "**" and _same_run(waiting[-count - 1], waiting[-1]):
+        count += 1
+    operands, operators = tuple(values[-count - 1 :]), tuple(waiting[-count:])
+    del values[-count - 1 :], waiting[-count:]
+    values.append(Operation(Span(operands[0].span.start, operands[-1].span.end), operands, operators))
+
+
+def _same_run(left: str, right: str) -> bool:
+    return RANKS[left] == RANKS[right] and _joins(left, right)

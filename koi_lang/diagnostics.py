@@ -1,0 +1,133 @@
+"""Messages about a program: what is wrong, where, and what to do; rendered for a terminal or as data."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from koi_lang.errors import EXIT_SOURCE, KoiError
+from koi_lang.source import Source, Span
+
+Severity = Literal["error", "warning"]
+MOST_COLUMNS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A span of a source with what there is to say about it."""
+
+    source: Source
+    span: Span
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem of a program.
+
+    Attributes:
+        code: stable name, `E` and four digits (`koi explain` knows it); W for what is never an error.
+        message: what is wrong, lower case, names in backticks, no full stop.
+        place: where; `others` are further places that explain it.
+        help: one thing to do, a whole sentence.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    place: Place
+    others: tuple[Place, ...] = ()
+    help: str | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form: lines and columns count from 1, columns in characters, the end is exclusive."""
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            **_place_data(self.place),
+            "others": [_place_data(place) for place in self.others],
+            "help": self.help,
+        }
+
+
+class CompileError(KoiError):
+    """A program cannot be compiled; `diagnostics` says why, in the order of the source."""
+
+    exit_code = EXIT_SOURCE
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__("\n".join(render(diagnostic) for diagnostic in diagnostics))
+        self.diagnostics = tuple(diagnostics)
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """The text form: the message, the excerpt with its marks, other places, the help."""
+    places = (diagnostic.place, *diagnostic.others)
+    numbers = [place.source.position(place.span.start).line for place in places]
+    gutter = " " * len(str(max(numbers)))
+    lines = [f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.code}]"]
+    shown = None
+    for place, number in zip(places, numbers, strict=True):
+        if place.source.path != shown:
+            column = place.source.position(place.span.start).column
+            lines += [f"{gutter}--> {place.source.path}:{number}:{column}", f"{gutter} |"]
+            shown = place.source.path
+        lines += _excerpt(place, number, gutter)
+    if diagnostic.help:
+        lines.append(f"{gutter} = help: {diagnostic.help}")
+    return "\n".join(lines)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a person most likely meant; letter case does not count."""
+    candidates = {candidate.lower(): candidate for candidate in known}
+    found = get_close_matches(name.lower(), candidates, n=1, cutoff=0.6)
+    return candidates[found[0]] if found else None
+
+
+def suggestion(name: str, known: Sequence[str], kind: str) -> str:
+    """A help sentence: the nearest name, else all names of that kind if they are few."""
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean `{near}`?"
+    if not known:
+        return f"this program declares no {kind}."
+    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:8])
+    return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
+
+
+def _place_data(place: Place) -> dict[str, Any]:
+    start, end = place.source.position(place.span.start), place.source.position(place.span.end)
+    return {
+        "path": place.source.path,
+        "line": start.line,
+        "column": start.column,
+        "end_line": end.line,
+        "end_column": end.column,
+        "label": place.label,
+    }
+
+
+def _excerpt(place: Place, number: int, gutter: str) -> list[str]:
+    """The source line of a place and the marks under it; long lines are cut around the place."""
+    column = place.source.position(place.span.start).column - 1
+    text = place.source.line(number).replace("\t", " ")
+    text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    if len(text) > MOST_COLUMNS:
+        cut = max(0, column - MOST_COLUMNS // 3)
+        text, column = text[cut : cut + MOST_COLUMNS], column - cut
+    length = max(1, min(place.span.end - place.span.start, len(text) - column))
+    marks = " " * _width(text[:column]) + "^" * max(1, _width(text[column : column + length]))
+    return [f"{number:>{len(gutter)}} | {text}".rstrip(), f"{gutter} | {marks} {place.label}".rstrip()]
+
+
+def _width(text: str) -> int:
+    """Columns a terminal gives to a text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)

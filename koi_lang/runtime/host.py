@@ -1,0 +1,70 @@
+"""What the runtime asks of the world above it: a place to print and a person to ask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Protocol
+
+from koi_lang.errors import KoiError
+
+
+class NobodyToAsk(KoiError):
+    """A person's answer was needed and nobody can be asked."""
+
+
+class Host(Protocol):
+    """The person and the terminal, or whatever stands in for them."""
+
+    def print(self, text: str) -> None:
+        """Show one piece of the program's output, a line break is added."""
+
+    def log(self, text: str) -> None:
+        """Show one line that is not output (progress, warnings)."""
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAsk."""
+
+    async def approve(self, what: str, detail: str) -> bool:
+        """Whether the person allows something; False when nobody can be asked."""
+
+    async def secret(self, name: str) -> str:
+        """A value that must not be shown while typed. Raises NobodyToAsk."""
+
+
+class SilentHost:
+    """A host with output and no person: questions cannot be answered, approvals are denied."""
+
+    def print(self, text: str) -> None:
+        """Write a line to standard output."""
+        sys.stdout.write(text + "\n")
+
+    def log(self, text: str) -> None:
+        """Write a line to standard error."""
+        sys.stderr.write(text + "\n")
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Refuse: there is nobody."""
+        raise NobodyToAsk(f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in.")
+
+    async def approve(self, what: str, detail: str) -> bool:
+        """Deny."""
+        return False
+
+    async def secret(self, name: str) -> str:
+        """Refuse: there is nobody."""
+        raise NobodyToAsk(f"nobody can be asked for `{name}`")
+
+
+_host: ContextVar[Host | None] = ContextVar("koi_host", default=None)
+
+
+def current_host() -> Host:
+    """The host of the run this code belongs to; outside of runs, plain standard output."""
+    return _host.get() or SilentHost()
+
+
+def use_host(host: Host) -> None:
+    """Make `host` the one of this context and of everything started from it."""
+    _host.set(host)

@@ -1,0 +1,71 @@
+"""The only reader of environment variables and configuration files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import SettingsError
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of the process as a read-only view."""
+    return dict(os.environ)
+
+
+def variable(name: str) -> str | None:
+    """One environment variable; None when it is unset or empty."""
+    return os.environ.get(name) or None
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept: KOI_CACHE_DIR, else the user's cache folder."""
+    chosen = variable("KOI_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    base = variable("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "koi"
+
+
+def dotenv(folder: Path) -> dict[str, str]:
+    """The variables of `.env` in a folder: `NAME=value` lines, `#` comments, optional quotes and `export`."""
+    try:
+        text = (folder / ".env").read_text("utf-8")
+    except (FileNotFoundError, IsADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"`.env` cannot be read: {error}") from error
+    pairs = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())
+    return {name.strip(): _unquoted(value.strip()) for name, mark, value in pairs if mark and not name.startswith("#")}
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
+        return value[1:-1]
+    return value.split(" #", 1)[0].rstrip()
+
+
+def key(name: str, folder: Path) -> str | None:
+    """A provider's key by its variable name: from the environment, else from `.env` in the folder."""
+    return variable(name) or dotenv(folder).get(name) or None
+
+
+def koi_config(folder: Path) -> Mapping[str, Any]:
+    """The content of `.koi-config.json` in a folder, empty without the file.
+
+    Raises:
+        SettingsError: the file is not a JSON object.
+    """
+    path = folder / ".koi-config.json"
+    try:
+        loaded = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`.koi-config.json` cannot be read: {error}", help="It holds one JSON object.") from error
+    if not isinstance(loaded, dict):
+        raise SettingsError("`.koi-config.json` holds no JSON object", help='Write `{ "registry": { … } }`.')
+    return loaded
