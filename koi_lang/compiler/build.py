@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from lark import Token
@@ -19,9 +20,9 @@ Children = Sequence[Any]
 class BuildError(Exception):
     """A construct has a shape that the grammar cannot rule out; `span` and `message` say which."""
 
-    def __init__(self, span: Span, message: str, help: str | None = None) -> None:
+    def __init__(self, span: Span, message: str, help: str | None = None, code: str = "E0102") -> None:
         super().__init__(message)
-        self.span, self.message, self.help = span, message, help
+        self.span, self.message, self.help, self.code = span, message, help, code
 
 
 def span_of(item: Any) -> Span:
@@ -56,12 +57,31 @@ def _only(children: Children, *kinds: type) -> tuple[Any, ...]:
     return tuple(child for child in children if isinstance(child, kinds))
 
 
+SEND_FORM = 'write `await send peers.event("name").any()({ … })`.'
+
+
+def _not_assignable(span: Span, message: str = "this cannot be assigned to") -> BuildError:
+    return BuildError(span, message, "assign to a name, a field or an index.", "E0183")
+
+
+def _default_in_object(property: n.Property) -> BuildError:
+    message = f"the value of `{property.key}` is given with `=`"
+    return BuildError(property.span, message, f"write `{property.key}: …`.", "E0135")
+
+
+def _is_filter(callee: n.Expression) -> bool:
+    """Whether a call is one of the selections of a `send` and not the one with the payload."""
+    return isinstance(callee, n.Member) and callee.name.lower() in ("event", "role", "any", "all")
+
+
 class Expressions:
     """Rules of expressions."""
 
     def __init__(self) -> None:
         # Forms that are only right as part of something else; what is left at the end was misplaced.
-        self.pending: dict[Any, str] = {}
+        self.pending: dict[Any, BuildError] = {}
+        # Statements in a row of which the first means nothing alone; wrong where both stand on one line.
+        self.neighbours: list[tuple[Span, Span]] = []
 
     def name(self, children: Children) -> n.Name:
         token = children[0]
@@ -115,7 +135,7 @@ class Expressions:
         result = n.Object(_between(children[0], children[-1]), _only(children, n.Property, n.Spread))
         for property in result.properties:
             if isinstance(property, n.Property) and property.default is not None:
-                self.pending[result] = "a default value belongs into a pattern, not into an object"
+                self.pending.setdefault(result, _default_in_object(property))
         return result
 
     def property(self, children: Children) -> n.Property | n.Spread:
@@ -136,8 +156,8 @@ class Expressions:
 
     def _check_reserved(self, token: Token) -> None:
         if str(token) in RESERVED:
-            message = f"`{token}` is a reserved word and cannot be used as a name"
-            raise BuildError(span_of(token), message, "write `key: value`, or choose another name.")
+            message = f"`{token}` is a reserved word and cannot be a name"
+            raise BuildError(span_of(token), message, f"write `{token}: value`, or choose another name.", "E0143")
 
     def member(self, children: Children) -> n.Member:
         target, _, word = children
@@ -190,14 +210,14 @@ class Expressions:
         try:
             return target_of(target, self.pending)
         except CoverError as problem:
-            raise BuildError(problem.span, problem.message) from None
+            raise _not_assignable(problem.span, problem.message) from None
 
     def _assignable(self, target: n.Expression) -> n.Expression:
         while isinstance(target, n.Parenthesized):
             target = target.value
         if isinstance(target, (n.Name, n.Member, n.Index)):
             return target
-        raise BuildError(target.span, "this cannot be assigned to", "assign to a name, a field or an index.")
+        raise _not_assignable(target.span)
 
     def parenthesized(self, children: Children) -> n.Parenthesized | ParameterList:
         span = _between(children[0], children[-1])
@@ -205,7 +225,8 @@ class Expressions:
         if len(items) == 1 and not isinstance(items[0], (n.Spread, n.Parameter)):
             return n.Parenthesized(span, items[0])
         result = ParameterList(span, items)
-        self.pending[result] = "these parentheses hold no single value"
+        help = "write `[…]` for a list, or `(…) => …` for a function."
+        self.pending[result] = BuildError(span, "these parentheses hold no single value", help, "E0182")
         return result
 
     def typed_item(self, children: Children) -> n.Parameter:
@@ -241,12 +262,12 @@ class Expressions:
 
     def send(self, children: Children) -> n.Send:
         target, duration = children[2], children[4]
-        if not isinstance(target, n.Call):
-            raise BuildError(target.span, 'a `send` needs a payload: `await send peers.event("name").any()(payload)`')
+        if not isinstance(target, n.Call) or _is_filter(target.callee):
+            raise BuildError(target.span, "this `send` carries no payload", SEND_FORM, "E0184")
         base, filters = self._filters(target.callee)
         event, event_span = filters.get("event", ("", target.span))
         if not event:
-            raise BuildError(target.span, 'a `send` names its event: `await send peers.event("name").any()(payload)`')
+            raise BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
         select = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
         span = _cover(children)
@@ -270,8 +291,9 @@ class Expressions:
             return arguments[0].value, arguments[0].span
         if name == "role" and len(arguments) == 1 and isinstance(arguments[0], n.Name):
             return arguments[0]
-        expected = {"event": 'one text: `.event("name")`', "role": "the name of a role: `.role(Worker)`"}
-        raise BuildError(span, f"`.{name}` takes {expected.get(name, 'no arguments')}")
+        expected = {"event": "one text", "role": "the name of a role"}
+        message = f"`.{name}` takes {expected.get(name, 'no arguments')}"
+        raise BuildError(span, message, SEND_FORM, "E0186")
 
     def function_expression(self, children: Children) -> n.Function:
         function: n.Function = children[0]
@@ -368,7 +390,9 @@ class Statements(Expressions):
         return n.Block(_between(children[0], children[2]), children[1])
 
     def statements(self, children: Children) -> tuple[n.Statement, ...]:
-        return _only(children, n.Statement)
+        found: tuple[n.Statement, ...] = _only(children, n.Statement)
+        self.neighbours += [(a.span, b.span) for a, b in pairwise(found) if _is_suspicious(a, b)]
+        return found
 
     def terminated(self, children: Children) -> n.Statement:
         statement: n.Statement = children[0]
@@ -423,7 +447,8 @@ class Statements(Expressions):
     def try_statement(self, children: Children) -> n.Try:
         _, body, catch, _, error, _, _, _, handler, last, finalizer = children
         if catch is None and last is None:
-            raise BuildError(span_of(children[0]), "a `try` needs a `catch` or a `finally`")
+            help = "write `catch (error) { … }` behind it."
+            raise BuildError(span_of(children[0]), "this `try` has neither `catch` nor `finally`", help, "E0190")
         binding = n.Binding(span_of(error), str(error)) if error else None
         return n.Try(_cover(children), body, binding, handler, finalizer)
 
@@ -447,6 +472,15 @@ class Statements(Expressions):
 
     def affordance(self, children: Children) -> n.Affordance:
         return n.Affordance(_between(*children), children[1])
+
+
+def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:
+    """Whether two statements on one line are rather one that is misspelled."""
+    if isinstance(first, n.Variable) and isinstance(second, n.Block):
+        return True
+    if isinstance(second, n.ExpressionStatement) and isinstance(second.expression, (n.Text, n.Template, n.Literal)):
+        return True
+    return isinstance(first, n.ExpressionStatement) and isinstance(first.expression, n.Name)
 
 
 def _block(body: n.Statement) -> n.Block:
@@ -519,7 +553,9 @@ class Builder(Statements):
         return tuple(children[::2])
 
     def compose(self, children: Children) -> n.Compose:
-        entries = dict(child for child in children if isinstance(child, tuple) and len(child) == 2 and child[0] in ENTRIES)
+        entries = dict(
+            child for child in children if isinstance(child, tuple) and len(child) == 2 and child[0] in ENTRIES
+        )
         names = children[1] if children[1] is not None else ()
         span = _between(children[0], children[-1])
         return n.Compose(span, names, entries.get("fragments", ()), entries.get("template"), entries.get("model"))
@@ -543,12 +579,12 @@ class Builder(Statements):
         target = children[1]
         shape = "write `run Agent.handler({ … })`."
         if not isinstance(target, n.Call):
-            raise BuildError(target.span, "`run` calls a handler of an agent", shape)
+            raise BuildError(target.span, "`run` calls a handler of an agent", shape, "E0176")
         callee = target.callee
         if isinstance(callee, n.Index) and isinstance(callee.index, n.Text):
             callee = n.Member(callee.span, callee.object, callee.index.value, callee.index.span)
         if not isinstance(callee, n.Member) or not isinstance(callee.object, n.Name):
-            raise BuildError(target.span, "`run` calls a handler of an agent", shape)
+            raise BuildError(target.span, "`run` calls a handler of an agent", shape, "E0176")
         handler = n.Name(callee.name_span, callee.name)
         return n.Run(_cover(children), callee.object, handler, target.arguments)
 

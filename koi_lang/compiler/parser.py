@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 from lark import Lark, TextSlice
 from lark.exceptions import UnexpectedInput
@@ -11,7 +13,7 @@ from lark.exceptions import UnexpectedInput
 from koi_lang import resources, settings
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
-from koi_lang.compiler.hints import explain
+from koi_lang.compiler.hints import explain, explain_neighbours, nested_too_deeply, resume_after
 from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 
@@ -28,23 +30,40 @@ def parse(source: Source) -> tuple[n.Program, list[Diagnostic]]:
     """Read a whole file. Declarations that cannot be read are left out and reported, at most 20 problems."""
     problems: list[Diagnostic] = []
     declarations: list[n.Declaration] = []
-    start: int | None = 0
-    while start is not None and len(problems) < MOST_PROBLEMS:
-        try:
-            declarations += _parse(source, Span(start, len(source.text)), "program").declarations
-            start = None
-        except _SyntaxProblem as problem:
-            problems.append(problem.diagnostic)
-            start = _resume(source.text, start, problem.diagnostic.place.span.start)
+    start = 0
+    while len(problems) < MOST_PROBLEMS:
+        found, problem = _attempt(source, start)
+        declarations += found
+        if problem is None:
+            break
+        problems.append(problem)
+        resumed = _resume(source.text, start, resume_after(problem))
+        if resumed is None:
+            break
+        start = resumed
     return n.Program(Span(0, len(source.text)), tuple(declarations)), problems
+
+
+def _attempt(source: Source, start: int) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
+    """Read from an offset to the end, or to the first problem."""
+    try:
+        return _program(source, Span(start, len(source.text))), None
+    except _SyntaxProblem as problem:
+        return _before(source, start, resume_after(problem.diagnostic)), problem.diagnostic
+
+
+def _program(source: Source, span: Span) -> Sequence[n.Declaration]:
+    program = _parse(source, span, "program")
+    return program.declarations if isinstance(program, n.Program) else ()
 
 
 def parse_expression(source: Source, span: Span) -> tuple[n.Expression | None, Diagnostic | None]:
     """Read a piece of a source as one expression; spans are those of the whole source."""
     try:
-        return _parse(source, span, "expression"), None
+        found = _parse(source, span, "expression")
     except _SyntaxProblem as problem:
         return None, problem.diagnostic
+    return (found if isinstance(found, n.Expression) else None), None
 
 
 class _SyntaxProblem(Exception):
@@ -56,19 +75,44 @@ class _SyntaxProblem(Exception):
 def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
     lark, builder = _lark()
     builder.pending.clear()
+    builder.neighbours.clear()
     try:
-        result: n.Program | n.Expression = lark.parse(TextSlice(source.text, *span), start=rule)
+        result: Any = lark.parse(TextSlice(source.text, *span), start=rule)
     except UnexpectedInput as error:
         raise _SyntaxProblem(explain(source, error, span)) from None
     except BuildError as error:
-        raise _SyntaxProblem(_misuse(source, error.span, error.message, error.help)) from None
-    for item, message in builder.pending.items():
-        raise _SyntaxProblem(_misuse(source, item.span, message, None))
-    return result
+        raise _SyntaxProblem(_misuse(source, error)) from None
+    except RecursionError:
+        raise _SyntaxProblem(nested_too_deeply(source, span)) from None
+    _check(source, builder)
+    return result  # type: ignore[no-any-return]
 
 
-def _misuse(source: Source, span: Span, message: str, help: str | None) -> Diagnostic:
-    return Diagnostic("E0102", "error", message, Place(source, span), help=help)
+def _check(source: Source, builder: Builder) -> None:
+    """Raise the first problem that only shows when everything was read."""
+    for misplaced in builder.pending.values():
+        raise _SyntaxProblem(_misuse(source, misplaced))
+    for first, second in builder.neighbours:
+        between = source.text[first.end : second.start]
+        if not between.strip() and "\n" not in between:
+            raise _SyntaxProblem(explain_neighbours(source, first, second))
+
+
+def _misuse(source: Source, error: BuildError) -> Diagnostic:
+    end = source.text.find("\n", *error.span)
+    span = error.span if end < 0 else Span(error.span.start, end)
+    return Diagnostic(error.code, "error", error.message, Place(source, span), help=error.help)
+
+
+def _before(source: Source, start: int, failed: int) -> Sequence[n.Declaration]:
+    """The declarations between the start of an attempt and the one that failed."""
+    begins = [match.start() for match in RESUME.finditer(source.text, start, failed + 1) if match["declaration"]]
+    if not begins or begins[-1] == start:
+        return ()
+    try:
+        return _program(source, Span(start, begins[-1]))
+    except _SyntaxProblem:
+        return ()
 
 
 def _resume(text: str, start: int, failed: int) -> int | None:
@@ -84,7 +128,12 @@ def _lark() -> tuple[Lark, Builder]:
     """The parser with its builder; its tables are kept in the cache folder."""
     builder = Builder()
     text = resources.grammar().read_text("utf-8")
-    options = {"parser": "lalr", "start": ["program", "expression"], "keep_all_tokens": True, "maybe_placeholders": True}
+    options = {
+        "parser": "lalr",
+        "start": ["program", "expression"],
+        "keep_all_tokens": True,
+        "maybe_placeholders": True,
+    }
     return Lark(text, transformer=builder, cache=_tables(text), **options), builder
 
 

@@ -23,7 +23,7 @@ class ParameterList(n.Expression):
     items: tuple[n.Expression | n.Parameter, ...]
 
 
-def parameters_of(items: n.Expression, pending: dict[Any, str]) -> tuple[n.Parameter, ...]:
+def parameters_of(items: n.Expression, pending: dict[Any, Any]) -> tuple[n.Parameter, ...]:
     """The parameters that a pair of parentheses declares. Raises CoverError."""
     if isinstance(items, n.Parenthesized):
         return (_parameter(items.value, pending),)
@@ -32,7 +32,7 @@ def parameters_of(items: n.Expression, pending: dict[Any, str]) -> tuple[n.Param
     raise AssertionError(f"not parentheses: {items!r}")
 
 
-def _parameter(item: n.Expression | n.Parameter, pending: dict[Any, str]) -> n.Parameter:
+def _parameter(item: n.Expression | n.Parameter, pending: dict[Any, Any]) -> n.Parameter:
     if isinstance(item, n.Parameter):
         return item
     if isinstance(item, n.Spread):
@@ -42,7 +42,7 @@ def _parameter(item: n.Expression | n.Parameter, pending: dict[Any, str]) -> n.P
     return n.Parameter(item.span, pattern_of(item, pending))
 
 
-def _declared(target: n.Expression | n.Pattern, pending: dict[Any, str]) -> n.Pattern:
+def _declared(target: n.Expression | n.Pattern, pending: dict[Any, Any]) -> n.Pattern:
     """The target of a default value; a pattern that was read as an assignment declares its names after all."""
     if isinstance(target, n.Pattern):
         return _declaring(target)
@@ -58,7 +58,7 @@ def _declaring(pattern: n.Pattern) -> n.Pattern:
     return pattern
 
 
-def pattern_of(expression: n.Expression, pending: dict[Any, str]) -> n.Pattern:
+def pattern_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Pattern:
     """Read an expression as a pattern that declares names. Raises CoverError."""
     pending.pop(expression, None)
     if isinstance(expression, n.Name):
@@ -69,7 +69,7 @@ def pattern_of(expression: n.Expression, pending: dict[Any, str]) -> n.Pattern:
     return result
 
 
-def target_of(expression: n.Expression, pending: dict[Any, str]) -> n.Expression | n.Pattern:
+def target_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Expression | n.Pattern:
     """Read an expression as the left side of `=`; names in it are existing ones. Raises CoverError."""
     pending.pop(expression, None)
     while isinstance(expression, n.Parenthesized):
@@ -82,7 +82,7 @@ def target_of(expression: n.Expression, pending: dict[Any, str]) -> n.Expression
     return result
 
 
-def _composite(expression: n.Expression, pending: dict[Any, str], *, declares: bool) -> n.Pattern | None:
+def _composite(expression: n.Expression, pending: dict[Any, Any], *, declares: bool) -> n.Pattern | None:
     if isinstance(expression, n.Array):
         elements = tuple(_element(item, None, None, pending, declares) for item in expression.items)
         return n.ArrayPattern(expression.span, elements)
@@ -93,7 +93,7 @@ def _composite(expression: n.Expression, pending: dict[Any, str], *, declares: b
     return None
 
 
-def _entry(item: n.Property | n.Spread, pending: dict[Any, str], declares: bool) -> n.Element:
+def _entry(item: n.Property | n.Spread, pending: dict[Any, Any], declares: bool) -> n.Element:
     if isinstance(item, n.Spread):
         return _element(item, None, None, pending, declares)
     if not isinstance(item.key, str):
@@ -102,7 +102,7 @@ def _entry(item: n.Property | n.Spread, pending: dict[Any, str], declares: bool)
 
 
 def _element(
-    item: n.Expression, key: str | None, default: n.Expression | None, pending: dict[Any, str], declares: bool
+    item: n.Expression, key: str | None, default: n.Expression | None, pending: dict[Any, Any], declares: bool
 ) -> n.Element:
     span, rest = item.span, isinstance(item, n.Spread)
     if isinstance(item, n.Spread):

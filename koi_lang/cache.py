@@ -1,0 +1,103 @@
+"""Compiled modules by the content of the files they were made from, so that an unchanged program starts at once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import marshal
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from koi_lang import __version__, settings
+
+SUFFIX = ".koic"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A compiled module.
+
+    Attributes:
+        files: content hash of every file it depends on, by path.
+        warnings: what the checks said, as text.
+    """
+
+    code: CodeType
+    files: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+def digest(data: bytes) -> str:
+    """The hash that stands for a file's content."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def find(path: str) -> Entry | None:
+    """The compiled module of a file, if there is one and none of its files has changed."""
+    try:
+        stored = marshal.loads(_place(path).read_bytes())
+        entry = Entry(stored["code"], stored["files"], tuple(stored["warnings"]))
+    except (OSError, ValueError, EOFError, TypeError, KeyError):
+        return None
+    return entry if all(_is_current(file, known) for file, known in entry.files.items()) else None
+
+
+def _is_current(path: str, known: str) -> bool:
+    try:
+        return digest(Path(path).read_bytes()) == known
+    except OSError:
+        return False
+
+
+def store(path: str, entry: Entry) -> None:
+    """Keep a compiled module; a folder that cannot be written to is no error."""
+    data = marshal.dumps({"code": entry.code, "files": dict(entry.files), "warnings": list(entry.warnings)})
+    with contextlib.suppress(OSError):
+        _write(_place(path), data)
+
+
+def _write(target: Path, data: bytes) -> None:
+    """Write and rename, so that readers see all of it or nothing."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(temporary, target)
+
+
+def _place(path: str) -> Path:
+    made_by = f"{path}\0{__version__}\0{sys.implementation.cache_tag}\0{_compiler_stamp()}"
+    return settings.cache_folder() / (hashlib.sha256(made_by.encode()).hexdigest()[:32] + SUFFIX)
+
+
+def _compiler_stamp() -> str:
+    """Changes when the compiler itself does, as it may in a checkout."""
+    folder = Path(__file__).parent / "compiler"
+    newest = max((entry.stat().st_mtime_ns for entry in os.scandir(folder)), default=0)
+    generator = max((entry.stat().st_mtime_ns for entry in os.scandir(folder / "codegen")), default=0)
+    return f"{newest}-{generator}"
+
+
+def stats() -> dict[str, Any]:
+    """Where the cache is, how many modules it holds, and their size in bytes."""
+    files = _files()
+    return {"folder": str(settings.cache_folder()), "files": len(files), "bytes": sum(f.stat().st_size for f in files)}
+
+
+def clear() -> int:
+    """Remove everything; gives how many files there were."""
+    files = _files()
+    for file in files:
+        file.unlink(missing_ok=True)
+    return len(files)
+
+
+def _files() -> list[Path]:
+    folder = settings.cache_folder()
+    return sorted([*folder.glob(f"*{SUFFIX}"), *folder.glob("grammar-*.lark")])

@@ -1,0 +1,69 @@
+"""One file of a program with its tables of names and its resolved code: what checks and code generation work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, resolve
+from koi_lang.compiler.symbols import Table, table_of
+from koi_lang.compiler.walk import Index
+
+
+@dataclass(eq=False)
+class Analysis:
+    """A file, what its names stand for, and where in it everything is.
+
+    Attributes:
+        code: every root of code (handler, function, skill, lone expression) with its resolved names, in order.
+    """
+
+    unit: Unit
+    table: Table
+    code: dict[n.Node, Resolution] = field(default_factory=dict)
+
+    @cached_property
+    def index(self) -> Index:
+        """All nodes of the file by their class; made when a check first asks."""
+        return Index(self.unit.program)
+
+
+def analyse(unit: Unit) -> Analysis:
+    """Build the tables of a file and resolve all its code. A role may be named in code: `.role(Worker)`."""
+    analysis = Analysis(unit, table_of(unit))
+    everywhere = GLOBALS | RUN_NAMES | analysis.table.values.keys() | analysis.table.roles.keys()
+    in_agents = everywhere | AGENT_NAMES
+    for root in _roots(unit.program.declarations):
+        known = in_agents if isinstance(root, n.Handler) else everywhere
+        analysis.code[root] = resolve(root, known)
+    return analysis
+
+
+def _roots(declarations: tuple[n.Node, ...]) -> Iterator[n.Node]:
+    for declaration in declarations:
+        match declaration:
+            case n.Agent():
+                yield from _agent_roots(declaration)
+            case n.Skill():
+                yield from _roots(tuple(item for item in declaration.items if isinstance(item, n.Agent)))
+                yield declaration
+            case n.Mcp():
+                yield declaration.options
+            case n.Run():
+                yield from declaration.arguments
+
+
+def _agent_roots(agent: n.Agent) -> Iterator[n.Node]:
+    for item in agent.items:
+        match item:
+            case n.Handler() | n.Function():
+                yield item
+            case n.Llm():
+                yield item.options
+            case n.State():
+                yield from (field.value for field in item.fields if field.value is not None)
+            case n.Resilience():
+                yield from (value for _, value in item.properties)

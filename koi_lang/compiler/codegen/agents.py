@@ -1,0 +1,247 @@
+"""Agents, teams and skills to classes and functions of Python."""
+
+from __future__ import annotations
+
+import ast
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.expressions import outside_chain
+from koi_lang.compiler.codegen.functions import definition, parameters
+from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.prompts import payload_name, playbook, template_emitter
+from koi_lang.compiler.codegen.statements import body_statements, statements
+from koi_lang.compiler.codegen.types import schema
+from koi_lang.compiler.scope import python_name
+from koi_lang.source import Span
+
+
+def lone_expression(node: n.Expression, file: Analysis, names: ModuleNames) -> ast.expr:
+    """An expression outside of functions: an initial value, an option, the argument of a `run`."""
+    e = emitter(node, file, names, has_agent=False)
+    return outside_chain(node, e)
+
+
+def emitter(root: n.Node, file: Analysis, names: ModuleNames, *, has_agent: bool) -> Emitter:
+    """An emitter for a root of code."""
+    resolution = file.code[root]
+    return Emitter(file.unit.source, names, resolution, resolution.functions[root], has_agent)
+
+
+def place(span: Span, file: Analysis) -> py.At:
+    """Where a span stands, outside of code."""
+    line, column = file.unit.source.python_position(span.start)
+    end_line, end_column = file.unit.source.python_position(span.end)
+    return {"lineno": line, "col_offset": column, "end_lineno": end_line, "end_col_offset": end_column}
+
+
+# ---------------------------------------------------------------- agents
+
+
+def agent(node: n.Agent, file: Analysis, names: ModuleNames, python: str) -> ast.ClassDef:
+    """`class Name(koi.Agent, role=…, …)` with a method a handler."""
+    at = place(node.span, file)
+    keywords = [ast.keyword(key, value, **at) for key, value in _keywords(node, file, names, at).items()]
+    body: list[ast.stmt] = []
+    description = next((item.text.value for item in node.items if isinstance(item, n.Affordance)), None)
+    if description is not None:
+        body.append(py.evaluate(py.constant(description, at), at))
+    body += [handler(item, file, names) for item in node.items if isinstance(item, n.Handler)]
+    return ast.ClassDef(python, [py.koi("Agent", at)], keywords, body or [ast.Pass(**at)], [], **at)
+
+
+def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> dict[str, ast.expr]:
+    """What an agent is apart from its handlers; references are made late, so that cycles are harmless."""
+    result: dict[str, ast.expr] = {"koi_name": py.constant(node.name.name, at)}
+    role = names.table.find("role", node.role.name)
+    if role is not None:
+        result["role"] = py.thunk(names.reference(role, at), at)
+    for kind, keyword in (("team", "teams"), ("skill", "skills"), ("mcp", "mcps")):
+        used = _used(node, kind, names, at)
+        if used:
+            result[keyword] = py.thunk(ast.List(used, py.LOAD, **at), at)
+    for item in node.items:
+        match item:
+            case n.State():
+                result["state"] = _state(item, file, names)
+            case n.Amnesia(value=True):
+                result["amnesia"] = py.constant(True, at)
+            case n.ExposeMcp():
+                result["exposed"] = py.constant(True, at)
+            case n.Llm():
+                _add(result, "llm", item.name, py.thunk(lone_expression(item.options, file, names), at), at)
+            case n.Resilience():
+                _add(result, "resilience", item.name.value, _resilience(item, file, names), at)
+            case n.NamedPlaybook():
+                _add(result, "playbooks", item.name.value, py.constant(item.text.value, at), at)
+    return result
+
+
+def _used(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
+    used = [name for item in node.items if isinstance(item, n.Uses) and item.kind == kind for name in item.names]
+    symbols = [names.table.find(kind, name.name) for name in used]  # type: ignore[arg-type]
+    return [names.reference(symbol, at) for symbol in symbols if symbol is not None]
+
+
+def _add(result: dict[str, ast.expr], keyword: str, key: str, value: ast.expr, at: py.At) -> None:
+    """Add an entry to a keyword that is a dictionary."""
+    entries = result.setdefault(keyword, ast.Dict([], [], **at))
+    assert isinstance(entries, ast.Dict)
+    entries.keys.append(py.constant(key, at))
+    entries.values.append(value)
+
+
+def _state(node: n.State, file: Analysis, names: ModuleNames) -> ast.expr:
+    """`lambda: {…}`: every run begins with fresh values."""
+    at = place(node.span, file)
+    keys: list[ast.expr | None] = []
+    values: list[ast.expr] = []
+    for field in node.fields:
+        here = place(field.span, file)
+        keys.append(py.constant(field.name.name, here))
+        values.append(py.constant(None, here) if field.value is None else lone_expression(field.value, file, names))
+    return py.thunk(ast.Dict(keys, values, **at), at)
+
+
+def _resilience(node: n.Resilience, file: Analysis, names: ModuleNames) -> ast.expr:
+    at = place(node.span, file)
+    keys: list[ast.expr | None] = [py.constant(name.name, at) for name, _ in node.properties]
+    return py.thunk(ast.Dict(keys, [lone_expression(value, file, names) for _, value in node.properties], **at), at)
+
+
+# ---------------------------------------------------------------- handlers
+
+
+def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFunctionDef:
+    """`@koi.on("event") async def event(this, args)`."""
+    at = place(node.span, file)
+    e = emitter(node, file, names, has_agent=True)
+    arguments, defaults, rest, prologue = parameters(node.parameters, e)
+    if not arguments and rest is None:
+        arguments = [ast.arg("args", **at)]
+    first = ast.arg("this", **at)
+    missing = [py.koi("undefined", at)] * (len(arguments) - len(defaults))
+    listed = py.parameter_list([first, *arguments], [*missing, *defaults], rest, (), at)
+    told = playbook_of(node)
+    if told is None:
+        body = [*e.pending, *prologue, *body_statements(node.body, e)]
+    else:
+        body = [_told(node, told, file, names, arguments[0].arg)]
+    result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
+    assert isinstance(result, ast.AsyncFunctionDef)
+    result.decorator_list = [_on(node, told is not None, file)]
+    return result
+
+
+def playbook_of(node: n.Handler) -> n.Playbook | None:
+    """The playbook of a handler that consists of one, apart from a description."""
+    body = [item for item in node.body.statements if not isinstance(item, (n.Affordance, n.UsePlaybook))]
+    return body[0] if len(body) == 1 and isinstance(body[0], n.Playbook) else None
+
+
+def _told(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
+    """`return await koi.playbook(this, "event", args, lambda scope: […])`."""
+    at = place(told.span, file)
+    e = template_emitter(file.unit.source, names, payload_name(node.parameters))
+    arguments = [py.load("this", at), py.constant(node.name.name, at), py.load(payload, at), playbook(told, e)]
+    return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
+
+
+def _on(node: n.Handler, told: bool, file: Analysis) -> ast.expr:
+    """The decorator that names the event and says what callers must know."""
+    at = place(node.name.span, file)
+    description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
+    first = node.parameters[0].type if node.parameters else None
+    declared = schema(first)
+    return py.call(
+        py.koi("on", at),
+        [py.constant(node.name.name, at)],
+        at,
+        affordance=None if description is None else py.constant(description.value, at),
+        schema=_literal(declared, at) if declared else None,
+        private=py.constant(True, at) if node.private else None,
+        background=py.constant(True, at) if node.is_async else None,
+        playbook=py.constant(True, at) if told else None,
+    )
+
+
+def _literal(value: object, at: py.At) -> ast.expr:
+    """Plain data as Python syntax."""
+    match value:
+        case dict():
+            keys: list[ast.expr | None] = [py.constant(key, at) for key in value]
+            return ast.Dict(keys, [_literal(item, at) for item in value.values()], **at)
+        case list():
+            return ast.List([_literal(item, at) for item in value], py.LOAD, **at)
+    return py.constant(value, at)
+
+
+# ---------------------------------------------------------------- teams and skills
+
+
+def team(node: n.Team, file: Analysis, names: ModuleNames) -> ast.expr:
+    """`koi.Team("Name", lambda: {key: member})`."""
+    at = place(node.span, file)
+    keys: list[ast.expr | None] = []
+    values: list[ast.expr] = []
+    for member in node.members:
+        here = place(member.span, file)
+        keys.append(py.constant(member.key.name, here))
+        values.append(_member(member.value, names, here))
+    members = py.thunk(ast.Dict(keys, values, **at), at)
+    return py.helper("Team", [py.constant(node.name.name, at), members], at)
+
+
+def _member(value: n.Name | n.Text | n.McpAddress, names: ModuleNames, at: py.At) -> ast.expr:
+    if isinstance(value, n.McpAddress):
+        return py.constant(value.address, at)
+    if isinstance(value, n.Text):
+        return py.constant(value.value, at)
+    symbol = names.table.find("agent", value.name)
+    return py.constant(value.name, at) if symbol is None else names.reference(symbol, at)
+
+
+def skill(node: n.Skill, file: Analysis, names: ModuleNames, python: str) -> list[ast.stmt]:
+    """A function whose variables are those of the skill, decorated to become the skill."""
+    at = place(node.span, file)
+    e = emitter(node, file, names, has_agent=False)
+    body: list[ast.stmt] = []
+    exported: list[str] = []
+    description = next((item.text.value for item in node.items if isinstance(item, n.Affordance)), "")
+    if description:
+        body.append(py.evaluate(py.constant(description, at), at))
+    functions = [item for item in node.items if isinstance(item, n.Function)]
+    for function in functions:
+        body.append(_skill_function(function, e))
+        if function.exported and function.name is not None:
+            exported.append(function.name)
+    body += statements(tuple(item for item in node.items if isinstance(item, n.Variable)), e)
+    body.append(ast.Return(_exports(functions, e, at), **at))
+    arguments = py.parameter_list([], (), None, (), at)
+    result = py.function(python, arguments, body, at)
+    result.decorator_list = [py.helper("skill", [py.constant(node.name.name, at)], at)]
+    return [result, *(_top_level(name, python, at) for name in exported)]
+
+
+def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
+    variable = e.variable(node)
+    assert variable is not None
+    result = definition(node, variable.python, e, typed=True)
+    if node.exported:
+        result.decorator_list = [py.koi("export", e.at(node.span))]
+    return result
+
+
+def _exports(functions: list[n.Function], e: Emitter, at: py.At) -> ast.expr:
+    exported = [function for function in functions if function.exported]
+    variables = [e.variable(function) for function in exported]
+    keys: list[ast.expr | None] = [py.constant(function.name, at) for function in exported]
+    return ast.Dict(keys, [py.load(variable.python, at) for variable in variables if variable], **at)
+
+
+def _top_level(name: str, skill: str, at: py.At) -> ast.stmt:
+    """`add = MathOps["add"]`: exported functions are names of the module."""
+    value = ast.Subscript(py.load(skill, at), py.constant(name, at), py.LOAD, **at)
+    return py.assign(python_name(name), value, at)

@@ -1,0 +1,204 @@
+"""Assignments, updates and destructuring."""
+
+from __future__ import annotations
+
+import ast
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.build import BuildError
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.expressions import (
+    OPERATORS,
+    expression,
+    key_of,
+    named_value,
+    outside_chain,
+)
+from koi_lang.compiler.operators import LAZY
+from koi_lang.compiler.scope import Variable
+
+
+@expression.register
+def _assignment(node: n.Assignment, e: Emitter) -> ast.expr:
+    """An assignment used for its value."""
+    if isinstance(node.target, n.Pattern):
+        raise BuildError(node.span, "a destructuring assignment has no value", "make it a statement of its own.")
+    return _assigned(node.target, node.operator, node.value, e, e.at(node.span))
+
+
+def _assigned(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
+    """Store a value, combined with the old one if there is an operator, and give the new value."""
+    if isinstance(target, n.Name):
+        new = _combined(expression(target, e), operator, value, e, at) if operator else outside_chain(value, e)
+        return write_variable(e.variable(target), new, at)
+    assert isinstance(target, (n.Member, n.Index))
+    if not operator:
+        return py.helper("put", [outside_chain(target.object, e), key_of(target, e), outside_chain(value, e)], at)
+    holder, holder_again = _kept(target.object, e)
+    key, key_again = _kept_key(target, e)
+    old = py.helper("get", [holder, key], at)
+    return _put((holder, key), (holder_again, key_again), _combined(old, operator, value, e, at), at)
+
+
+def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], value: ast.expr, at: py.At) -> ast.expr:
+    """Store under a holder and key; where they are kept in variables, the value, which sets these, is evaluated first."""
+    if any(isinstance(part, ast.NamedExpr) for part in first):
+        return py.helper("put_last", [value, *again], at)
+    return py.helper("put", [*again, value], at)
+
+
+def _combined(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
+    """The new value of `old operator= value`."""
+    if operator not in LAZY:
+        return py.helper(OPERATORS[operator], [old, outside_chain(value, e)], at)
+    name = e.fresh("value")
+    test = py.helper("nullish" if operator == "??" else "truth", [py.walrus(name, old, at)], at)
+    new, kept = outside_chain(value, e), py.load(name, at)
+    return ast.IfExp(test, *((kept, new) if operator == "||" else (new, kept)), **at)
+
+
+def _kept(node: n.Expression, e: Emitter) -> tuple[ast.expr, ast.expr]:
+    """An expression to evaluate first and one for the same value again."""
+    if isinstance(node, n.Name) or _is_state(node):
+        return outside_chain(node, e), outside_chain(node, e)
+    at, name = e.at(node.span), e.fresh("object")
+    return py.walrus(name, outside_chain(node, e), at), py.load(name, at)
+
+
+def _is_state(node: n.Expression) -> bool:
+    return isinstance(node, n.Member) and node.name == "state" and isinstance(node.object, n.Name)
+
+
+def _kept_key(node: n.Member | n.Index, e: Emitter) -> tuple[ast.expr, ast.expr]:
+    if isinstance(node, n.Member) or isinstance(node.index, (n.Literal, n.Text, n.Name)):
+        return key_of(node, e), key_of(node, e)
+    at, name = e.at(node.index.span), e.fresh("key")
+    return py.walrus(name, key_of(node, e), at), py.load(name, at)
+
+
+def write_variable(variable: Variable | None, value: ast.expr, at: py.At) -> ast.expr:
+    """Store into a variable and give the value."""
+    if variable is None:
+        return value
+    if variable.boxed:
+        return py.call(py.attribute(py.load(variable.python, at), "put", at), [value], at)
+    return py.walrus(variable.python, value, at)
+
+
+@expression.register
+def _update(node: n.Update, e: Emitter) -> ast.expr:
+    """`++a` and `a++` used for their value; the old value is the new one taken back by a step."""
+    at = e.at(node.span)
+    new = _stepped(node, e, at)
+    if node.prefix:
+        return new
+    return py.helper("decrement" if node.operator == "++" else "increment", [new], at)
+
+
+def _stepped(node: n.Update, e: Emitter, at: py.At) -> ast.expr:
+    step = "increment" if node.operator == "++" else "decrement"
+    target = node.target
+    if isinstance(target, n.Name):
+        return write_variable(e.variable(target), py.helper(step, [expression(target, e)], at), at)
+    assert isinstance(target, (n.Member, n.Index))
+    holder, holder_again = _kept(target.object, e)
+    key, key_again = _kept_key(target, e)
+    new = py.helper(step, [py.helper("get", [holder, key], at)], at)
+    return _put((holder, key), (holder_again, key_again), new, at)
+
+
+# ---------------------------------------------------------------- statements
+
+
+def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.stmt]:
+    """An assignment or update whose value nobody uses."""
+    at = e.at(node.span)
+    if isinstance(node, n.Assignment) and isinstance(node.target, n.Pattern):
+        return bind(node.target, outside_chain(node.value, e), e)
+    if isinstance(node.target, n.Name):
+        value = _new_value(node, node.target, e, at)
+        return [store(e.variable(node.target), value, at)]
+    if isinstance(node, n.Update):
+        return [py.evaluate(_stepped(node, e, at), at)]
+    return [py.evaluate(expression(node, e), at)]
+
+
+def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py.At) -> ast.expr:
+    if isinstance(node, n.Update):
+        step = "increment" if node.operator == "++" else "decrement"
+        return py.helper(step, [expression(target, e)], at)
+    if node.operator:
+        return _combined(expression(target, e), node.operator, node.value, e, at)
+    return named_value(target.name, node.value, e)
+
+
+def store(variable: Variable | None, value: ast.expr, at: py.At) -> ast.stmt:
+    """A statement that stores a value into a variable."""
+    if variable is None:
+        return py.evaluate(value, at)
+    if variable.boxed:
+        target = ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
+        return ast.Assign([target], value, **at)
+    return py.assign(variable.python, value, at)
+
+
+def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
+    """Statements that give the names of a pattern their parts of a value."""
+    at = e.at(pattern.span)
+    match pattern:
+        case n.Binding() | n.Name():
+            return [store(e.variable(pattern), value, at)]
+        case n.Member() | n.Index():
+            return [py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)]
+        case n.ArrayPattern():
+            return _bind_elements(pattern, py.helper("unpack", [value, *_shape(pattern, at)], at), e)
+        case n.ObjectPattern():
+            return _bind_elements(pattern, py.helper("open_object", [value], at), e)
+    raise AssertionError(f"not a pattern: {pattern!r}")
+
+
+def _shape(pattern: n.ArrayPattern, at: py.At) -> list[ast.expr]:
+    """How many items an array pattern takes, and whether the last one takes the rest."""
+    has_rest = bool(pattern.elements) and pattern.elements[-1].rest
+    return [py.constant(len(pattern.elements), at), py.constant(has_rest, at)]
+
+
+def _bind_elements(pattern: n.ArrayPattern | n.ObjectPattern, value: ast.expr, e: Emitter) -> list[ast.stmt]:
+    at, whole = e.at(pattern.span), e.fresh("parts")
+    result: list[ast.stmt] = [py.assign(whole, value, at)]
+    for index, element in enumerate(pattern.elements):
+        part = _part(pattern, index, py.load(whole, at), e.at(element.span))
+        result += _bind_element(element, part, e)
+    return result
+
+
+def _part(pattern: n.ArrayPattern | n.ObjectPattern, index: int, whole: ast.expr, at: py.At) -> ast.expr:
+    element = pattern.elements[index]
+    if isinstance(pattern, n.ArrayPattern):
+        return ast.Subscript(whole, py.constant(index, at), py.LOAD, **at)
+    if element.rest:
+        keys = [other.key for other in pattern.elements if other.key is not None]
+        return py.helper("without", [whole, py.text_list(keys, at)], at)
+    return py.helper("get", [whole, py.constant(element.key, at)], at)
+
+
+def _bind_element(element: n.Element, part: ast.expr, e: Emitter) -> list[ast.stmt]:
+    if element.default is None:
+        return bind(element.pattern, part, e)
+    at, name = e.at(element.span), e.fresh("part")
+    test = _is_undefined(py.walrus(name, part, at), at)
+    value = ast.IfExp(test, outside_chain(element.default, e), py.load(name, at), **at)
+    return bind(element.pattern, value, e)
+
+
+def _is_undefined(value: ast.expr, at: py.At) -> ast.expr:
+    return ast.Compare(value, [ast.Is()], [py.koi("undefined", at)], **at)
+
+
+def default_value(name: str, default: n.Expression, e: Emitter) -> ast.stmt:
+    """Give a parameter its default where the caller gave nothing."""
+    at = e.at(default.span)
+    test = _is_undefined(py.load(name, at), at)
+    return ast.If(test, [py.assign(name, outside_chain(default, e), at)], [], **at)
+

@@ -1,0 +1,74 @@
+"""The state of generating one piece of code: places, names, and definitions waiting to be put before a statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.scope import FunctionScope, Resolution, Variable
+from koi_lang.source import Source, Span
+
+
+@dataclass(slots=True, eq=False)
+class Emitter:
+    """What the emitters of one handler, function, skill or lone expression share.
+
+    Attributes:
+        source: where the code stands; places are computed in it.
+        pending: definitions of functions that must stand before the statement being generated.
+        updates: for every open loop the statements that `continue` has to run first.
+        guards: the tests of the `?.` chain being generated; None outside of chains.
+        function: the innermost function.
+        target: the variable that the function about to be generated becomes.
+        locals: names with a meaning of their own, in templates.
+        lenient: whether a member of something missing is missing too, as in templates.
+        fixed: the place of everything, for code that stands in no file of its own.
+        hint: the name that the function about to be generated gets if it has none.
+        has_agent: whether `this` exists.
+    """
+
+    source: Source
+    names: ModuleNames
+    resolution: Resolution
+    function: FunctionScope
+    has_agent: bool
+    pending: list[ast.stmt] = field(default_factory=list)
+    updates: list[list[ast.stmt]] = field(default_factory=list)
+    guards: list[tuple[str, ast.expr, py.At]] | None = None
+    hint: str | None = None
+    target: Variable | None = None
+    locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
+    lenient: bool = False
+    fixed: py.At | None = None
+
+    def at(self, span: Span) -> py.At:
+        """A span as Python places it."""
+        if self.fixed is not None:
+            return self.fixed
+        position = self.source.python_position
+        line, column = position(span.start)
+        end_line, end_column = position(span.end)
+        return {"lineno": line, "col_offset": column, "end_lineno": end_line, "end_col_offset": end_column}
+
+    def variable(self, node: n.Node) -> Variable | None:
+        """The variable that a name or binding stands for."""
+        return self.resolution.variables.get(node)
+
+    def fresh(self, base: str) -> str:
+        """A Python name that nothing else in this code has."""
+        return self.resolution.fresh(base)
+
+    @contextmanager
+    def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
+        """Generate the body of a nested function; yields the definitions that must stand before its statements."""
+        saved = self.function, self.pending, self.updates, self.guards
+        self.function, self.pending, self.updates, self.guards = function, [], [], None
+        try:
+            yield self.pending
+        finally:
+            self.function, self.pending, self.updates, self.guards = saved

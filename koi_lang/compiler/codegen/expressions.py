@@ -1,0 +1,370 @@
+"""Expressions of Koi to expressions of Python that compute the same with the prelude's operators."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import singledispatch
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.operators import LAZY
+from koi_lang.compiler.scope import Variable
+from koi_lang.source import Span
+
+OPERATORS = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder", "**": "power",
+    "===": "same", "==": "equal", "<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal",
+    "instanceof": "instance_of", "in": "has",
+}  # fmt: skip
+NEGATED = {"!==": "same", "!=": "equal"}
+COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
+
+
+@singledispatch
+def expression(node: n.Expression, e: Emitter) -> ast.expr:
+    """The Python expression of a Koi expression."""
+    raise AssertionError(f"no emitter for {node!r}")
+
+
+def condition(node: n.Expression, e: Emitter) -> ast.expr:
+    """A Python expression that is true when the Koi expression is truthy."""
+    at = e.at(node.span)
+    match node:
+        case n.Parenthesized():
+            return condition(node.value, e)
+        case n.Prefix(operator="!"):
+            return ast.UnaryOp(ast.Not(), condition(node.operand, e), **at)
+        case n.Operation(operators=(("&&" | "||") as operator, *_)):
+            kind = ast.And() if operator == "&&" else ast.Or()
+            return ast.BoolOp(kind, [condition(operand, e) for operand in node.operands], **at)
+        case n.Operation(operators=(operator, *_)) if operator in COMPARISONS:
+            return expression(node, e)
+        case n.Literal(value=bool()):
+            return expression(node, e)
+    return py.helper("truth", [expression(node, e)], at)
+
+
+# ---------------------------------------------------------------- names and literals
+
+
+@expression.register
+def _name(node: n.Name, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    variable = e.variable(node)
+    if variable is not None:
+        return read_variable(variable, at)
+    local = e.locals.get(node.name)
+    return local(at) if local is not None else outer_name(node.name, e, at)
+
+
+def read_variable(variable: Variable, at: py.At) -> ast.expr:
+    """The value of a variable."""
+    name = py.load(variable.python, at)
+    return py.attribute(name, "value", at) if variable.boxed else name
+
+
+def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
+    """What a name stands for that is no variable: a declaration, something of the agent or run, or a global."""
+    symbol = e.names.table.values.get(name)
+    if symbol is not None:
+        reference = e.names.reference(symbol, at)
+        if symbol.kind in ("agent", "team"):
+            return py.helper("live", [reference], at)
+        is_text = symbol.kind == "prompt" and not (isinstance(symbol.node, n.Prompt) and symbol.node.parameters)
+        return py.attribute(reference, "text", at) if is_text else reference
+    if name == "this":
+        return py.load("this", at)
+    if name == "callAction":
+        return py.attribute(py.load("this", at), "call_action", at)
+    if name == "peers":
+        return py.helper("peers", [this(e, at)], at)
+    if name == "registry":
+        return py.helper("registry", [], at)
+    return py.koi(name, at)
+
+
+def this(e: Emitter, at: py.At) -> ast.expr:
+    """The agent whose handler is running; None in functions of skills."""
+    return py.load("this", at) if e.has_agent else py.constant(None, at)
+
+
+@expression.register
+def _literal(node: n.Literal, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    if isinstance(node.value, float) and node.value == float("inf"):
+        return py.koi("Infinity", at)
+    return py.constant(node.value, at)
+
+
+@expression.register
+def _text(node: n.Text, e: Emitter) -> ast.expr:
+    return py.constant(node.value, e.at(node.span))
+
+
+@expression.register
+def _regex(node: n.Regex, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    return py.helper("regex", [py.constant(node.pattern, at), py.constant(node.flags, at)], at)
+
+
+@expression.register
+def _mcp_address(node: n.McpAddress, e: Emitter) -> ast.expr:
+    return py.constant(node.address, e.at(node.span))
+
+
+@expression.register
+def _template(node: n.Template, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    parts = [py.constant(part, at) if isinstance(part, str) else expression(part, e) for part in node.parts]
+    return py.helper("template", parts, at)
+
+
+@expression.register
+def _parenthesized(node: n.Parenthesized, e: Emitter) -> ast.expr:
+    return outside_chain(node.value, e)
+
+
+def outside_chain(node: n.Expression, e: Emitter) -> ast.expr:
+    """An expression that is not a link of the chain around it."""
+    guards, e.guards = e.guards, None
+    result = expression(node, e)
+    e.guards = guards
+    return result
+
+
+@expression.register
+def _array(node: n.Array, e: Emitter) -> ast.expr:
+    return ast.List(items(node.items, e), py.LOAD, **e.at(node.span))
+
+
+def items(nodes: Sequence[n.Expression], e: Emitter) -> list[ast.expr]:
+    """Arguments or array items, with `...x` spread."""
+    result: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, n.Spread):
+            at = e.at(node.span)
+            result.append(ast.Starred(py.helper("iterate", [outside_chain(node.value, e)], at), py.LOAD, **at))
+        else:
+            result.append(outside_chain(node, e))
+    return result
+
+
+@expression.register
+def _object(node: n.Object, e: Emitter) -> ast.expr:
+    keys: list[ast.expr | None] = []
+    values: list[ast.expr] = []
+    for property in node.properties:
+        at = e.at(property.span)
+        if isinstance(property, n.Spread):
+            keys.append(None)
+            values.append(py.helper("spread", [outside_chain(property.value, e)], at))
+            continue
+        keys.append(_key(property, e, at))
+        values.append(named_value(property.key, property.value, e))
+    return ast.Dict(keys, values, **e.at(node.span))
+
+
+def _key(property: n.Property, e: Emitter, at: py.At) -> ast.expr:
+    if isinstance(property.key, str):
+        return py.constant(property.key, at)
+    return py.helper("text", [outside_chain(property.key, e)], at)
+
+
+def named_value(name: str | n.Expression, value: n.Expression, e: Emitter) -> ast.expr:
+    """A value that gets a name; a function takes it as its own."""
+    if isinstance(value, n.Function) and isinstance(name, str):
+        e.hint = name
+    return outside_chain(value, e)
+
+
+# ---------------------------------------------------------------- operators
+
+
+@expression.register
+def _prefix(node: n.Prefix, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    match node.operator:
+        case "!":
+            return condition(node, e)
+        case "-":
+            return _negative(node, e, at)
+        case "+":
+            return py.helper("number", [outside_chain(node.operand, e)], at)
+        case "typeof":
+            return py.helper("type_of", [outside_chain(node.operand, e)], at)
+    return _delete(node, e, at)
+
+
+def _negative(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
+    operand = node.operand
+    if isinstance(operand, n.Literal) and type(operand.value) in (int, float) and operand.value:
+        return ast.UnaryOp(ast.USub(), expression(operand, e), **at)
+    return py.helper("negate", [outside_chain(operand, e)], at)
+
+
+def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
+    if isinstance(node.operand, (n.Member, n.Index)):
+        return py.helper("remove", [outside_chain(node.operand.object, e), key_of(node.operand, e)], at)
+    return py.constant(True, at)
+
+
+@expression.register
+def _operation(node: n.Operation, e: Emitter) -> ast.expr:
+    if node.operators[0] in LAZY:
+        return _lazy(node.operators[0], list(node.operands), e)
+    result = outside_chain(node.operands[0], e)
+    start, index = node.span.start, 0
+    while index < len(node.operators):
+        operator = node.operators[index]
+        count = _run(node.operators, index) if operator == "+" else 1
+        operands = node.operands[index + 1 : index + 1 + count]
+        at = e.at(Span(start, operands[-1].span.end))
+        result = _binary(operator, [result, *(outside_chain(operand, e) for operand in operands)], at)
+        index += count
+    return result
+
+
+def _run(operators: Sequence[str], index: int) -> int:
+    """How many `+` follow each other from an index on."""
+    count = 0
+    while index + count < len(operators) and operators[index + count] == "+":
+        count += 1
+    return count
+
+
+def _binary(operator: str, operands: list[ast.expr], at: py.At) -> ast.expr:
+    if operator in NEGATED:
+        return ast.UnaryOp(ast.Not(), py.helper(NEGATED[operator], operands, at), **at)
+    return py.helper(OPERATORS[operator], operands, at)
+
+
+def _lazy(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
+    """`a && b && c` as conditional expressions that evaluate each operand at most once."""
+    result = outside_chain(operands[-1], e)
+    for operand in reversed(operands[:-1]):
+        at = e.at(operand.span)
+        first, again = _once(operand, e, at)
+        test = py.helper("nullish" if operator == "??" else "truth", [first], at)
+        then, other = (again, result) if operator == "||" else (result, again)
+        result = ast.IfExp(test, then, other, **at)
+    return result
+
+
+def _once(node: n.Expression, e: Emitter, at: py.At) -> tuple[ast.expr, ast.expr]:
+    """An expression to evaluate first, and one for its value afterwards."""
+    if isinstance(node, n.Name) and e.variable(node) is not None:
+        return expression(node, e), expression(node, e)
+    name = e.fresh("value")
+    return py.walrus(name, outside_chain(node, e), at), py.load(name, at)
+
+
+@expression.register
+def _conditional(node: n.Conditional, e: Emitter) -> ast.expr:
+    then, otherwise = outside_chain(node.then, e), outside_chain(node.otherwise, e)
+    return ast.IfExp(condition(node.condition, e), then, otherwise, **e.at(node.span))
+
+
+# ---------------------------------------------------------------- members and calls
+
+
+def key_of(node: n.Member | n.Index, e: Emitter) -> ast.expr:
+    """The key of a member access."""
+    if isinstance(node, n.Member):
+        return py.constant(node.name, e.at(node.name_span))
+    return outside_chain(node.index, e)
+
+
+@expression.register(n.Member)
+@expression.register(n.Index)
+@expression.register(n.Call)
+def _chain(node: n.Member | n.Index | n.Call, e: Emitter) -> ast.expr:
+    """A chain of links; where one of them is `?.` the whole chain is undefined if its object is missing."""
+    if e.guards is not None:
+        return link(node, e, awaited=False)
+    return whole_chain(node, e, awaited=False)
+
+
+def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
+    """The outermost link of a chain; `awaited` calls return their coroutine instead of starting it."""
+    saved, e.guards = e.guards, []
+    result = link(node, e, awaited=awaited)
+    for name, value, at in reversed(e.guards):
+        test = py.helper("nullish", [py.walrus(name, value, at)], at)
+        result = ast.IfExp(test, py.koi("undefined", at), result, **at)
+    e.guards = saved
+    return result
+
+
+def link(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
+    """One link with what stands before it in the same chain."""
+    at = e.at(node.span)
+    match node:
+        case n.Member(object=n.Name(name="this"), name=("state" | "name") as name) if e.has_agent:
+            return py.attribute(py.load("this", at), name, at)
+        case n.Member() | n.Index():
+            return py.helper("peek" if e.lenient else "get", [_base(node.object, node.optional, e), key_of(node, e)], at)
+        case n.Call():
+            return _call(node, e, awaited)
+    return expression(node, e)
+
+
+def _base(node: n.Expression, optional: bool, e: Emitter) -> ast.expr:
+    """The object of a link; behind `?.` it is kept in a variable and tested first."""
+    value = expression(node, e)
+    if not optional:
+        return value
+    assert e.guards is not None
+    at, name = e.at(node.span), e.fresh("value")
+    e.guards.append((name, value, at))
+    return py.load(name, at)
+
+
+def _call(node: n.Call, e: Emitter, awaited: bool) -> ast.expr:
+    at, callee = e.at(node.span), node.callee
+    if isinstance(callee, n.Name) and callee.name == "peers" and e.variable(callee) is None and node.arguments:
+        return py.helper("peers", [this(e, at), *items(node.arguments, e)], at)
+    if isinstance(callee, (n.Member, n.Index)) and not node.optional:
+        target = [_base(callee.object, callee.optional, e), key_of(callee, e)]
+        return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
+    function = _base(callee, node.optional, e)
+    return py.helper("apply" if awaited else "call", [function, *items(node.arguments, e)], at)
+
+
+@expression.register
+def _new(node: n.New, e: Emitter) -> ast.expr:
+    return py.helper("new", [outside_chain(node.callee, e), *items(node.arguments, e)], e.at(node.span))
+
+
+@expression.register
+def _await(node: n.Await, e: Emitter) -> ast.expr:
+    at, value = e.at(node.span), node.value
+    while isinstance(value, n.Parenthesized):
+        value = value.value
+    emitted = whole_chain(value, e, awaited=True) if isinstance(value, n.Call) else outside_chain(value, e)
+    return ast.Await(py.helper("settle", [emitted], at), **at)
+
+
+@expression.register
+def _send(node: n.Send, e: Emitter) -> ast.expr:
+    at = e.at(node.span)
+    role = None if node.role is None else e.names.table.find("role", node.role.name)
+    sent = py.call(
+        py.koi("send", at),
+        [this(e, at), outside_chain(node.base, e), py.constant(node.event, at), _payload(node, e, at)],
+        at,
+        role=None if role is None else e.names.reference(role, at),
+        select=py.constant(node.select, at),
+        timeout_s=None if node.timeout_s is None else py.constant(node.timeout_s, at),
+    )
+    return ast.Await(sent, **at)
+
+
+def _payload(node: n.Send, e: Emitter, at: py.At) -> ast.expr:
+    """What is sent: nothing is an empty object, several arguments are a list."""
+    if not node.arguments:
+        return ast.Dict([], [], **at)
+    if len(node.arguments) == 1 and not isinstance(node.arguments[0], n.Spread):
+        return outside_chain(node.arguments[0], e)
+    return ast.List(items(node.arguments, e), py.LOAD, **at)

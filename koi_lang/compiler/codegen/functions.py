@@ -1,0 +1,126 @@
+"""Functions, arrow functions and their parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.assignments import bind, default_value
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.expressions import expression, outside_chain
+from koi_lang.compiler.codegen.statements import body_statements, statement
+from koi_lang.compiler.codegen.types import annotation
+from koi_lang.compiler.scope import FunctionScope, python_name
+
+
+@expression.register
+def _function(node: n.Function, e: Emitter) -> ast.expr:
+    """A function as a value: a lambda where that is enough, else a definition before the statement and its name."""
+    hint, target, e.hint, e.target = e.hint, e.target, None, None
+    short = None if hint or target else _lambda(node, e)
+    if short is not None:
+        return short
+    name = target.python if target else e.fresh(python_name(hint or node.name or "arrow"))
+    e.pending.append(definition(node, name, e))
+    return py.load(name, e.at(node.span))
+
+
+@statement.register
+def _function_statement(node: n.FunctionStatement, e: Emitter) -> list[ast.stmt]:
+    variable = e.variable(node.function)
+    assert variable is not None
+    if not variable.boxed:
+        return [definition(node.function, variable.python, e)]
+    at, name = e.at(node.span), e.fresh(variable.name)
+    target = ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
+    return [definition(node.function, name, e), ast.Assign([target], py.load(name, at), **at)]
+
+
+def _lambda(node: n.Function, e: Emitter) -> ast.Lambda | None:
+    """A lambda, if the function is a single expression over plain parameters that assigns nothing."""
+    scope = e.resolution.functions[node]
+    if node.is_async or isinstance(node.body, n.Block) or not all(map(_is_plain, node.parameters)):
+        return None
+    if scope.nonlocals or any(variable.reassigned for variable in scope.variables):
+        return None
+    at = e.at(node.span)
+    with e.inside(scope) as pending:
+        body = expression(node.body, e)
+        names, _, _, _ = parameters(node.parameters, e)
+        arguments = py.parameter_list(names, (), None, _taken(scope), at)
+    return None if pending else ast.Lambda(arguments, body, **at)
+
+
+def _is_plain(parameter: n.Parameter) -> bool:
+    return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
+
+
+def _taken(scope: FunctionScope) -> list[str]:
+    return [variable.python for variable in scope.by_value]
+
+
+def definition(node: n.Function, name: str, e: Emitter, *, typed: bool = False) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """`def` or `async def` of a function; `typed` adds the declared types as annotations."""
+    at, scope = e.at(node.span), e.resolution.functions[node]
+    with e.inside(scope):
+        names, defaults, rest, opening = parameters(node.parameters, e, typed=typed)
+        prologue, e.pending = [*e.pending, *opening], []
+        if isinstance(node.body, n.Block):
+            body = body_statements(node.body, e)
+        else:
+            value = outside_chain(node.body, e)
+            body = [*e.pending, ast.Return(value, **e.at(node.body.span))]
+    arguments = py.parameter_list(names, defaults, rest, _taken(scope), at)
+    result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
+    if typed and node.returns is not None:
+        result.returns = annotation(node.returns, at)
+    return result
+
+
+def _nonlocals(scope: FunctionScope, at: py.At) -> list[ast.stmt]:
+    names = [variable.python for variable in scope.nonlocals if not variable.boxed and variable not in scope.by_value]
+    return [ast.Nonlocal(names, **at)] if names else []
+
+
+def parameters(
+    nodes: Sequence[n.Parameter], e: Emitter, *, typed: bool = False
+) -> tuple[list[ast.arg], list[ast.expr], ast.arg | None, list[ast.stmt]]:
+    """Python parameters, defaults of the last ones, the rest parameter, and statements that open patterns first."""
+    names: list[ast.arg] = []
+    defaults: list[ast.expr] = []
+    rest: ast.arg | None = None
+    prologue: list[ast.stmt] = []
+    for node in nodes:
+        at = e.at(node.span)
+        argument, opening = _parameter(node, e, at)
+        if typed and node.type is not None:
+            argument.annotation = annotation(node.type, at)
+        prologue += opening
+        if node.rest:
+            rest = argument
+            continue
+        names.append(argument)
+        if node.default is not None or node.optional or defaults:
+            defaults.append(_default(node, at))
+    return names, defaults, rest, prologue
+
+
+def _parameter(node: n.Parameter, e: Emitter, at: py.At) -> tuple[ast.arg, list[ast.stmt]]:
+    variable = e.variable(node.pattern)
+    name = e.fresh("argument") if variable is None else variable.python
+    prologue: list[ast.stmt] = []
+    if node.rest:
+        prologue.append(py.assign(name, py.call(py.load("list", at), [py.load(name, at)], at), at))
+    if node.default is not None:
+        prologue.append(default_value(name, node.default, e))
+    if variable is None:
+        prologue += bind(node.pattern, py.load(name, at), e)
+    return ast.arg(name, **at), prologue
+
+
+def _default(node: n.Parameter, at: py.At) -> ast.expr:
+    if isinstance(node.default, (n.Literal, n.Text)) and node.default.value != float("inf"):
+        return py.constant(node.default.value, at)
+    return py.koi("undefined", at)

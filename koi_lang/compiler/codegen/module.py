@@ -1,0 +1,168 @@
+"""One checked file of a program to the syntax tree of its Python module."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.codegen import agents, compositions, prompts
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.imports import Imported
+from koi_lang.compiler.symbols import Kind, Symbol
+
+START: py.At = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+# Skills run their initial values at once, so what these may mention comes first.
+ORDER = (n.Role, n.Mcp, n.Prompt, n.Skill, n.Team, n.Agent)
+
+
+def module(file: Analysis) -> ast.Module:
+    """The module of a file: imports, declarations, and `main` with what `run` starts."""
+    return _Module(file).build()
+
+
+class _Module:
+    def __init__(self, file: Analysis) -> None:
+        self.file, self.unit = file, file.unit
+        self.names = ModuleNames(file.unit, file.table)
+
+    def build(self) -> ast.Module:
+        declared = self.declarations()
+        main = self.main()
+        title = f"Compiled from {posixpath.basename(self.unit.path)}."
+        head = [py.evaluate(py.constant(title, START), START), *self.imports()]
+        return ast.Module([*head, *declared, *main], [])
+
+    # ------------------------------------------------------------ imports
+
+    def imports(self) -> list[ast.stmt]:
+        """What the module needs; other files of the program are loaded under the aliases they were mentioned by."""
+        brought = [self.imported(item) for item in self.unit.imports if item.kind != "koi"]
+        files = [unit for unit in self.unit.reached if unit.path not in self.names.imported]
+        for unit in files:
+            self.names.alias(unit)
+        loaded = [self.loaded(path, alias) for path, alias in self.names.imported.items()]
+        koi_lang = [ast.Import([ast.alias("koi_lang", None, **START)], **START)] if loaded else []
+        prelude = ast.ImportFrom("koi_lang.runtime", [ast.alias("prelude", "koi", **START)], 0, **START)
+        return [*koi_lang, prelude, *loaded, *brought]
+
+    def loaded(self, path: str, alias: str) -> ast.stmt:
+        """`alias = koi_lang.load("./file.koi", beside=__file__)`; packages are loaded by their name."""
+        statement = self.statement_for(path)
+        at = START if statement is None else agents.place(statement.span, self.file)
+        wanted = statement.path.value if statement is not None else self.relative(path)
+        local = wanted.startswith((".", "/"))
+        spelled = self.relative(path) if local else wanted
+        beside = py.load("__file__", at) if local else None
+        value = py.call(py.attribute(py.load("koi_lang", at), "load", at), [py.constant(spelled, at)], at, beside=beside)
+        return py.assign(alias, value, at)
+
+    def statement_for(self, path: str) -> n.Import | None:
+        """The import statement that names a file itself; None for files reached through others."""
+        return next((item.statement for item in self.unit.imports if item.kind == "koi" and item.target == path), None)
+
+    def relative(self, path: str) -> str:
+        return "./" + posixpath.relpath(path, posixpath.dirname(self.unit.path))
+
+    def imported(self, item: Imported) -> ast.stmt:
+        """A Python module or a prompt from a text file."""
+        at = agents.place(item.statement.span, self.file)
+        assert item.name is not None
+        symbol = self.file.table.values[item.name]
+        name = self.names.name(symbol) if symbol.unit is self.unit else item.name
+        if item.text is not None:
+            text = n.Text(item.statement.span, item.text.text.strip(), None)
+            return py.assign(name, prompts.prompt_file(text, item.name, self.unit.source, self.names, at), at)
+        if item.target.endswith(".py"):
+            path = py.constant(self.relative(item.target), at)
+            return py.assign(name, py.helper("python_file", [path, py.load("__file__", at)], at), at)
+        return _import_module(item.target, name, at)
+
+    # ------------------------------------------------------------ declarations
+
+    def declarations(self) -> list[ast.stmt]:
+        """All declarations, kind after kind, so that what one needs at once stands before it."""
+        found = list(self.flat(self.unit.program.declarations))
+        ordered = sorted(found, key=lambda node: ORDER.index(type(node)))
+        return [statement for node in ordered for statement in self.declaration(node)]
+
+    def flat(self, declarations: tuple[n.Node, ...]) -> list[n.Node]:
+        """Declarations with those inside of skills, without imports, runs and repeated names."""
+        result: list[n.Node] = []
+        for node in declarations:
+            if isinstance(node, n.Skill):
+                result += self.flat(tuple(item for item in node.items if isinstance(item, (n.Agent, n.Team))))
+            if isinstance(node, ORDER) and self.symbol(node) is not None:
+                result.append(node)
+        return result
+
+    def symbol(self, node: n.Node) -> Symbol | None:
+        """The symbol of a declaration, unless another one has its name."""
+        kind: Kind = type(node).__name__.lower()  # type: ignore[assignment]
+        symbol = self.file.table.find(kind, node.name.name)  # type: ignore[attr-defined]
+        return symbol if symbol is not None and symbol.node is node else None
+
+    def declaration(self, node: n.Node) -> list[ast.stmt]:
+        """The statements of one declaration."""
+        symbol = self.symbol(node)
+        assert symbol is not None
+        name, at = self.names.name(symbol), agents.place(node.span, self.file)
+        match node:
+            case n.Agent():
+                return [agents.agent(node, self.file, self.names, name)]
+            case n.Skill():
+                return agents.skill(node, self.file, self.names, name)
+            case n.Prompt(value=n.Compose()):
+                return compositions.composed(node, self.file, self.names, name)
+            case n.Prompt():
+                return [py.assign(name, prompts.prompt_value(node, self.unit.source, self.names), at)]
+            case n.Team():
+                return [py.assign(name, agents.team(node, self.file, self.names), at)]
+            case n.Role():
+                return [py.assign(name, _role(node, at), at)]
+            case n.Mcp():
+                options = py.thunk(agents.lone_expression(node.options, self.file, self.names), at)
+                return [py.assign(name, py.helper("Mcp", [py.constant(node.name.name, at), options], at), at)]
+        raise AssertionError(f"no emitter for {node!r}")
+
+    # ------------------------------------------------------------ run
+
+    def main(self) -> list[ast.stmt]:
+        """`async def main()`: the `run` statements in order; importing the module does not call it."""
+        runs = [node for node in self.unit.program.declarations if isinstance(node, n.Run)]
+        if not runs:
+            return []
+        at = agents.place(runs[0].span, self.file)
+        body = [statement for node in runs for statement in self.run(node)]
+        return [py.function("main", py.parameter_list([], (), None, (), at), body, at, is_async=True)]
+
+    def run(self, node: n.Run) -> list[ast.stmt]:
+        at = agents.place(node.span, self.file)
+        symbol = self.file.table.find("agent", node.agent.name)
+        assert symbol is not None
+        payload = self.payload(node, at)
+        target = [self.names.reference(symbol, at), py.constant(node.handler.name, at), payload]
+        return [py.evaluate(ast.Await(py.helper("run", target, at), **at), at)]
+
+    def payload(self, node: n.Run, at: py.At) -> ast.expr:
+        if not node.arguments:
+            return ast.Dict([], [], **at)
+        return agents.lone_expression(node.arguments[0], self.file, self.names)
+
+
+def _role(node: n.Role, at: py.At) -> ast.expr:
+    capabilities = py.text_list([capability.name for capability in node.capabilities], at)
+    return py.helper("Role", [py.constant(node.name.name, at), capabilities], at)
+
+
+def _import_module(target: str, name: str, at: py.At) -> ast.stmt:
+    """`import math`, `from package import module`, or either with `as name`."""
+    package, _, last = target.rpartition(".")
+    alias = ast.alias(last, None if last == name else name, **at)
+    if package:
+        return ast.ImportFrom(package, [alias], 0, **at)
+    return ast.Import([alias], **at)
+
+

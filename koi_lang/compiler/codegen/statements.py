@@ -1,0 +1,210 @@
+"""Statements of Koi to statements of Python."""
+
+from __future__ import annotations
+
+import ast
+from functools import singledispatch
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.assignments import assignment_statement, bind
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain
+
+ENDINGS = (n.Return, n.Throw)
+
+
+@singledispatch
+def statement(node: n.Statement, e: Emitter) -> list[ast.stmt]:
+    """The Python statements of a Koi statement, without the definitions that must stand before them."""
+    raise AssertionError(f"no emitter for {node!r}")
+
+
+def statements(nodes: tuple[n.Statement, ...], e: Emitter) -> list[ast.stmt]:
+    """Statements in order, declared functions first, each behind the definitions it needs."""
+    result: list[ast.stmt] = []
+    ordered = sorted(nodes, key=lambda node: not isinstance(node, n.FunctionStatement))
+    for node in ordered:
+        saved, e.pending = e.pending, []
+        emitted = statement(node, e)
+        result += e.pending + emitted
+        e.pending = saved
+    return result
+
+
+def block(node: n.Block, e: Emitter) -> list[ast.stmt]:
+    """The statements of a nested block, at least one."""
+    return _boxes(node, e) + statements(node.statements, e) or [ast.Pass(**e.at(node.span))]
+
+
+def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
+    """The statements of a function; one that ends without `return` gives undefined."""
+    result = _boxes(node, e) + statements(node.statements, e)
+    if not node.statements or not isinstance(node.statements[-1], ENDINGS):
+        at = e.at(node.span._replace(start=node.span.end - 1))
+        result.append(ast.Return(py.koi("undefined", at), **at))
+    return result
+
+
+def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
+    """New boxes for the variables of this block that closures and a loop share."""
+    declared = e.resolution.blocks.get(node)
+    boxed = [variable for variable in declared.variables.values() if variable.boxed] if declared else []
+    return [py.assign(v.python, py.helper("Box", [], e.at(v.span)), e.at(v.span)) for v in boxed]
+
+
+# ---------------------------------------------------------------- simple statements
+
+
+@statement.register
+def _block(node: n.Block, e: Emitter) -> list[ast.stmt]:
+    return block(node, e)
+
+
+@statement.register
+def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
+    inner = node.expression
+    if isinstance(inner, (n.Assignment, n.Update)):
+        return assignment_statement(inner, e)
+    return [py.evaluate(outside_chain(inner, e), e.at(node.span))]
+
+
+@statement.register
+def _variable(node: n.Variable, e: Emitter) -> list[ast.stmt]:
+    result: list[ast.stmt] = []
+    for declarator in node.declarators:
+        saved, e.pending = e.pending, []
+        emitted = _declarator(declarator, e)
+        result += e.pending + emitted
+        e.pending = saved
+    return result
+
+
+def _declarator(node: n.Declarator, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    if node.value is None:
+        return bind(node.pattern, py.koi("undefined", at), e)
+    if isinstance(node.pattern, n.Binding):
+        return _named_variable(node, node.pattern, node.value, e, at)
+    return bind(node.pattern, outside_chain(node.value, e), e)
+
+
+def _named_variable(
+    node: n.Declarator, binding: n.Binding, value: n.Expression, e: Emitter, at: py.At
+) -> list[ast.stmt]:
+    """A variable with a value; a function kept in a variable is defined under its name."""
+    variable = e.variable(binding)
+    if isinstance(value, n.Function) and variable is not None and not variable.boxed:
+        e.target = variable
+        outside_chain(value, e)
+        return []
+    result = bind(binding, named_value(binding.name, value, e), e)
+    for stored in result:
+        ast.copy_location(stored, ast.Pass(**at))
+    return result
+
+
+@statement.register
+def _return(node: n.Return, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    value = py.koi("undefined", at) if node.value is None else outside_chain(node.value, e)
+    return [ast.Return(value, **at)]
+
+
+@statement.register
+def _throw(node: n.Throw, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    return [ast.Raise(py.helper("thrown", [outside_chain(node.value, e)], at), None, **at)]
+
+
+@statement.register
+def _break(node: n.Break, e: Emitter) -> list[ast.stmt]:
+    return [ast.Break(**e.at(node.span))]
+
+
+@statement.register
+def _continue(node: n.Continue, e: Emitter) -> list[ast.stmt]:
+    updates = e.updates[-1] if e.updates else []
+    return [*updates, ast.Continue(**e.at(node.span))]
+
+
+@statement.register(n.Playbook)
+@statement.register(n.UsePlaybook)
+@statement.register(n.Affordance)
+def _without_effect(node: n.Statement, e: Emitter) -> list[ast.stmt]:
+    """Beside code a playbook has no effect; a description is read where the handler is declared."""
+    return []
+
+
+# ---------------------------------------------------------------- branches and loops
+
+
+@statement.register
+def _if(node: n.If, e: Emitter) -> list[ast.stmt]:
+    tests = [condition(test, e) for test, _ in node.branches]
+    orelse = [] if node.otherwise is None else block(node.otherwise, e)
+    for (test, body), emitted in reversed(list(zip(node.branches, tests, strict=True))):
+        at = e.at(node.span._replace(start=test.span.start)) if orelse is not None else e.at(node.span)
+        orelse = [ast.If(emitted, block(body, e), orelse, **at)]
+    ast.copy_location(orelse[0], ast.Pass(**e.at(node.span)))
+    return orelse
+
+
+@statement.register
+def _while(node: n.While, e: Emitter) -> list[ast.stmt]:
+    test = condition(node.condition, e)
+    return [ast.While(test, _loop_body(node.body, e, []), [], **e.at(node.span))]
+
+
+@statement.register
+def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    iterable = py.helper("iterate" if node.over == "of" else "keys", [outside_chain(node.iterable, e)], at)
+    variable = e.variable(node.pattern)
+    if variable is not None and not variable.boxed:
+        target, opening = py.store(variable.python, e.at(node.pattern.span)), []
+    else:
+        name = e.fresh("item")
+        target = py.store(name, e.at(node.pattern.span))
+        opening = _boxes(node, e) + bind(node.pattern, py.load(name, at), e)
+    return [ast.For(target, iterable, opening + _loop_body(node.body, e, []), [], None, **at)]
+
+
+@statement.register
+def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
+    """`for (;;)` as a `while`; the update stands at the end of the body and before every `continue`."""
+    at = e.at(node.span)
+    first = _boxes(node, e) + ([] if node.first is None else statements((node.first,), e))
+    test = py.constant(True, at) if node.condition is None else condition(node.condition, e)
+    update: list[ast.stmt] = []
+    if node.update is not None:
+        update = statements((n.ExpressionStatement(node.update.span, node.update),), e)
+    body = _loop_body(node.body, e, update)
+    return [*first, ast.While(test, body + update, [], **at)]
+
+
+def _loop_body(node: n.Block, e: Emitter, updates: list[ast.stmt]) -> list[ast.stmt]:
+    e.updates.append(updates)
+    result = block(node, e)
+    e.updates.pop()
+    return result
+
+
+@statement.register
+def _try(node: n.Try, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    handlers = [] if node.handler is None else [_handler(node, node.handler, e)]
+    finalizer = [] if node.finalizer is None else block(node.finalizer, e)
+    return [ast.Try(block(node.body, e), handlers, [], finalizer, **at)]
+
+
+def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:
+    """`catch (e)`: every exception of Python is a value of Koi."""
+    at = e.at(body.span)
+    caught = py.load("Exception", at)
+    if node.error is None:
+        return ast.ExceptHandler(caught, None, block(body, e), **at)
+    name = e.fresh("exception")
+    opening = _boxes(node, e) + bind(node.error, py.helper("caught", [py.load(name, at)], at), e)
+    return ast.ExceptHandler(caught, name, opening + block(body, e), **at)
+

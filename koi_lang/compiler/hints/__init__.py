@@ -1,0 +1,100 @@
+"""The parser's errors to messages in the words of the person who wrote the program.
+
+A hint is a function that recognises one mistake; the first that does has the word. Its docstring is the long
+explanation of its code.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+from lark.exceptions import UnexpectedInput
+
+from koi_lang.compiler.hints import (
+    agents,
+    brackets,
+    characters,
+    code,
+    declarations,
+    files,
+    general,
+    misuses,
+    texts,
+    words,
+)
+from koi_lang.compiler.hints.failure import Failure, Finding, failure_of
+from koi_lang.diagnostics import Diagnostic, Place
+from koi_lang.source import Source, Span
+
+ORDER = (
+    *texts.HINTS,
+    *characters.HINTS,
+    *brackets.HINTS,
+    *files.FIRST,
+    *words.HINTS,
+    *files.HINTS,
+    *declarations.HINTS,
+    *agents.HINTS,
+    *code.HINTS,
+    *brackets.AFTER,
+)
+# After one of these, reading goes on behind the opening quotes and not before them.
+OPENED = frozenset(("E0103", "E0195", "E0196", "E0197"))
+
+
+def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:
+    """One diagnostic for the place where reading stopped."""
+    failure = failure_of(source, error, read)
+    code, found = _recognise(failure)
+    return _diagnostic(source, code, found)
+
+
+def explain_neighbours(source: Source, first: Span, second: Span) -> Diagnostic:
+    """One diagnostic for two statements on one line that cannot be meant as two."""
+    for code, find in (("E0180", words.triple_single), ("E0166", words.foreign_beside), ("E0164", words.arrow_beside)):
+        found = find(source, first, second)
+        if found is not None:
+            return _diagnostic(source, code, found)
+    return _diagnostic(source, "E0181", words.beside(source, first, second))
+
+
+def nested_too_deeply(source: Source, read: Span) -> Diagnostic:
+    """One diagnostic for a program whose nesting is beyond what can be read."""
+    return _diagnostic(source, "E0104", misuses.nested_too_deeply(source, read))
+
+
+def explanations() -> dict[str, str]:
+    """Every code of a syntax error with its explanation: a sentence, details, a wrong and a right example."""
+    found = {hint.code: hint.explanation for hint in ORDER}
+    found |= {"E0101": inspect.getdoc(general.unrecognised) or "", "E0181": inspect.getdoc(words.beside) or ""}
+    found["E0180"] = inspect.getdoc(words.triple_single) or ""
+    found |= {"E0104": inspect.getdoc(misuses.nested_too_deeply) or ""} | misuses.EXPLANATIONS
+    return dict(sorted(found.items()))
+
+
+def resume_after(diagnostic: Diagnostic) -> int:
+    """The offset from which the next declaration is looked for."""
+    span = diagnostic.place.span
+    if diagnostic.code == "E0122":
+        return len(diagnostic.place.source.text)
+    return span.end if diagnostic.code in OPENED else span.start
+
+
+def _recognise(failure: Failure) -> tuple[str, Finding]:
+    for hint in ORDER:
+        found = hint.find(failure)
+        if found is not None:
+            return hint.code, found
+    return "E0101", general.unrecognised(failure)
+
+
+def _diagnostic(source: Source, code: str, found: Finding) -> Diagnostic:
+    place = Place(source, _one_line(source, found.span), found.label)
+    others = tuple(Place(source, _one_line(source, span), label) for span, label in found.others)
+    return Diagnostic(code, "error", found.message, place, others, found.help)
+
+
+def _one_line(source: Source, span: Span) -> Span:
+    """A span without the lines after its first one."""
+    end = source.text.find("\n", span.start, span.end)
+    return span if end < 0 else Span(span.start, max(end, span.start + 1))

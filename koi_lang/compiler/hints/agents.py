@@ -1,0 +1,359 @@
+"""Mistakes in the bodies of agents and skills."""
+
+from __future__ import annotations
+
+from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
+from koi_lang.compiler.hints.files import DECLARATIONS, STATEMENTS
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
+ITEMS = ("on", "private", "affordance", "uses", "llm", "amnesia", "state", "expose", "resilience", "playbook", "export")
+HEAD = ("ON", "WORD", "OPEN", "RPAR")
+LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
+
+
+@hint(HINTS, "E0145")
+def later(failure: Failure) -> Finding | None:
+    """`phases` and `transitions` belong to a later version of the language.
+
+    Wrong:
+
+        phases { draft { can read } }
+
+    Right:
+
+        on start(args: Json) { playbook "Draft, then review." }
+    """
+    if failure.frame.word != "agent" or failure.word() not in ("phases", "transitions"):
+        return None
+    message = f"{failure.shown} belongs to a later version of Koi and is not supported"
+    return Finding(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
+
+
+@hint(HINTS, "E0146")
+def state_equals(failure: Failure) -> Finding | None:
+    """The state of an agent is given with `=`.
+
+    Wrong:
+
+        state = { count: 0 }
+
+    Right:
+
+        state { count: number = 0 }
+    """
+    if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
+        return None
+    return Finding(f"no {failure.shown} stands after `state`", failure.span, "write `state { count: number = 0 }`.")
+
+
+@hint(HINTS, "E0148")
+def async_first(failure: Failure) -> Finding | None:
+    """A handler begins with `async`.
+
+    Handlers always run asynchronously; `async` is allowed behind the parameters and means nothing more.
+
+    Wrong:
+
+        async on start() { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.word() != "async" or failure.word(1) != "on":
+        return None
+    return Finding(
+        "a handler does not begin with `async`", failure.span, "leave it out: every handler may use `await`."
+    )
+
+
+@hint(HINTS, "E0149")
+def return_type(failure: Failure) -> Finding | None:
+    """A handler declares a type for its result.
+
+    Wrong:
+
+        on start(args: Json): string { return "go" }
+
+    Right:
+
+        on start(args: Json) { return "go" }
+    """
+    if failure.tail[-4:] != HEAD or failure.word() not in (":", "->"):
+        return None
+    brace = next((piece for piece in map(failure.piece, range(1, 30)) if piece.text == "{"), failure.piece(1))
+    last = min(brace.span.start, failure.source.text.find("\n", failure.span.start) % (failure.end + 1))
+    text = failure.source.text[failure.span.start : last].rstrip()
+    span = Span(failure.span.start, failure.span.start + max(1, len(text)))
+    return Finding("a handler has no result type", span, f"leave out `{text}`.")
+
+
+@hint(HINTS, "E0147")
+def no_parameters(failure: Failure) -> Finding | None:
+    """A handler has no parentheses behind its name.
+
+    Wrong:
+
+        on start { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.tail[-2:] != ("ON", "WORD"):
+        return None
+    name = failure.piece(-1)
+    return Finding(f"the handler `{name.text}` has no parentheses", name.span, f"write `on {name.text}()`.")
+
+
+@hint(HINTS, "E0151")
+def handler_form(failure: Failure) -> Finding | None:
+    """A handler has no name or no body.
+
+    Wrong:
+
+        on start() => { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.tail[-1:] == ("ON",):
+        return Finding("this handler has no name", failure.span, "write `on start(args: Json) { … }`.")
+    if failure.tail[-4:] != HEAD:
+        return None
+    if failure.word() == "=>":
+        return Finding("no `=>` stands before the body of a handler", failure.span, "leave it out.")
+    return Finding("this handler has no body", failure.piece(-1).span, "write `{ … }` behind its parameters.")
+
+
+@hint(HINTS, "E0150")
+def llm_form(failure: Failure) -> Finding | None:
+    """The model is chosen in a handler, or without `=`.
+
+    Wrong:
+
+        llm { model: "gpt-4o" }
+
+    Right:
+
+        llm default = { model: "gpt-4o" }
+    """
+    if failure.tail[-1:] == ("LLM",) and failure.frame.word == "agent":
+        return Finding("`default =` is missing after `llm`", failure.span, LLM_FORM)
+    if failure.word() != "llm" or not failure.is_code:
+        return None
+    return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
+
+
+@hint(HINTS, "E0154")
+def uses_form(failure: Failure) -> Finding | None:
+    """An agent does not say what kind of thing it uses.
+
+    Wrong:
+
+        uses Crew
+
+    Right:
+
+        uses team Crew
+    """
+    if failure.tail[-1:] != ("USES",) and not (failure.frame.word == "agent" and failure.word() == "use"):
+        return None
+    kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
+    rest = failure.piece(2 if failure.word() == "use" else 1).text
+    if kind in ("team", "skill", "mcp") and rest.isidentifier():
+        return Finding(f"{failure.shown} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
+    help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
+    return Finding("`uses` does not say what kind of thing follows", failure.span, help)
+
+
+@hint(HINTS, "E0152")
+def local_function(failure: Failure) -> Finding | None:
+    """A function in an agent is not exported.
+
+    Wrong:
+
+        function double(x: number): number { return x * 2 }
+
+    Right:
+
+        export function double(x: number): number { return x * 2 }
+    """
+    if failure.frame.word != "agent" or "function" not in (failure.word(), failure.word(1)):
+        return None
+    return Finding(
+        "a function of an agent begins with `export`",
+        failure.span,
+        "write `export function …`, or put it into a skill.",
+    )
+
+
+@hint(HINTS, "E0153")
+def statement(failure: Failure) -> Finding | None:
+    """A statement stands in the body of an agent or skill instead of in a handler or function.
+
+    Wrong:
+
+        const limit = 3
+
+    Right:
+
+        on start() { const limit = 3 }
+    """
+    if failure.frame.word not in ("agent", "skill") or "AFFORDANCE" not in failure.expected:
+        return None
+    follows = failure.word(1) in (".", "=") and failure.piece().kind == "word"
+    if failure.word() not in STATEMENTS and not follows:
+        return None
+    place = (
+        "handler: `on start() { … }`" if failure.frame.word == "agent" else "function: `export function name() { … }`"
+    )
+    return Finding(
+        f"a statement cannot stand directly in the {failure.frame.word}", failure.span, f"put it into a {place}."
+    )
+
+
+@hint(HINTS, "E0155")
+def unknown_item(failure: Failure) -> Finding | None:
+    """The body of an agent or skill holds something that does not belong there.
+
+    Wrong:
+
+        start(args: Json) { console.log("go") }
+
+    Right:
+
+        on start(args: Json) { console.log("go") }
+    """
+    if failure.frame.word not in ("agent", "skill") or "AFFORDANCE" not in failure.expected or not failure.word():
+        return None
+    kind = failure.frame.word
+    listed = ITEMS if kind == "agent" else SKILL_ITEMS
+    near = nearest(failure.word(), listed) if failure.piece().kind == "word" else None
+    help = (
+        f"its parts begin with {', '.join(f'`{item}`' for item in listed)}."
+        if near is None
+        else f"did you mean `{near}`?"
+    )
+    if failure.word() in DECLARATIONS:
+        help = "move it out of the body, to the top of the program."
+    elif kind == "skill" and failure.word() in ITEMS:
+        help = "put it into an agent, or write `export function name(…) { … }`."
+    elif kind == "agent" and failure.word(1) == "(":
+        help = f"write `on {failure.piece().text}(…)`."
+    elif kind == "agent" and failure.word(1) in ("on", "private"):
+        help = "leave it out: a handler begins with `on` or `private on`."
+    elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
+        help = f"write `on {failure.piece(1).text}(…)`."
+    article = "an" if kind == "agent" else "a"
+    return Finding(f"{failure.shown} does not begin a part of {article} {kind}", failure.span, help)
+
+
+@hint(HINTS, "E0156")
+def amnesia(failure: Failure) -> Finding | None:
+    """`amnesia` is neither `true` nor `false`.
+
+    Wrong:
+
+        amnesia = "yes"
+
+    Right:
+
+        amnesia = true
+    """
+    if "AMNESIA" not in failure.tail:
+        return None
+    return Finding("`amnesia` is `true` or `false`", failure.span, "write `amnesia = true`.")
+
+
+@hint(HINTS, "E0144")
+def bare_state(failure: Failure) -> Finding | None:
+    """The state of an agent is used without `this`.
+
+    Wrong:
+
+        state.count = 1
+
+    Right:
+
+        this.state.count = 1
+    """
+    if failure.word() != "state" or failure.word(1) not in (".", "?.", "[") or not failure.is_code:
+        return None
+    field = failure.piece(2).text if failure.word(1) != "[" else "…"
+    return Finding("`state` stands without `this`", failure.span, f"write `this.state.{field}`.")
+
+
+@hint(HINTS, "E0165")
+def send_form(failure: Failure) -> Finding | None:
+    """A `send` stands without `await`.
+
+    Wrong:
+
+        send peers.event("greet").any()({})
+
+    Right:
+
+        await send peers.event("greet").any()({})
+    """
+    if failure.word() != "send" or not failure.is_code or (failure.piece(1).kind != "word" and failure.word(1) != "("):
+        return None
+    return Finding("`send` stands without `await`", failure.span, "write `await send …`.")
+
+
+@hint(HINTS, "E0143")
+def reserved(failure: Failure) -> Finding | None:
+    """A reserved word is used as a name.
+
+    Reserved words may be keys of objects and stand after a dot, but name nothing.
+
+    Wrong:
+
+        const state = 1
+
+    Right:
+
+        const count = 1
+    """
+    word = failure.word()
+    if word not in RESERVED or "NAME" not in failure.expected or (failure.is_code and _begins_statement(failure)):
+        return None
+    better = f"{word}Value" if failure.is_code or failure.frames else f"My{word.title()}"
+    return Finding(
+        f"{failure.shown} is a reserved word and cannot be a name",
+        failure.span,
+        f"choose another name, such as `{better}`.",
+    )
+
+
+@hint(HINTS, "E0130")
+def item_in_code(failure: Failure) -> Finding | None:
+    """A part of an agent or of the program stands in the code of a handler.
+
+    Wrong:
+
+        on start() {
+          uses team Crew
+        }
+
+    Right:
+
+        uses team Crew
+        on start() { console.log("go") }
+    """
+    word = failure.word()
+    if not failure.is_code or word not in (*ITEMS, "role", "team", "agent", "skill", "prompt", "mcp", "import", "run"):
+        return None
+    owner = "the body of the agent" if word in ITEMS else "the top of the program"
+    return Finding(
+        f"{failure.shown} cannot stand in code", failure.span, f"move it to {owner}, or choose another name."
+    )
+
+
+def _begins_statement(failure: Failure) -> bool:
+    return failure.piece().fresh or "VARIABLE" in failure.expected

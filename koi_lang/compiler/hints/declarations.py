@@ -1,0 +1,290 @@
+"""Mistakes in roles, teams, prompts, servers and `run`, and in the first line of an agent."""
+
+from __future__ import annotations
+
+from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+NAMED = {"AGENT": "agent", "ROLE": "role", "TEAM": "team", "SKILL": "skill", "PROMPT": "prompt", "MCP": "mcp server"}
+ROLE_FORM = "write `role Worker { can execute }`."
+
+
+@hint(HINTS, "E0142")
+def quoted_name(failure: Failure) -> Finding | None:
+    """The name of a declaration stands in quotes.
+
+    Wrong:
+
+        role "Worker" { can execute }
+
+    Right:
+
+        role Worker { can execute }
+    """
+    piece, kind = failure.piece(), failure.tail[-1:] and failure.tail[-1]
+    if piece.kind not in ("text", "triple") or kind not in (*NAMED, "ON") or len(failure.tail) > 2:
+        return None
+    what = NAMED.get(str(kind), "handler")
+    name = "".join(character for character in piece.text.title() if character.isascii() and character.isalnum())
+    help = f"write `{name}`." if name[:1].isalpha() and what != "handler" else "leave the quotes out."
+    return Finding(f"the name of {'an' if what == 'agent' else 'a'} {what} stands without quotes", piece.span, help)
+
+
+@hint(HINTS, "E0136")
+def empty_role(failure: Failure) -> Finding | None:
+    """A role has no capability.
+
+    Wrong:
+
+        role Worker { }
+
+    Right:
+
+        role Worker { can execute }
+    """
+    if failure.frame.word != "role" or failure.tail or failure.word() != "}":
+        return None
+    return Finding("this role has no capability", failure.span, ROLE_FORM)
+
+
+@hint(HINTS, "E0137")
+def capability(failure: Failure) -> Finding | None:
+    """A capability is written without `can`.
+
+    Wrong:
+
+        role Worker { execute, delegate }
+
+    Right:
+
+        role Worker { can execute, can delegate }
+    """
+    if failure.frame.word != "role" or "CAN" not in failure.expected or failure.piece().kind != "word":
+        return None
+    name = failure.piece(1) if failure.word() in ("cannot", "cant") and failure.piece(1).kind == "word" else None
+    if name is not None:
+        return Finding("a role lists only what it allows", failure.span, "leave out what the role may not do.")
+    return Finding(f"`can` is missing before {failure.shown}", failure.span, f"write `can {failure.piece().text}`.")
+
+
+@hint(HINTS, "E0138")
+def role_form(failure: Failure) -> Finding | None:
+    """The capabilities of a role do not stand in braces.
+
+    Wrong:
+
+        role Worker : execute
+
+    Right:
+
+        role Worker { can execute }
+    """
+    if failure.tail != ("ROLE", "NAME"):
+        return None
+    return Finding("the capabilities of a role stand in braces", failure.span, ROLE_FORM)
+
+
+@hint(HINTS, "E0140")
+def role_missing(failure: Failure) -> Finding | None:
+    """An agent has no role.
+
+    Every agent has exactly one role, which says what it is allowed to do.
+
+    Wrong:
+
+        agent Ada { }
+
+    Right:
+
+        agent Ada : Worker { }
+    """
+    if (
+        failure.tail[:2] != ("AGENT", "NAME")
+        or failure.tail[2:] not in ((), ("COLON",))
+        or failure.word() not in ("{", "")
+    ):
+        return None
+    name = failure.piece(-len(failure.tail) + 1)
+    help = f"write `agent {name.text} : Worker` with the name of a role that is declared."
+    return Finding(f"the agent `{name.text}` has no role", name.span, help)
+
+
+@hint(HINTS, "E0139")
+def role_colon(failure: Failure) -> Finding | None:
+    """There is no `:` between an agent and its role.
+
+    Wrong:
+
+        agent Ada Worker { }
+
+    Right:
+
+        agent Ada : Worker { }
+    """
+    if failure.tail != ("AGENT", "NAME"):
+        return None
+    words = [failure.piece(offset).text for offset in range(3) if failure.piece(offset).kind == "word"]
+    role = next(
+        (word for word in words if word.lower() not in ("extends", "implements", "is", "with", "role", "as")), "Worker"
+    )
+    help = f"write `agent {failure.piece(-1).text} : {role} {{`."
+    return Finding(f"a `:` is missing before the role of `{failure.piece(-1).text}`", failure.span, help)
+
+
+@hint(HINTS, "E0141")
+def second_role(failure: Failure) -> Finding | None:
+    """An agent has more than one role.
+
+    Wrong:
+
+        agent Ada : Worker, Lead { }
+
+    Right:
+
+        role Both { can execute, can delegate }
+        agent Ada : Both { }
+    """
+    if failure.tail != ("AGENT", "NAME", "COLON", "NAME") or failure.word() not in (",", "+", "&", "and"):
+        return None
+    return Finding("an agent has one role", failure.span, "declare a role that has the capabilities of both.")
+
+
+@hint(HINTS, "E0128")
+def team_member(failure: Failure) -> Finding | None:
+    """A team is empty, or a member of it is written in a way that does not name one agent.
+
+    A member has a name of its own and is an agent, another team or an MCP address.
+
+    Wrong:
+
+        team Crew { Ada }
+
+    Right:
+
+        team Crew { ada: Ada }
+    """
+    if failure.tail == ("TEAM", "NAME"):
+        return Finding("the members of a team stand in braces", failure.span, "write `team Crew { ada: Ada }`.")
+    if failure.frame.word not in ("team", "override"):
+        return None
+    if not failure.tail and failure.word() == "}":
+        return Finding("this team has no member", failure.span, "write `ada: Ada` with the name of an agent.")
+    if failure.tail[-1:] == ("NAME",) and failure.expected == {"COLON", "EQUAL"}:
+        name = failure.piece(-1)
+        help = f"write `{name.text.lower()}: {name.text}`."
+        return Finding(f"the member `{name.text}` does not say which agent it is", name.span, help)
+    if failure.tail[-1:] in (("COLON",), ("EQUAL",)):
+        return Finding(
+            "a member is one agent, team or MCP address", failure.span, "write `ada: Ada`, one member after the other."
+        )
+    return None
+
+
+@hint(HINTS, "E0158")
+def prompt_parameter(failure: Failure) -> Finding | None:
+    """A parameter of a prompt has no type.
+
+    Wrong:
+
+        prompt Greeting(name) = "Say hello to {{name}}."
+
+    Right:
+
+        prompt Greeting(name: string) = "Say hello to {{name}}."
+    """
+    if failure.frame.word != "prompt" or failure.frame.bracket != "(" or "COLON" not in failure.expected:
+        return None
+    name = failure.piece(-1)
+    return Finding(f"the parameter `{name.text}` has no type", name.span, f"write `{name.text}: string`.")
+
+
+@hint(HINTS, "E0159")
+def backticks(failure: Failure) -> Finding | None:
+    """A text in backticks stands where a fixed text is needed.
+
+    Texts of playbooks, prompts and affordances stand in quotes; `{{…}}` inserts values when they are used.
+
+    Wrong:
+
+        playbook `Greet ${args.name}.`
+
+    Right:
+
+        playbook "Greet {{args.name}}."
+    """
+    if failure.word() != "`" or "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
+        return None
+    help = 'put it between `"""`, and write `{{args.name}}` to insert a value.'
+    return Finding("a text in backticks cannot stand here", failure.span, help)
+
+
+@hint(HINTS, "E0160")
+def bare_text(failure: Failure) -> Finding | None:
+    """The text of a playbook, prompt or affordance stands without quotes, or something stands before it.
+
+    Wrong:
+
+        affordance: "greets people"
+
+    Right:
+
+        affordance "greets people"
+    """
+    keyword = failure.word(-1)
+    if "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
+        return _bare_playbook(failure)
+    if failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple"):
+        return Finding(f"no {failure.shown} stands after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
+    if failure.tail[-1:] not in (("PLAYBOOK",), ("AFFORDANCE",), ("EQUAL",), ("COLON",), ("PACKAGE",)):
+        return None
+    return Finding(f"the text after `{keyword}` stands in quotes", failure.span, f'write `{keyword} "…"`.')
+
+
+def _bare_playbook(failure: Failure) -> Finding | None:
+    """A playbook in bare words is read as a name and statements, and fails somewhere behind."""
+    for offset in range(-1, -40, -1):
+        if failure.word(offset) != "playbook" or failure.piece(offset + 1).kind != "word" or not failure.is_code:
+            continue
+        words = failure.piece(offset + 1), failure.piece(offset + 2)
+        if words[1].kind == "word" and not words[1].fresh:
+            span = Span(words[0].span.start, words[0].span.end)
+            return Finding("the text after `playbook` stands in quotes", span, 'write `playbook "…"`.')
+    return None
+
+
+@hint(HINTS, "E0161")
+def compose_entry(failure: Failure) -> Finding | None:
+    """A `compose` holds something other than `fragments`, `template` and `model`.
+
+    Wrong:
+
+        prompt P = compose { rules: Rules }
+
+    Right:
+
+        prompt P = compose { fragments: { rules: Rules } template: "{{rules}}" }
+    """
+    if "FRAGMENTS" not in failure.expected:
+        return None
+    message = f"{failure.shown} is not a part of `compose`"
+    return Finding(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
+
+
+@hint(HINTS, "E0176")
+def run_form(failure: Failure) -> Finding | None:
+    """A `run` does not call a handler of an agent.
+
+    Wrong:
+
+        run Ada start({})
+
+    Right:
+
+        run Ada.start({})
+    """
+    if failure.tail[:1] != ("RUN",) or failure.frames or "Call" in failure.tail:
+        return None
+    help = "write `run Agent.handler({ … })`."
+    last = failure.piece(-1)
+    return Finding("`run` calls a handler of an agent", failure.span if failure.word() else last.span, help)

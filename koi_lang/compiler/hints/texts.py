@@ -1,0 +1,207 @@
+"""Texts, templates, comments and regular expressions that never end."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
+from koi_lang.compiler.hints.pieces import Piece
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+
+# A line of code rather than of prose: the text before it was not closed.
+CODE_LINE = re.compile(
+    r"^\s*(?:(?:private\s+)?on\s+\w+\s*\(|(?:agent|role|skill|team|prompt)\s+\w+\s*[:({=])", re.MULTILINE
+)
+# What stands before an opening quote rather than before a closing one.
+BEFORE_OPENER = re.compile(r"(?:[(=,:+\[?]|\b(?:playbook|affordance|return|import|from|throw))\s*\Z")
+
+
+@hint(HINTS, "E0103")
+def triple(failure: Failure) -> Finding | None:
+    '''A text in triple quotes is never closed.
+
+    It takes everything up to the next three quotes, which often begin another text.
+
+    Wrong:
+
+        playbook """
+          Greet the user.
+
+    Right:
+
+        playbook """
+          Greet the user.
+          """
+    '''
+    pieces = failure.scan.pieces
+    if not pieces or not pieces[-1].text.startswith('"""') or pieces[-1].kind != "unclosed":
+        return None
+    fenced = (index for index, piece in enumerate(pieces) if piece.kind == "triple" and _swallowed(piece))
+    culprit = next(fenced, len(pieces) - 1)
+    if failure.index < culprit:
+        return None
+    help = 'close the text with `"""` where it ends.'
+    message, piece = "this text in triple quotes is never closed", pieces[culprit]
+    return Finding(message, _opener(piece, 3), help, "it begins here", _end(piece, 3))
+
+
+@hint(HINTS, "E0195")
+def quoted(failure: Failure) -> Finding | None:
+    """A text in quotes is never closed.
+
+    A text may span lines, so it takes everything up to the next quote of its kind.
+
+    Wrong:
+
+        console.log("hello)
+
+    Right:
+
+        console.log("hello")
+    """
+    piece = failure.piece()
+    if piece.kind != "unclosed" or piece.text[0] == "/":
+        earlier = (failure.piece(offset) for offset in failure.same_line())
+        piece = next((candidate for candidate in earlier if candidate.kind == "text" and _swallowed(candidate)), piece)
+    elif (before := failure.piece(-1)).kind == "text" and _swallowed(before):
+        piece = before
+    if piece.kind not in ("text", "unclosed") or piece.text[0] not in "\"'" or not failure.index:
+        return None
+    if piece.kind == "text" and not _swallowed(piece):
+        return None
+    help = f"write `{piece.text[0]}` where the text ends."
+    return Finding("this text is never closed", _opener(piece, 1), help, "it begins here", _end(piece, 1))
+
+
+@hint(HINTS, "E0199")
+def quote_inside(failure: Failure) -> Finding | None:
+    """A text ends at a quote that was meant to be part of it.
+
+    Write a backslash before such a quote, or put the text between quotes of the other kind.
+
+    Wrong:
+
+        console.log('it's late')
+
+    Right:
+
+        console.log("it's late")
+    """
+    before, here = failure.piece(-1), failure.piece()
+    if before.kind != "text" or here.kind not in ("word", "number") or here.span.start != before.span.end:
+        return None
+    quote = before.text[0]
+    other = "'" if quote == '"' else '"'
+    span = Span(before.span.end - 1, before.span.end)
+    return Finding(
+        "the text ends at this quote", span, f"write `\\{quote}` inside the text, or put it between `{other}`."
+    )
+
+
+@hint(HINTS, "E0196")
+def template(failure: Failure) -> Finding | None:
+    """A text in backticks, or a `${` in it, is never closed.
+
+    Wrong:
+
+        console.log(`hello ${args.name)
+
+    Right:
+
+        console.log(`hello ${args.name}`)
+    """
+    frame = failure.frame
+    if frame.bracket == "${" and (failure.word() in ("`", "") or failure.scan.unclosed):
+        span = Span(frame.start, frame.start + 2)
+        return Finding("this `${` is never closed", span, "write `}` after the value.", "it begins here")
+    start = frame.start if frame.bracket == "`" else _earlier_template(failure)
+    if start is None:
+        return None
+    span = Span(start, start + 1)
+    return Finding(
+        "this text in backticks is never closed", span, "write a backtick where the text ends.", "it begins here"
+    )
+
+
+def _earlier_template(failure: Failure) -> int | None:
+    """A template that took the opening backtick of another one as its end."""
+    starts = {closer: opener for opener, closer in failure.scan.partners.items()}
+    for offset in failure.same_line():
+        piece, opener = failure.piece(offset), starts.get(failure.index + offset)
+        if piece.text != "`" or opener is None:
+            continue
+        start = failure.scan.pieces[opener].span.start
+        if _is_swallowed(failure.source.text[start + 1 : piece.span.start]):
+            return start
+    return None
+
+
+@hint(HINTS, "E0197")
+def comment(failure: Failure) -> Finding | None:
+    """A comment that begins with `/*` is never closed.
+
+    Wrong:
+
+        /* the agent that greets
+        agent Ada : Worker { }
+
+    Right:
+
+        /* the agent that greets */
+        agent Ada : Worker { }
+    """
+    piece = failure.piece()
+    if piece.kind != "unclosed" or not piece.text.startswith("/*"):
+        return None
+    return Finding(
+        "this comment is never closed", _opener(piece, 2), "write `*/` where the comment ends.", "it begins here"
+    )
+
+
+@hint(HINTS, "E0198")
+def regex(failure: Failure) -> Finding | None:
+    """A regular expression is never closed.
+
+    It ends with `/` on the line where it began; a `/` in it is written as `\\/`.
+
+    Wrong:
+
+        const word = /[a-z]+
+
+    Right:
+
+        const word = /[a-z]+/
+    """
+    if failure.word() not in ("/", "/=") or not failure.wants_value:
+        return None
+    return Finding(
+        "this regular expression is never closed", failure.span, "write `/` where it ends, on the same line."
+    )
+
+
+def _opener(piece: Piece, length: int) -> Span:
+    return Span(piece.span.start, piece.span.start + length)
+
+
+def _end(piece: Piece, width: int) -> tuple[tuple[Span, str], ...]:
+    """The further place of a text that is not closed: what was taken as its end."""
+    if piece.kind != "unclosed":
+        return ((Span(piece.span.end - width, piece.span.end), "this was taken as its end"),)
+    last = piece.span.start + max(width, len(piece.text.rstrip()))
+    return ((Span(last - 1, last), "the program ends here"),)
+
+
+def _swallowed(piece: Piece) -> bool:
+    """Whether a closed text took the opening quote of the next text as its end."""
+    text = piece.text
+    width = len(text) - len(text.lstrip(text[0])) if piece.kind == "triple" else 1
+    return _is_swallowed(text[width : len(text) - width])
+
+
+def _is_swallowed(content: str) -> bool:
+    if "\n" not in content:
+        return False
+    last = content.rsplit("\n", 1)[1]
+    return BEFORE_OPENER.search(last[-20:]) is not None or CODE_LINE.search(content) is not None

@@ -1,0 +1,188 @@
+"""Files to one program: every file reached by an import, read once, in the order in which they were met."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.parser import parse
+from koi_lang.diagnostics import Diagnostic, Place, nearest
+from koi_lang.source import Source, Span, decode
+
+SUFFIXES = (".koi", ".py")
+SCRIPTS = (".ts", ".tsx", ".js", ".jsx", ".mjs")
+INDEXES = ("index.koi", "__init__.py")
+
+
+class Files(Protocol):
+    """The file system as the compiler sees it; paths are absolute, with `/`."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file. Raises OSError."""
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file."""
+
+    def package(self, name: str) -> str | None:
+        """The path of the `.koi` or Python file that an installed package or `std/…` name stands for."""
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, empty when there is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """What one import statement brings: a Koi file, a Python module, or a text that becomes a prompt.
+
+    Attributes:
+        target: path of the file; for `python` from an installed module its dotted name.
+        name: what Python modules and texts are called here; None for Koi files.
+        text: the text of a prompt file.
+    """
+
+    statement: n.Import
+    kind: Literal["koi", "python", "text"]
+    target: str
+    name: str | None = None
+    text: Source | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """One `.koi` file of a program."""
+
+    path: str
+    source: Source
+    program: n.Program
+    imports: list[Imported] = field(default_factory=list)
+    reached: list[Unit] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A program with all its files; the first unit is the one that was asked for."""
+
+    units: list[Unit]
+    problems: list[Diagnostic]
+    read: dict[str, bytes]
+
+
+def load(path: str, files: Files) -> Loaded:
+    """Read a file and, in turn, all it imports. Circular imports are fine. Raises OSError for the first file only."""
+    loading = _Loading(files)
+    loading.unit(path, files.read(path))
+    return Loaded(list(loading.units.values()), loading.problems, loading.read)
+
+
+class _Loading:
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.units: dict[str, Unit] = {}
+        self.problems: list[Diagnostic] = []
+        self.read: dict[str, bytes] = {}
+
+    def unit(self, path: str, data: bytes) -> Unit:
+        self.read[path] = data
+        source = self._decoded(path, data)
+        program, problems = parse(source)
+        self.problems += problems
+        unit = self.units[path] = Unit(path, source, program)
+        for statement in program.declarations:
+            if isinstance(statement, n.Import):
+                self._follow(unit, statement)
+        return unit
+
+    def _decoded(self, path: str, data: bytes) -> Source:
+        try:
+            return decode(data, path)
+        except UnicodeDecodeError as error:
+            source = Source(path, data.decode("utf-8", "replace"))
+            at = len(data[: error.start].decode("utf-8", "replace"))
+            place = Place(source, Span(at, at + 1))
+            help = "save the file with the encoding UTF-8."
+            self.problems.append(Diagnostic("E0105", "error", "this file is not UTF-8 text", place, help=help))
+            return Source(path, "")
+
+    def _follow(self, unit: Unit, statement: n.Import) -> None:
+        try:
+            found = self._resolve(unit, statement)
+        except _Unresolved as problem:
+            place = Place(unit.source, statement.path.span)
+            self.problems.append(Diagnostic(problem.code, "error", str(problem), place, help=problem.help))
+            return
+        unit.imports.append(found)
+        if found.kind != "koi":
+            return
+        known = self.units.get(found.target)
+        unit.reached.append(known if known is not None else self.unit(found.target, self.files.read(found.target)))
+
+    def _resolve(self, unit: Unit, statement: n.Import) -> Imported:
+        wanted = statement.path.value
+        if wanted.startswith("python:"):
+            module = wanted.removeprefix("python:")
+            return Imported(statement, "python", module, _name_of(statement, module.rpartition(".")[2]))
+        path = self._locate(unit, wanted)
+        is_koi = path.endswith(".koi")
+        if statement.type is not None and not is_koi and statement.type != "prompt":
+            raise _Unresolved("E0107", f"an import cannot have the type `{statement.type}`", "the only type is `prompt`.")
+        if is_koi:
+            return Imported(statement, "koi", path)
+        if path.endswith(".py"):
+            return Imported(statement, "python", path, _name_of(statement, _safe_name(wanted)))
+        return self._text(statement, path)
+
+    def _text(self, statement: n.Import, path: str) -> Imported:
+        if statement.type is None and not path.endswith(".prompt"):
+            name = statement.name.name if statement.name else "Name"
+            help = f'to use its text as a prompt write `import {name} : prompt from "{statement.path.value}"`.'
+            raise _Unresolved("E0107", f"`{statement.path.value}` is neither Koi nor Python", help)
+        data = self.read[path] = self.files.read(path)
+        stem = posixpath.basename(path).rpartition(".")[0]
+        name = _name_of(statement, re.sub(r"[-_]+(\w)", lambda match: match[1].upper(), stem))
+        return Imported(statement, "text", path, name, self._decoded(path, data))
+
+    def _locate(self, unit: Unit, wanted: str) -> str:
+        if wanted.endswith(SCRIPTS):
+            help = "write the module in Python and import that: `import name from \"./module.py\"`."
+            raise _Unresolved("E0108", f"`{wanted}` is JavaScript, which cannot be imported here", help)
+        if not wanted.startswith(("./", "../", "/")):
+            return self._package(wanted)
+        base = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), wanted))
+        guesses = [base, *(f"{base}/{index}" for index in INDEXES)]
+        if "." not in posixpath.basename(base):
+            guesses[1:1] = [base + suffix for suffix in SUFFIXES]
+        for guess in guesses:
+            if self.files.is_file(guess):
+                return guess
+        raise _Unresolved("E0106", f"there is no file `{wanted}`", self._advice(base))
+
+    def _package(self, wanted: str) -> str:
+        found = self.files.package(wanted)
+        if found is None:
+            help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
+            raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
+        return found
+
+    def _advice(self, base: str) -> str:
+        folder, name = posixpath.split(base)
+        near = nearest(name, self.files.names(folder))
+        return f"did you mean `{near}`?" if near else f"it was looked for in {folder}."
+
+
+class _Unresolved(Exception):
+    def __init__(self, code: str, message: str, help: str) -> None:
+        super().__init__(message)
+        self.code, self.help = code, help
+
+
+def _name_of(statement: n.Import, default: str) -> str:
+    return statement.name.name if statement.name else default
+
+
+def _safe_name(path: str) -> str:
+    """How a module imported without a name is called: its path with `_` for everything that no name can hold."""
+    stem = re.sub(r"\.\w+$", "", path.removeprefix("./"))
+    return re.sub(r"\W", "_", stem)

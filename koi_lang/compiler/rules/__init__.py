@@ -1,0 +1,62 @@
+"""Analysed files to everything that is wrong with them, and codes of problems to explanations.
+
+A rule is one function in one of the modules here. Its decorator names the code and the severity; its docstring is the
+long explanation, with a wrong and a right example.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.hints import explanations as syntax_explanations
+from koi_lang.compiler.rules import (
+    agents,
+    duplicates,
+    flow,
+    names,
+    prompts,
+    sends,
+    spelling,
+    templates,
+    unused,
+    variables,
+)
+from koi_lang.compiler.rules.files import EXPLANATIONS
+from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.table import RULES, Report
+from koi_lang.diagnostics import Diagnostic
+
+__all__ = ["check", "explanation", "explanations"]
+
+# Each of these enters its rules into the table when it is imported.
+MODULES = (names, duplicates, variables, sends, unused, flow, prompts, templates, agents, spelling)
+
+
+def check(analyses: Sequence[Analysis]) -> list[Diagnostic]:
+    """All problems of a program, file by file, in the order of the source.
+
+    Args:
+        analyses: every file of the program without syntax errors; first the one that was asked for.
+    """
+    if not analyses:
+        return []
+    program = Program(tuple(analyses))
+    found: list[Diagnostic] = []
+    for file in analyses:
+        for rule in RULES.values():
+            rule.find(file, Report(rule, file.unit.source, program, found))
+    order = {file.unit.path: number for number, file in enumerate(analyses)}
+    return sorted(found, key=lambda item: (order.get(item.place.source.path, len(order)), item.place.span, item.code))
+
+
+def explanation(code: str) -> str | None:
+    """The long form of a problem: what is wrong, why it matters, a wrong and a right example."""
+    return explanations().get(code.upper())
+
+
+def explanations() -> dict[str, str]:
+    """Every code that a compiler message may have, in order, with its explanation."""
+    found = {code: inspect.getdoc(rule.find) or "" for code, rule in RULES.items()}
+    return dict(sorted((syntax_explanations() | EXPLANATIONS | found).items()))

@@ -1,0 +1,216 @@
+"""Parts of agents and options that have no effect, or not the one they look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import handlers
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout", "max_retries", "retries")
+LLM_OPTIONS = ("provider", "model", "temperature", "max_tokens", "base_url", "fallback", "answers")
+MCP_OPTIONS = ("command", "args", "env", "cwd", "type", "url", "headers")
+
+
+@rule("E0411", "warning")
+def several_parameters(file: Analysis, report: Report) -> None:
+    """A handler has more than one parameter.
+
+    An event carries one payload, and the first parameter receives it; the others stay undefined. Put several values
+    into one object.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(a, b) { return a + b } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add({ a, b }) { return a + b } }
+    """
+    for handler, _ in file.index.of(n.Handler):
+        if len(handler.parameters) > 1:
+            others = [report.place(handler.parameters[0].span, "the payload arrives here")]
+            help = "send one object and take it apart: `on add({ a, b }) { … }`."
+            message = f"only the first parameter of `{handler.name.name}` gets a value"
+            report.add(handler.parameters[1].span, message, others=others, help=help)
+
+
+@rule("E0412", "warning")
+def agent_function(file: Analysis, report: Report) -> None:
+    """A function is exported by an agent.
+
+    It is accepted, because programs exist that do it, and has no effect: nobody can call it. Functions live in skills.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Adder : Worker { export function add(a, b) { return a + b } }
+
+    Right:
+
+        role Worker { can execute }
+        skill Sums { export function add(a, b) { return a + b } }
+        agent Adder : Worker { uses skill Sums }
+    """
+    for agent, _ in file.index.of(n.Agent):
+        for item in agent.items:
+            if isinstance(item, n.Function):
+                message = f"the function `{item.name}` of an agent has no effect"
+                report.add(
+                    item.span, message, help=f"move it into a skill, and write `uses skill` in `{agent.name.name}`."
+                )
+
+
+@rule("E0413", "error")
+def resilience_of_nothing(file: Analysis, report: Report) -> None:
+    """A `resilience` block names a handler that the agent does not have.
+
+    The block says how often a handler is tried again when it fails; its text is the handler's name.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Loader : Worker {
+          resilience "laod" { retry_max_attempts = 3 }
+          on load(args) { return await fetch(args.url) }
+        }
+
+    Right:
+
+        role Worker { can execute }
+        agent Loader : Worker {
+          resilience "load" { retry_max_attempts = 3 }
+          on load(args) { return await fetch(args.url) }
+        }
+    """
+    for agent, _ in file.index.of(n.Agent):
+        names = [handler.name.name for handler in handlers(agent)]
+        for item in agent.items:
+            if isinstance(item, n.Resilience) and item.name.value not in names:
+                message = f"`{agent.name.name}` has no handler `{item.name.value}`"
+                report.add(item.name.span, message, help=_choice(item.name.value, names, "it has"))
+
+
+@rule("E0414", "warning")
+def unknown_resilience(file: Analysis, report: Report) -> None:
+    """A `resilience` block has a property that does not exist.
+
+    It is left out. The properties are `retry_max_attempts`, `retry_delay`, `backoff` and `timeout`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Loader : Worker {
+          resilience "load" { retry_max_atempts = 3 }
+          on load(args) { return await fetch(args.url) }
+        }
+
+    Right:
+
+        role Worker { can execute }
+        agent Loader : Worker {
+          resilience "load" { retry_max_attempts = 3 }
+          on load(args) { return await fetch(args.url) }
+        }
+    """
+    for block, _ in file.index.of(n.Resilience):
+        for name, _ in block.properties:
+            if name.name not in RESILIENCE:
+                help = _choice(name.name, RESILIENCE[:4], "there are")
+                report.add(name.span, f"`resilience` has no property `{name.name}`", help=help)
+
+
+@rule("E0415", "warning")
+def several_arguments(file: Analysis, report: Report) -> None:
+    """`run` gives more than one argument.
+
+    A handler takes one payload, so the others are lost. Put several values into one object.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args) { return args } }
+        run Adder.add(1, 2)
+
+    Right:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args) { return args } }
+        run Adder.add({ a: 1, b: 2 })
+    """
+    for run, _ in file.index.of(n.Run):
+        if len(run.arguments) > 1:
+            message = f"`{run.handler.name}` gets the first argument only"
+            help = f"write `run {run.agent.name}.{run.handler.name}({{ a: …, b: … }})`."
+            report.add(run.arguments[1].span, message, help=help)
+
+
+@rule("E0416", "warning")
+def unknown_llm_option(file: Analysis, report: Report) -> None:
+    """The `llm` block of an agent has an option that does not exist.
+
+    It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `fallback` and, for
+    the provider `scripted`, `answers`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { llm default = { provider: "openai", modle: "gpt-4o-mini" } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { llm default = { provider: "openai", model: "gpt-4o-mini" } }
+    """
+    for llm, _ in file.index.of(n.Llm):
+        for property in _unknown(llm.options, LLM_OPTIONS):
+            report.add(_key(property), f"`llm` has no option `{property.key}`", help=_option(property, LLM_OPTIONS))
+
+
+@rule("E0417", "warning")
+def unknown_mcp_option(file: Analysis, report: Report) -> None:
+    """An `mcp` declaration has an option that does not exist.
+
+    It is left out. A server that is started here has `command`, `args`, `env` and `cwd`; one that is reached by
+    address has `type: "http"`, `url` and `headers`.
+
+    Wrong:
+
+        mcp files = { comand: "files-server" }
+
+    Right:
+
+        mcp files = { command: "files-server" }
+    """
+    for server, _ in file.index.of(n.Mcp):
+        for property in _unknown(server.options, MCP_OPTIONS):
+            report.add(_key(property), f"`mcp` has no option `{property.key}`", help=_option(property, MCP_OPTIONS))
+
+
+def _unknown(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
+    for property in options.properties:
+        if isinstance(property, n.Property) and isinstance(property.key, str) and property.key not in known:
+            yield property
+
+
+def _key(property: n.Property) -> Span:
+    end = property.span.end if property.shorthand else property.value.span.start
+    return Span(property.span.start, min(end, property.span.start + len(str(property.key))))
+
+
+def _option(property: n.Property, known: tuple[str, ...]) -> str:
+    return _choice(str(property.key), known, "there are")
+
+
+def _choice(wanted: str, known: list[str] | tuple[str, ...], otherwise: str) -> str:
+    """A help sentence: the nearest name, else all of them."""
+    near = nearest(wanted, known)
+    if near is not None:
+        return f"did you mean `{near}`?"
+    return f"{otherwise} {', '.join(f'`{name}`' for name in known)}." if known else "it has no handlers."

@@ -1,0 +1,185 @@
+"""Names that are given twice where each may exist once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import place_of, with_article
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import Symbol
+
+
+@rule("E0211", "error")
+def declared_twice(file: Analysis, report: Report) -> None:
+    """Two declarations have the same name.
+
+    Roles, skills and MCP servers each have names of their own. Agents, teams, prompts, exported functions of skills
+    and imported Python modules share theirs, because code uses them all by name alone. What an imported file declares
+    counts too.
+
+    Wrong:
+
+        prompt Rules = "Be brief."
+        prompt Rules = "Be kind."
+
+    Right:
+
+        prompt Rules = "Be brief."
+        prompt Tone = "Be kind."
+    """
+    for kept, refused in file.table.clashes:
+        if kept.unit is file.unit:
+            own, other = (refused, kept) if refused.unit is file.unit else (kept, refused)
+            label = "first declared here" if other is kept else "an import brings this one"
+            others = [place_of(other, f"{label}, as {with_article(other.kind)}" if other.kind != own.kind else label)]
+            report.add(own.span, f"`{own.name}` is declared twice", others=others, help="remove or rename one of them.")
+
+
+@rule("E0212", "warning")
+def imported_twice(file: Analysis, report: Report) -> None:
+    """Two imported files declare the same name.
+
+    The declaration that is met first counts, in the order of the imports; the other one is left out without notice
+    for those who use it by name. Rename one of them, or move what both need into a third file.
+
+    Wrong:
+
+        import "./first.koi"
+        import "./second.koi"
+
+    where both files declare `role Worker { can execute }`.
+
+    Right:
+
+        import "./roles.koi"
+    """
+    if file is not report.program.files[0]:
+        return
+    for kept, refused in file.table.clashes:
+        if kept.unit is not file.unit and not _is_error_elsewhere(kept, refused, report):
+            message = f"two imported files declare `{kept.name}`, and the first one counts"
+            help = "rename one of them, or declare it once in a file that both import."
+            report.add(place_of(refused, "left out"), message, others=[place_of(kept, "this one counts")], help=help)
+
+
+def _is_error_elsewhere(kept: Symbol, refused: Symbol, report: Report) -> bool:
+    """Whether one of the two files imports the other: there the clash is an error already."""
+    pairs = (pair for symbol in (kept, refused) for pair in report.program.home(symbol).table.clashes)
+    return any({one.node, other.node} == {kept.node, refused.node} for one, other in pairs)
+
+
+@rule("E0213", "error")
+def handler_twice(file: Analysis, report: Report) -> None:
+    """An agent has two handlers for one event.
+
+    Only one of them could ever run.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker {
+          on hello(args) { return 1 }
+          on hello(args) { return 2 }
+        }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker {
+          on hello(args) { return 1 }
+          on goodbye(args) { return 2 }
+        }
+    """
+    for agent, _ in file.index.of(n.Agent):
+        names = [item.name for item in agent.items if isinstance(item, n.Handler)]
+        for first, second in _repeated(names):
+            message = f"`{agent.name.name}` has two handlers `{second.name}`"
+            others = [report.place(first.span, "the first one")]
+            report.add(second.span, message, others=others, help="rename one, or make one handler of both.")
+
+
+@rule("E0214", "error")
+def field_twice(file: Analysis, report: Report) -> None:
+    """The state of an agent has two fields of one name.
+
+    Only one of the two first values could count.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0  count = 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0  total = 1 } }
+    """
+    for agent, _ in file.index.of(n.Agent):
+        states = [item for item in agent.items if isinstance(item, n.State)]
+        for first, second in _repeated([field.name for state in states for field in state.fields]):
+            others = [report.place(first.span, "the first one")]
+            report.add(
+                second.span, f"the state has two fields `{second.name}`", others=others, help="remove or rename one."
+            )
+
+
+@rule("E0215", "error")
+def member_twice(file: Analysis, report: Report) -> None:
+    """A team has two members with one key.
+
+    Playbooks address members by their key, as in `greeter::hello`, so each key stands for one member.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Ann : Worker { }
+        agent Bob : Worker { }
+        team Crew { worker: Ann, worker: Bob }
+
+    Right:
+
+        role Worker { can execute }
+        agent Ann : Worker { }
+        agent Bob : Worker { }
+        team Crew { ann: Ann, bob: Bob }
+    """
+    for team, _ in file.index.of(n.Team):
+        for first, second in _repeated([member.key for member in team.members]):
+            others = [report.place(first.span, "the first one")]
+            message = f"`{team.name.name}` has two members `{second.name}`"
+            report.add(second.span, message, others=others, help="give one of them another key.")
+
+
+@rule("E0216", "error")
+def variable_twice(file: Analysis, report: Report) -> None:
+    """A variable is declared twice between the same braces.
+
+    Parameters count as declared between the braces of their function. To change the value, assign without `const` or
+    `let`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { let sum = 1  let sum = 2  return sum } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { let sum = 1  sum = 2  return sum } }
+    """
+    for resolution in file.code.values():
+        for span, variable in resolution.repeated:
+            others = [report.place(variable.span, "first declared here")]
+            help = f"choose another name, or assign: `{variable.name} = …`."
+            report.add(span, f"`{variable.name}` is declared twice", others=others, help=help)
+
+
+def _repeated(names: Sequence[n.Name]) -> Iterator[tuple[n.Name, n.Name]]:
+    """For each name that was there before: its first appearance and this one."""
+    first: dict[str, n.Name] = {}
+    for name in names:
+        known = first.setdefault(name.name, name)
+        if known is not name:
+            yield known, name

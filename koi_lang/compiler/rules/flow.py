@@ -1,0 +1,141 @@
+"""The order of steps in code: loops, waiting, and what is never reached."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.walk import Around
+from koi_lang.source import Span
+
+WORD = re.compile(r"\w+")
+JUMPS = {n.Return: "return", n.Throw: "throw", n.Break: "break", n.Continue: "continue"}
+
+
+@rule("E0301", "error")
+def jump_outside_loop(file: Analysis, report: Report) -> None:
+    """`break` or `continue` stands outside of a loop.
+
+    Both belong to the innermost loop of the same function: not to a loop around the function, and not to `forEach` or
+    `map`, which call a function for every item.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on find(args) { args.items.forEach(item => { if (item) break }) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on find(args) { for (const item of args.items) { if (item) break } } }
+    """
+    jumps = [*file.index.of(n.Break), *file.index.of(n.Continue)]
+    for jump, around in jumps:
+        if around.loop is None:
+            help = "`return` leaves the function; to walk over a list write `for (const item of list) { … }`."
+            report.add(jump.span, f"`{JUMPS[type(jump)]}` stands outside of a loop", help=help)
+
+
+@rule("E0302", "error")
+def await_in_plain_function(file: Analysis, report: Report) -> None:
+    """`await` stands in a function that is not `async`.
+
+    Handlers may always wait, functions only when they are marked `async`; who calls such a function waits for it in
+    turn.
+
+    Wrong:
+
+        skill Web { export function load(url) { return await fetch(url) } }
+
+    Right:
+
+        skill Web { export async function load(url) { return await fetch(url) } }
+    """
+    waits: list[tuple[n.Await | n.Send, Around]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
+    for wait, around in waits:
+        function = around.function
+        if isinstance(function, n.Function) and not function.is_async:
+            others = [report.place(_first_word(function, file), "write `async` in front of this")]
+            help = "mark the function `async`, and `await` it where it is called."
+            report.add(
+                _first_word(wait, file), "`await` stands in a function that is not `async`", others=others, help=help
+            )
+
+
+@rule("E0303", "warning")
+def unreachable(file: Analysis, report: Report) -> None:
+    """Steps stand behind a `return`, `throw`, `break` or `continue` and are never executed.
+
+    They are left over, or the jump should have been in an `if`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { return args.a  console.log("added") } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { console.log("added")  return args.a } }
+    """
+    for block, _ in file.index.of(n.Block):
+        jump = None
+        for statement in block.statements:
+            if jump is not None and not isinstance(statement, n.FunctionStatement):
+                word = JUMPS[type(jump)]
+                others = [report.place(_first_word(jump, file), "ends here")]
+                help = "remove it, or put it in front."
+                report.add(
+                    _first_word(statement, file), f"nothing behind this `{word}` is executed", others=others, help=help
+                )
+                break
+            if type(statement) in JUMPS and jump is None:
+                jump = statement
+
+
+@rule("E0304", "warning")
+def return_of_next_line(file: Analysis, report: Report) -> None:
+    """`return` stands alone on its line and takes the expression of the next line as its value.
+
+    Line ends mean nothing in Koi, so a `return` reaches on to the next expression. To return nothing in front of
+    another step, end it with a semicolon or with the brace of its block.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker {
+          on add(args) {
+            if (!args.a) return
+            console.log(args.a)
+          }
+        }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker {
+          on add(args) {
+            if (!args.a) { return }
+            console.log(args.a)
+          }
+        }
+    """
+    text = file.unit.source.text
+    for statement, _ in file.index.of(n.Return):
+        value = statement.value
+        if value is not None and "\n" in text[statement.span.start : value.span.start]:
+            others = [report.place(value.span, "this is returned")]
+            help = "write the value beside `return`, or `return;` to return nothing."
+            report.add(
+                _first_word(statement, file),
+                "this `return` takes its value from the next line",
+                others=others,
+                help=help,
+            )
+
+
+def _first_word(node: n.Node, file: Analysis) -> Span:
+    match = WORD.match(file.unit.source.text, node.span.start)
+    return Span(*match.span()) if match else Span(node.span.start, node.span.start + 1)

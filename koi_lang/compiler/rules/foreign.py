@@ -1,0 +1,47 @@
+"""Names that people bring along from Node, browsers and Python, each with what Koi has instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+MODULE = 'write it in Python and import that: `import name from "./module.py"`.'
+BROWSER = "there is no page: print with `console.log`, ask with the action `prompt_user`."
+SHARED = "what agents share is kept in `registry`, what one agent keeps in `this.state`."
+
+_NODE = {
+    "require": 'imports stand at the top of the file: `import name from "python:module"`.',
+    "module": "what others may use is marked: `export function`, `export prompt`.",
+    "exports": "what others may use is marked: `export function`, `export prompt`.",
+    "Buffer": MODULE,
+    "global": SHARED,
+    "globalThis": SHARED,
+    "setImmediate": "write `setTimeout(f, 0)`.",
+    "queueMicrotask": "write `setTimeout(f, 0)`.",
+    "arguments": "declare the parameters: `(...items) => …`.",
+    "tool": 'call an action with `callAction("name", { … })`.',
+    "eval": "text is never run as code; choose between functions with `if`.",
+}
+_PYTHON = {
+    "print": "write `console.log(…)`.",
+    "None": "write `null`.",
+    "True": "write `true`.",
+    "False": "write `false`.",
+    "TRUE": "write `true`.",
+    "FALSE": "write `false`.",
+    "self": "write `this`.",
+    "len": "write `list.length`.",
+    "str": "write `String(value)`.",
+    "int": "write `parseInt(text)`.",
+    "float": "write `parseFloat(text)`.",
+    "range": "write `for (let i = 0; i < n; i++) { … }`.",
+    "nil": "write `null`.",
+}
+_BROWSER = "window document alert confirm localStorage sessionStorage navigator location XMLHttpRequest"
+_ABSENT = (
+    "__dirname __filename Symbol Proxy Reflect BigInt WeakMap WeakSet WeakRef Intl URL URLSearchParams AbortController"
+    " TextEncoder TextDecoder Function Uint8Array ArrayBuffer crypto performance WebSocket"
+)
+FOREIGN: Mapping[str, str] = MappingProxyType(
+    {**dict.fromkeys(_BROWSER.split(), BROWSER), **dict.fromkeys(_ABSENT.split(), MODULE), **_NODE, **_PYTHON}
+)

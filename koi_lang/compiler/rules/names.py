@@ -1,0 +1,282 @@
+"""Names of declarations: roles, agents, teams, skills, MCP servers and prompts that nobody declares."""
+
+from __future__ import annotations
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.rules.program import handlers, place_of, prompts_in, prompts_of, with_article
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import Kind, Symbol
+from koi_lang.diagnostics import nearest
+
+# Reserved words that a handler may be called after all.
+ALLOWED = frozenset("try catch finally throw instanceof".split())
+
+
+@rule("E0201", "error")
+def unknown_role(file: Analysis, report: Report) -> None:
+    """A role is named that nobody declares.
+
+    Every agent has a role, and the role says what the agent may do. Without it nothing could be allowed, so the
+    program is not started. Capital letters count.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Wroker { }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { }
+    """
+    named = [agent.role for agent, _ in file.index.of(n.Agent)]
+    named += [send.role for send, _ in file.index.of(n.Send) if send.role is not None]
+    for name in named:
+        if file.table.find("role", name.name) is None:
+            help = report.program.advice("role", name.name, file)
+            report.add(name.span, f"there is no role `{name.name}`", help=help)
+
+
+@rule("E0202", "error")
+def unknown_agent(file: Analysis, report: Report) -> None:
+    """An agent is named that nobody declares.
+
+    Teams list agents, and `run` starts one. An agent of another file is known once that file is imported.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greter.hello({})
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.hello({})
+    """
+    named = [run.agent for run, _ in file.index.of(n.Run)]
+    members = [member.value for member, _ in file.index.of(n.TeamMember)]
+    named += [value for value in members if isinstance(value, n.Name) and value.name not in file.table.values]
+    for name in named:
+        if file.table.find("agent", name.name) is None:
+            help = _other_kind(name, file, "agent") or report.program.advice("agent", name.name, file)
+            report.add(name.span, f"there is no agent `{name.name}`", help=help)
+
+
+@rule("E0203", "error")
+def unknown_team(file: Analysis, report: Report) -> None:
+    """An agent uses a team that nobody declares.
+
+    `uses team` says whom the agent may ask for help; `peers` means these teams. The name must be that of a team in
+    this file or in an imported one.
+
+    Wrong:
+
+        role Lead { can delegate }
+        team Support { greeter: Greeter }
+        agent Greeter : Lead { }
+        agent Boss : Lead { uses team Suport }
+
+    Right:
+
+        role Lead { can delegate }
+        team Support { greeter: Greeter }
+        agent Greeter : Lead { }
+        agent Boss : Lead { uses team Support }
+    """
+    for name in _used(file, "team"):
+        help = _other_kind(name, file, "team") or report.program.advice("team", name.name, file)
+        report.add(name.span, f"there is no team `{name.name}`", help=help)
+
+
+@rule("E0204", "error")
+def unknown_skill(file: Analysis, report: Report) -> None:
+    """An agent uses a skill that nobody declares.
+
+    A skill is a group of functions. Its name is the one after `skill`, not the name of its file and not that of one
+    of its functions.
+
+    Wrong:
+
+        role Worker { can execute }
+        skill Sums { export function add(a, b) { return a + b } }
+        agent Clerk : Worker { uses skill add }
+
+    Right:
+
+        role Worker { can execute }
+        skill Sums { export function add(a, b) { return a + b } }
+        agent Clerk : Worker { uses skill Sums }
+    """
+    for name in _used(file, "skill"):
+        help = _other_kind(name, file, "skill") or report.program.advice("skill", name.name, file)
+        report.add(name.span, f"there is no skill `{name.name}`", help=help)
+
+
+@rule("E0205", "error")
+def unknown_server(file: Analysis, report: Report) -> None:
+    """An agent uses an MCP server that this file does not declare.
+
+    `uses mcp` names a server that an `mcp` declaration describes. Such declarations do not travel through imports,
+    because they start programs on this machine: the file that uses a server declares it.
+
+    Wrong:
+
+        role Caller { can call_mcp }
+        mcp files = { command: "files-server" }
+        agent Clerk : Caller { uses mcp file }
+
+    Right:
+
+        role Caller { can call_mcp }
+        mcp files = { command: "files-server" }
+        agent Clerk : Caller { uses mcp files }
+    """
+    for name in _used(file, "mcp"):
+        help = report.program.advice("mcp", name.name, file)
+        report.add(name.span, f"there is no mcp server `{name.name}`", help=help)
+
+
+@rule("E0206", "error")
+def unknown_prompt(file: Analysis, report: Report) -> None:
+    """A prompt is named that nobody declares.
+
+    A playbook may be put together from texts and prompts: `playbook Rules + "Be quick."`. A name in it is always that
+    of a prompt; values get into the text with `{{args.name}}`. A prompt of another file must be exported there.
+
+    Wrong:
+
+        role Worker { can execute }
+        prompt Rules = "Be brief."
+        agent Greeter : Worker { on hello(args) { playbook Rule + "Greet." } }
+
+    Right:
+
+        role Worker { can execute }
+        prompt Rules = "Be brief."
+        agent Greeter : Worker { on hello(args) { playbook Rules + "Greet." } }
+    """
+    named = [name for playbook, _ in file.index.of(n.Playbook) for name in prompts_in(playbook.parts)]
+    named += [name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)]
+    for name in named:
+        if file.table.find("prompt", name.name) is None:
+            help = _other_kind(name, file, "prompt") or report.program.advice("prompt", name.name, file)
+            report.add(name.span, f"there is no prompt `{name.name}`", help=help)
+
+
+@rule("E0207", "error")
+def unknown_handler(file: Analysis, report: Report) -> None:
+    """`run` calls a handler that the agent does not have.
+
+    The program would stop at its first step. The name after the dot is that of an `on` of the agent.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.helo({})
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.hello({})
+    """
+    for run, _ in file.index.of(n.Run):
+        symbol = file.table.find("agent", run.agent.name)
+        if symbol is not None and isinstance(symbol.node, n.Agent):
+            names = [handler.name.name for handler in handlers(symbol.node)]
+            if run.handler.name not in names:
+                _report_handler(run, symbol, names, report)
+
+
+def _report_handler(run: n.Run, symbol: Symbol, names: list[str], report: Report) -> None:
+    wanted = run.handler.name
+    near = nearest(wanted, names)
+    listed = ", ".join(f"`{name}`" for name in names[:8])
+    help = (
+        f"did you mean `{near}`?" if near else f"it has {listed}." if names else f"write `on {wanted}(args) {{ … }}`."
+    )
+    message = f"`{symbol.name}` has no handler `{wanted}`"
+    report.add(run.handler.span, message, others=[place_of(symbol, "the agent")], help=help)
+
+
+@rule("E0208", "error")
+def wrong_member(file: Analysis, report: Report) -> None:
+    """A member of a team is neither an agent nor an address.
+
+    A team lists agents by name, and tools of servers as `mcp://server/tool`. Teams cannot be nested: an agent may use
+    several teams instead.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { }
+        team Inner { greeter: Greeter }
+        team Outer { inner: Inner }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { }
+        team Inner { greeter: Greeter }
+        team Outer { greeter: Greeter }
+    """
+    for member, _ in file.index.of(n.TeamMember):
+        value = member.value
+        if isinstance(value, n.Name):
+            other = file.table.values.get(value.name)
+            if other is not None and other.kind != "agent":
+                message = f"`{value.name}` is {with_article(other.kind)} and cannot be a member"
+                report.add(value.span, message, others=[place_of(other, "declared here")], help=MEMBERS)
+        elif isinstance(value, n.Text) and not value.value.startswith("mcp://"):
+            if file.table.find("agent", value.value) is None:
+                help = report.program.advice("agent", value.value, file)
+                report.add(value.span, f"`{value.value}` is neither an agent nor an address", help=help)
+
+
+MEMBERS = "members are agents and addresses of tools: `mcp://server/tool`."
+
+
+@rule("E0209", "error")
+def reserved_handler(file: Analysis, report: Report) -> None:
+    """A handler has the name of a keyword.
+
+    Words such as `state`, `send` or `run` begin something else in the language, in any letter case, and are not
+    available as names of handlers.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on run(args) { return args } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on start(args) { return args } }
+    """
+    words = RESERVED - ALLOWED
+    for handler, _ in file.index.of(n.Handler):
+        name = handler.name.name
+        if name.lower() in words:
+            help = f"call it `start`, `execute`, `process` or `{name.lower()}Handler`."
+            report.add(handler.name.span, f"`{name}` is a reserved word and cannot be the name of a handler", help=help)
+
+
+def _used(file: Analysis, kind: Kind) -> list[n.Name]:
+    """Names after `uses …` that stand for nothing of that kind."""
+    names = [name for uses, _ in file.index.of(n.Uses) if uses.kind == kind for name in uses.names]
+    return [name for name in names if file.table.find(kind, name.name) is None]
+
+
+def _other_kind(name: n.Name, file: Analysis, wanted: Kind) -> str | None:
+    """A help sentence when the name stands for something of another kind."""
+    other = file.table.values.get(name.name)
+    if other is None:
+        return None
+    if other.kind == "function" and other.owner is not None and wanted == "skill":
+        return f"`{name.name}` is a function of the skill `{other.owner.name.name}`: write `uses skill {other.owner.name.name}`."
+    return f"`{name.name}` is {with_article(other.kind)}, not {with_article(wanted)}."

@@ -1,0 +1,189 @@
+"""All files of a program to answers that need more than one of them: members, teams, roles, users of prompts."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
+from koi_lang.compiler.walk import Around
+from koi_lang.diagnostics import Place, suggestion
+
+Made = TypeVar("Made")
+WORDS: dict[Kind, str] = {"mcp": "mcp server", "module": "Python module"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Use:
+    """A handler whose playbook contains a prompt, directly or through other prompts."""
+
+    file: Analysis
+    around: Around
+
+
+class Program:
+    """The analysed files of a program; the first is the one that was asked for."""
+
+    def __init__(self, files: tuple[Analysis, ...]) -> None:
+        self.files = files
+        self._made: dict[tuple[object, Analysis], Any] = {}
+        self._by_path = {file.unit.path: file for file in files}
+
+    def is_complete(self, file: Analysis) -> bool:
+        """Whether a file is the one that starts the program, so that nobody else uses what it declares."""
+        return file is self.files[0] and self.starts
+
+    @cached_property
+    def starts(self) -> bool:
+        """Whether the first file has a `run`; without one the files are a library."""
+        return bool(self.files[0].index.of(n.Run))
+
+    def for_file(self, make: Callable[[Analysis, Program], Made], file: Analysis) -> Made:
+        """What a function finds out about a file; it is asked once, however many rules want to know."""
+        if (make, file) not in self._made:
+            self._made[make, file] = make(file, self)
+        made: Made = self._made[make, file]
+        return made
+
+    def home(self, symbol: Symbol) -> Analysis:
+        """The file that declares a symbol."""
+        return self._by_path[symbol.unit.path]
+
+    def role_of(self, agent: n.Agent, file: Analysis) -> Symbol | None:
+        """The role of an agent that a file declares."""
+        return file.table.find("role", agent.role.name)
+
+    def teams_of(self, agent: n.Agent, file: Analysis) -> list[tuple[n.Team, Analysis]] | None:
+        """Whom `peers` means: the teams an agent uses, else those that list it; None when one of them is unknown."""
+        names = [
+            name.name for item in agent.items if isinstance(item, n.Uses) and item.kind == "team" for name in item.names
+        ]
+        if not names:
+            return self._listed.get(agent, [])
+        found = [self.team(name, file) for name in names]
+        return None if None in found else [entry for entry in found if entry is not None]
+
+    def team(self, name: str, file: Analysis) -> tuple[n.Team, Analysis] | None:
+        """A team by the name a file knows it by."""
+        symbol = file.table.find("team", name)
+        return (symbol.node, self.home(symbol)) if symbol is not None and isinstance(symbol.node, n.Team) else None
+
+    @cached_property
+    def _listed(self) -> dict[n.Agent, list[tuple[n.Team, Analysis]]]:
+        """For each agent the teams that it is a member of."""
+        found: dict[n.Agent, list[tuple[n.Team, Analysis]]] = {}
+        teams = [(team, file) for file in self.files for team, _ in file.index.of(n.Team)]
+        for team, home in teams:
+            for member in team.members:
+                entry = self._agent(member, home)
+                if entry is not None:
+                    found.setdefault(entry[0], []).append((team, home))
+        return found
+
+    def members(self, team: n.Team, home: Analysis) -> list[tuple[n.Agent, Analysis]] | None:
+        """The agents of a team; None when a member is no agent of this program."""
+        found = [self._agent(member, home) for member in team.members]
+        return None if None in found else [entry for entry in found if entry is not None]
+
+    def _agent(self, member: n.TeamMember, home: Analysis) -> tuple[n.Agent, Analysis] | None:
+        if isinstance(member.value, n.McpAddress):
+            return None
+        name = member.value.name if isinstance(member.value, n.Name) else member.value.value
+        symbol = home.table.find("agent", name)
+        return (symbol.node, self.home(symbol)) if symbol is not None and isinstance(symbol.node, n.Agent) else None
+
+    @cached_property
+    def uses(self) -> dict[n.Node, list[Use]]:
+        """For each prompt the handlers whose playbooks contain it."""
+        found: dict[n.Node, list[Use]] = {}
+        for file in self.files:
+            for playbook, around in file.index.of(n.Playbook):
+                for symbol in self._contained(prompts_in(playbook.parts), file):
+                    found.setdefault(symbol.node, []).append(Use(file, around))
+        return found
+
+    def _contained(self, names: list[n.Name], file: Analysis) -> list[Symbol]:
+        """The prompts behind some names and all prompts inside of them, each once."""
+        found: dict[n.Node, Symbol] = {}
+        waiting = [(name, file) for name in names]
+        while waiting:
+            name, home = waiting.pop()
+            symbol = home.table.find("prompt", name.name)
+            if symbol is None or symbol.node in found:
+                continue
+            found[symbol.node] = symbol
+            waiting += [(inner, self.home(symbol)) for inner in prompts_of(symbol.node)]
+        return list(found.values())
+
+    def contains_itself(self, prompt: n.Prompt, file: Analysis) -> bool:
+        """Whether a prompt is made of prompts that lead back to it."""
+        return any(symbol.node is prompt for symbol in self._contained(prompts_of(prompt), file))
+
+    def elsewhere(self, kind: Kind, name: str) -> Symbol | None:
+        """A declaration that some file of the program has."""
+        symbols = (symbol for file in self.files for symbol in own_symbols(file.unit))
+        return next((symbol for symbol in symbols if symbol.kind == kind and symbol.name == name), None)
+
+    def advice(self, kind: Kind, name: str, file: Analysis) -> str:
+        """What to do about a name that a file does not know: import it, or the nearest name."""
+        symbol = self.elsewhere(kind, name)
+        if symbol is None:
+            return suggestion(name, file.table.names(kind), WORDS.get(kind, kind))
+        path = shown(symbol.unit, file.unit)
+        if kind == "mcp":
+            return f"`{path}` declares it, but an import does not bring mcp servers along; declare it here too."
+        exported = kind != "prompt" or (isinstance(symbol.node, n.Prompt) and symbol.node.exported)
+        return (
+            f'`{path}` declares it: write `import "{path}"`.'
+            if exported
+            else f"write `export prompt {name}` in `{path}`."
+        )
+
+
+def prompts_in(parts: tuple[n.Text | n.Name | n.PromptCall, ...]) -> list[n.Name]:
+    """The names of prompts that a playbook is put together from."""
+    named = (part.name if isinstance(part, n.PromptCall) else part for part in parts)
+    return [part for part in named if isinstance(part, n.Name)]
+
+
+def prompts_of(node: n.Node) -> list[n.Name]:
+    """The names of prompts that a prompt is made of."""
+    if not isinstance(node, n.Prompt):
+        return []
+    if isinstance(node.value, n.Compose):
+        return [prompt for _, prompt in node.value.fragments]
+    return [part for part in node.value if isinstance(part, n.Name)]
+
+
+def handlers(agent: n.Agent) -> Iterator[n.Handler]:
+    """The handlers of an agent in source order."""
+    return (item for item in agent.items if isinstance(item, n.Handler))
+
+
+def is_variable(name: n.Name, around: Around, file: Analysis) -> bool:
+    """Whether a name in code stands for a variable rather than a declaration."""
+    resolution = None if around.root is None else file.code.get(around.root)
+    return resolution is not None and name in resolution.variables
+
+
+def with_article(kind: Kind) -> str:
+    """A kind of declaration as a sentence mentions it: `a team`, `an agent`."""
+    word = WORDS.get(kind, kind)
+    return f"an {word}" if word.startswith(("a", "mcp")) else f"a {word}"
+
+
+def place_of(symbol: Symbol, label: str) -> Place:
+    """Where a symbol is declared, with what there is to say about it."""
+    return Place(symbol.unit.source, symbol.span, label)
+
+
+def shown(unit: Unit, seen_from: Unit) -> str:
+    """The path of a file as an import in another one writes it."""
+    path = posixpath.relpath(unit.path, posixpath.dirname(seen_from.path) or ".")
+    return path if path.startswith("../") else f"./{path}"

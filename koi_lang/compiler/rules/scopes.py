@@ -1,0 +1,121 @@
+"""What the holes of a text may name: in a playbook, and in a prompt that playbooks contain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import Program, Use
+from koi_lang.compiler.walk import everything
+
+ROOTS = frozenset({"args", "state", "agentName", "userMessage", "JSON", "Math"})
+LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
+KEY = re.compile(r'"(\w+)"\s*:')
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names that holes may use.
+
+    Attributes:
+        roots: the names a path may begin with.
+        fields: for roots whose fields are all known, these.
+        parameters: those of a prompt; None in playbooks.
+    """
+
+    roots: frozenset[str]
+    fields: Mapping[str, frozenset[str]]
+    parameters: tuple[str, ...] | None = None
+
+
+def in_handler(use: Use, program: Program) -> Scope:
+    """What the playbook of a handler may name."""
+    handler, agent = use.around.function, use.around.agent
+    parameters = handler.parameters[:1] if isinstance(handler, n.Handler) else ()
+    fields: dict[str, frozenset[str]] = {}
+    for parameter in parameters:
+        if parameter.type is not None and parameter.type.name == "object":
+            known = frozenset(field.name for field in parameter.type.fields)
+            fields |= dict.fromkeys({"args", *_names(parameter.pattern)}, known)
+    state = state_fields(agent, use.file, program) if agent is not None else None
+    if state is not None:
+        fields["state"] = state
+    return Scope(ROOTS.union(*(_names(parameter.pattern) for parameter in parameters)), fields)
+
+
+def in_prompt(node: n.Node, program: Program) -> Scope:
+    """What a prompt may name: whatever one of the playbooks that contain it may name, and its own parameters."""
+    scopes = [in_handler(use, program) for use in program.uses.get(node, [])]
+    own = _own_names(node)
+    shared = set(scopes[0].fields) if scopes else set()
+    for scope in scopes:
+        shared &= scope.fields.keys()
+    fields = {root: frozenset[str]().union(*(scope.fields[root] for scope in scopes)) for root in shared - set(own)}
+    return Scope(ROOTS.union(own, *(scope.roots for scope in scopes)), fields, tuple(own))
+
+
+def _own_names(node: n.Node) -> list[str]:
+    if not isinstance(node, n.Prompt):
+        return []
+    names = [parameter.name.name for parameter in node.parameters or ()]
+    if isinstance(node.value, n.Compose):
+        names += [name.name for name in node.value.names] + [name.name for name, _ in node.value.fragments]
+        names += LET.findall(node.value.template.value) if node.value.template is not None else []
+    return names
+
+
+def _names(pattern: n.Node) -> list[str]:
+    if isinstance(pattern, n.Binding):
+        return [pattern.name]
+    if isinstance(pattern, (n.ArrayPattern, n.ObjectPattern)):
+        return [name for element in pattern.elements for name in _names(element.pattern)]
+    return []
+
+
+def state_fields(agent: n.Agent, file: Analysis, program: Program) -> frozenset[str] | None:
+    """The fields that the state of an agent has or gets; None when they cannot all be known."""
+    declared = [field.name.name for item in agent.items if isinstance(item, n.State) for field in item.fields]
+    if not declared or agent in program.for_file(_open, file):
+        return None
+    return frozenset(declared) | program.for_file(_set_fields, file).get(agent, set())
+
+
+def _set_fields(file: Analysis, _: Program) -> dict[n.Agent, set[str]]:
+    """Fields that code assigns, and keys that a playbook mentions: it may ask for a `state_updates` with them."""
+    found: dict[n.Agent, set[str]] = {}
+    changes = [*file.index.of(n.Assignment), *file.index.of(n.Update)]
+    for change, around in changes:
+        if around.agent is not None:
+            fields = (
+                node.name for node in everything(change.target) if isinstance(node, n.Member) and _is_state(node.object)
+            )
+            found.setdefault(around.agent, set()).update(fields)
+    for playbook, around in file.index.of(n.Playbook):
+        if around.agent is not None:
+            texts = (part.value for part in playbook.parts if isinstance(part, n.Text))
+            found.setdefault(around.agent, set()).update(key for text in texts for key in KEY.findall(text))
+    return found
+
+
+def _open(file: Analysis, _: Program) -> set[n.Agent]:
+    """Agents whose code hands on `this` or its state as a whole, so that any field may be set."""
+    members = file.index.of(n.Member)
+    read = {member.object for member, _ in members}
+    opened = {around.agent for member, around in members if _is_state(member) and member not in read}
+    for handler, around in file.index.of(n.Handler):
+        if any(name not in read for name in file.code[handler].outer.get("this", ())):
+            opened.add(around.agent)
+    return {agent for agent in opened if agent is not None}
+
+
+def _is_state(node: n.Node) -> bool:
+    """Whether an expression is `this.state`."""
+    return (
+        isinstance(node, n.Member)
+        and node.name == "state"
+        and isinstance(node.object, n.Name)
+        and node.object.name == "this"
+    )

@@ -1,0 +1,240 @@
+"""`send` and `peers`: whether somebody is there who handles the event, and whether the sender may send."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import Program, handlers, is_variable, place_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.walk import Around
+from koi_lang.diagnostics import Place, nearest
+from koi_lang.source import Span
+
+SEND = re.compile(r"await\s+send\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom a `send` may reach.
+
+    Attributes:
+        name: how a message calls them.
+        place: the team, if it is a single one.
+        members: every agent with the file that declares it.
+    """
+
+    name: str
+    place: Place | None
+    members: list[tuple[n.Agent, Analysis]]
+
+    def handling(self, event: str) -> list[tuple[n.Agent, Analysis]]:
+        """The members that have a handler for an event."""
+        return [(agent, home) for agent, home in self.members if event in _events(agent)]
+
+
+@rule("E0231", "error")
+def nobody_handles(file: Analysis, report: Report) -> None:
+    """An event is sent that no member of the team handles.
+
+    A `send` looks for a member that has a handler with exactly this name. If there is none, the program fails when it
+    gets there. `peers` are the members of the teams that the agent uses, else of those that it belongs to.
+
+    Wrong:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("sum").any()({ a: 1, b: 2 }) }
+        }
+
+    Right:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+    """
+    for send, target in _targets(file, report.program):
+        if not target.handling(send.event):
+            events = list(dict.fromkeys(event for agent, _ in target.members for event in _events(agent)))
+            others = [target.place] if target.place is not None else []
+            message = f"nobody in {target.name} handles `{send.event}`"
+            report.add(send.event_span, message, others=others, help=_events_help(send.event, events))
+
+
+@rule("E0232", "error")
+def nobody_has_role(file: Analysis, report: Report) -> None:
+    """An event is sent to a role that none of those who handle it has.
+
+    `.role(R)` keeps the members whose role is R. What the role may do does not count, only its name.
+
+    Wrong:
+
+        role Lead { can delegate }
+        role Worker { can execute }
+        agent Adder : Worker { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add").role(Lead).any()({ a: 1, b: 2 }) }
+        }
+
+    Right:
+
+        role Lead { can delegate }
+        role Worker { can execute }
+        agent Adder : Worker { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add").role(Worker).any()({ a: 1, b: 2 }) }
+        }
+    """
+    for send, target in _targets(file, report.program):
+        if send.role is None or file.table.find("role", send.role.name) is None:
+            continue
+        handling = [agent for agent, _ in target.handling(send.event)]
+        if handling and all(agent.role.name != send.role.name for agent in handling):
+            message = f"nobody in {target.name} who handles `{send.event}` has the role `{send.role.name}`"
+            others = [target.place] if target.place is not None else []
+            help = f"`{handling[0].name.name}` handles it and has the role `{handling[0].role.name}`."
+            report.add(send.role.span, message, others=others, help=help)
+
+
+@rule("E0401", "warning")
+def send_without_permission(file: Analysis, report: Report) -> None:
+    """An agent sends to others, and its role lacks the permission `delegate`.
+
+    What a role lists bounds what its agents do. Code is the author's own, so this is a warning there; with `--strict`
+    it is an error, and for what a model proposes the permission is always required. One message an agent.
+
+    Wrong:
+
+        role Boss { can execute }
+        agent Adder : Boss { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Chief : Boss {
+          uses team Sums
+          on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+
+    Right:
+
+        role Boss { can execute, can delegate }
+        agent Adder : Boss { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Chief : Boss {
+          uses team Sums
+          on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+    """
+    seen: set[n.Agent] = set()
+    for send, around in file.index.of(n.Send):
+        agent = around.agent
+        if agent is None or agent in seen:
+            continue
+        seen.add(agent)
+        role = report.program.role_of(agent, file)
+        if role is not None and isinstance(role.node, n.Role) and not _may_delegate(role.node):
+            others = [place_of(role, f"the role of `{agent.name.name}`")]
+            can = ", ".join(f"can {name.name.replace(':', ': ')}" for name in role.node.capabilities)
+            help = f"write `role {role.name} {{ {can}, can delegate }}`."
+            message = f"`{agent.name.name}` may not send to its team"
+            report.add(_head(send, file), message, label="needs the permission `delegate`", others=others, help=help)
+
+
+@rule("E0402", "warning")
+def peers_without_team(file: Analysis, report: Report) -> None:
+    """An agent speaks to its `peers`, and it uses no team and belongs to none.
+
+    Nobody will be found, and the send fails when the program gets there.
+
+    Wrong:
+
+        role Lead { can delegate }
+        agent Boss : Lead { on start(args) { return await send peers.event("add").any()(args) } }
+        run Boss.start({})
+
+    Right:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead { uses team Sums  on start(args) { return await send peers.event("add").any()(args) } }
+        run Boss.start({ a: 1, b: 2 })
+    """
+    if not report.program.starts:
+        return
+    seen: set[n.Agent] = set()
+    for handler, around in file.index.of(n.Handler):
+        agent, used = around.agent, file.code[handler].outer.get("peers")
+        if agent is None or agent in seen or not used:
+            continue
+        if report.program.teams_of(agent, file) == []:
+            seen.add(agent)
+            help = "list it in a team, or write `uses team` and the name of a team in the agent."
+            report.add(used[0].span, f"`{agent.name.name}` has no peers: it uses no team and is in none", help=help)
+
+
+def _targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Target]]:
+    """Every `send` whose possible receivers are known before the program runs."""
+    for send, around in file.index.of(n.Send):
+        teams = _teams(send.base, around, file, program)
+        lists = [program.members(team, home) for team, home in teams or ()]
+        if not lists or None in lists:
+            continue
+        members = [member for members in lists for member in members or ()]
+        team, home = (teams or [])[0]
+        if len(lists) == 1:
+            place = Place(home.unit.source, team.name.span, "the team")
+            yield send, Target(f"`{team.name.name}`", place, members)
+        elif around.agent is not None:
+            yield send, Target(f"the teams of `{around.agent.name.name}`", None, members)
+
+
+def _teams(
+    base: n.Expression, around: Around, file: Analysis, program: Program
+) -> list[tuple[n.Team, Analysis]] | None:
+    """The teams that the base of a `send` stands for; None where only the running program knows."""
+    while isinstance(base, n.Parenthesized):
+        base = base.value
+    if isinstance(base, n.Call) and isinstance(base.callee, n.Name) and base.callee.name == "peers":
+        named = base.arguments[0] if len(base.arguments) == 1 else None
+        return _teams(named, around, file, program) if isinstance(named, n.Name) and named.name != "peers" else None
+    if not isinstance(base, n.Name) or is_variable(base, around, file):
+        return None
+    if base.name == "peers":
+        return None if around.agent is None else program.teams_of(around.agent, file)
+    team = program.team(base.name, file)
+    return None if team is None else [team]
+
+
+def _events(agent: n.Agent) -> list[str]:
+    return [handler.name.name for handler in handlers(agent)]
+
+
+def _events_help(wanted: str, events: list[str]) -> str:
+    near = nearest(wanted, events)
+    if near is not None:
+        return f"did you mean `{near}`?"
+    listed = ", ".join(f"`{event}`" for event in events[:8])
+    return f"its members handle {listed}." if events else "its members have no handlers."
+
+
+def _may_delegate(role: n.Role) -> bool:
+    return any(name.name.partition(":")[0] == "delegate" for name in role.capabilities)
+
+
+def _head(send: n.Send, file: Analysis) -> Span:
+    """The words `await send`."""
+    match = SEND.match(file.unit.source.text, send.span.start)
+    return Span(*match.span()) if match else send.span

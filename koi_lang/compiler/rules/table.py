@@ -1,0 +1,65 @@
+"""The table of all rules, and what a rule reports into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import Program
+from koi_lang.diagnostics import Diagnostic, Place, Severity
+from koi_lang.source import Source, Span
+
+Find: TypeAlias = "Callable[[Analysis, Report], None]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One check of a file; the docstring of `find` explains it at length."""
+
+    code: str
+    severity: Severity
+    find: Find
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Takes what one rule finds in one file; `program` holds all files."""
+
+    rule: Rule
+    source: Source
+    program: Program
+    found: list[Diagnostic]
+
+    def add(
+        self,
+        span: Span | Place,
+        message: str,
+        *,
+        label: str = "",
+        others: Sequence[Place] = (),
+        help: str | None = None,
+    ) -> None:
+        """Report a problem at a place; a bare span is one of the file that is checked."""
+        place = span if isinstance(span, Place) else Place(self.source, span, label)
+        self.found.append(Diagnostic(self.rule.code, self.rule.severity, message, place, tuple(others), help))
+
+    def place(self, span: Span, label: str) -> Place:
+        """A further place in the file that is checked."""
+        return Place(self.source, span, label)
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(code: str, severity: Severity) -> Callable[[Find], Find]:
+    """Enter a function into the table; its docstring is what `koi explain` shows."""
+
+    def enter(find: Find) -> Find:
+        if code in RULES:
+            raise AssertionError(f"two rules are called {code}")
+        RULES[code] = Rule(code, severity, find)
+        return find
+
+    return enter

@@ -1,0 +1,155 @@
+"""What a program declares or imports and never uses. Only the file that starts the program is looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.imports import Imported, Unit
+from koi_lang.compiler.rules.program import Program, prompts_in, prompts_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import own_symbols
+
+WORD = re.compile(r"\w+")
+
+
+@rule("E0241", "warning")
+def unused_import(file: Analysis, report: Report) -> None:
+    """A file is imported, and nothing that it brings is used.
+
+    An import brings everything that the file declares or imports in turn. A Python module that is imported without a
+    name is never reported: importing it may be all it is for.
+
+    Wrong:
+
+        import "./first.koi"
+        role Clerk { can execute }
+        agent Greeter : Clerk { on hello(args) { return args } }
+        run Greeter.hello({})
+
+    Right:
+
+        import "./first.koi"
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.hello({})
+    """
+    if not report.program.is_complete(file):
+        return
+    used = _names_used(file)
+    for imported in file.unit.imports:
+        if imported.kind == "python" and imported.statement.name is None:
+            continue
+        brought = _brought(imported, file.unit)
+        if brought.isdisjoint(used):
+            path = imported.statement.path
+            report.add(path.span, f"nothing that `{path.value}` brings is used here", help="remove the import.")
+
+
+@rule("E0242", "warning")
+def unused_role(file: Analysis, report: Report) -> None:
+    """A role is declared that no agent has.
+
+    It is left over, or an agent has the wrong role. Files without a `run` are not checked, because others may use
+    their roles.
+
+    Wrong:
+
+        role Worker { can execute }
+        role Lead { can delegate }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.hello({})
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args) { return args } }
+        run Greeter.hello({})
+    """
+    if report.program.is_complete(file):
+        used = report.program.for_file(_roles_used, file)
+        for role, _ in file.index.of(n.Role):
+            if role.name.name not in used:
+                help = "give it to an agent, or remove it."
+                report.add(role.name.span, f"no agent has the role `{role.name.name}`", help=help)
+
+
+@rule("E0243", "warning")
+def unused_prompt(file: Analysis, report: Report) -> None:
+    """A prompt is declared that nothing refers to.
+
+    It is left over, or a playbook names another one. Exported prompts and files without a `run` are not checked,
+    because others may use them.
+
+    Wrong:
+
+        role Worker { can execute }
+        prompt Rules = "Be brief."
+        agent Greeter : Worker { on hello(args) { playbook "Greet." } }
+        run Greeter.hello({})
+
+    Right:
+
+        role Worker { can execute }
+        prompt Rules = "Be brief."
+        agent Greeter : Worker { on hello(args) { playbook Rules + "Greet." } }
+        run Greeter.hello({})
+    """
+    if report.program.is_complete(file):
+        used = _names_used(file)
+        for prompt, _ in file.index.of(n.Prompt):
+            if not prompt.exported and prompt.name.name not in used:
+                help = "use it in a playbook, or remove it."
+                report.add(prompt.name.span, f"nothing uses the prompt `{prompt.name.name}`", help=help)
+
+
+def _roles_used(_: Analysis, program: Program) -> set[str]:
+    """The names of roles that agents have or code mentions, in the whole program."""
+    used = set()
+    for file in program.files:
+        used |= {agent.role.name for agent, _ in file.index.of(n.Agent)}
+        used |= {send.role.name for send, _ in file.index.of(n.Send) if send.role is not None}
+        used.update(*(resolution.outer for resolution in file.code.values()))
+    return used
+
+
+def _names_used(file: Analysis) -> set[str]:
+    """Every name in a file that may stand for a declaration."""
+    used = {name for resolution in file.code.values() for name in resolution.outer}
+    used |= {agent.role.name for agent, _ in file.index.of(n.Agent)}
+    used |= {send.role.name for send, _ in file.index.of(n.Send) if send.role is not None}
+    used |= {run.agent.name for run, _ in file.index.of(n.Run)}
+    used |= {name.name for uses, _ in file.index.of(n.Uses) for name in uses.names}
+    used |= set(_members(file))
+    used |= {name.name for playbook, _ in file.index.of(n.Playbook) for name in prompts_in(playbook.parts)}
+    used |= {name.name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)}
+    # `this.callSkill("Sums", …)` and similar: a name in quotes may be meant too.
+    return used | set(_words(text.value for text, _ in file.index.of(n.Text)))
+
+
+def _members(file: Analysis) -> Iterator[str]:
+    for member, _ in file.index.of(n.TeamMember):
+        if isinstance(member.value, n.Name):
+            yield member.value.name
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    """Texts that are one name."""
+    return (text for text in texts if len(text) < 80 and WORD.fullmatch(text))
+
+
+def _brought(imported: Imported, importer: Unit) -> set[str]:
+    """The names that an import statement brings, at any distance."""
+    if imported.kind != "koi":
+        return {imported.name or ""}
+    waiting = [unit for unit in importer.reached if unit.path == imported.target]
+    found: dict[str, Unit] = {}
+    while waiting:
+        unit = waiting.pop()
+        if unit is not importer and unit.path not in found:
+            found[unit.path] = unit
+            waiting += unit.reached
+    return {
+        symbol.name for unit in found.values() for symbol in own_symbols(unit) if symbol.kind not in ("mcp", "module")
+    }

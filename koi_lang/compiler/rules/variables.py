@@ -1,0 +1,204 @@
+"""Names in code: variables and declarations that do not exist, or that cannot be assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.foreign import FOREIGN
+from koi_lang.compiler.rules.program import with_article
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, Variable
+from koi_lang.compiler.symbols import Kind
+from koi_lang.diagnostics import nearest
+
+KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
+
+
+@rule("E0221", "error")
+def unknown_name(file: Analysis, report: Report) -> None:
+    """Code uses a name that nobody declares.
+
+    A name in code is a variable or parameter, an agent, a team, a prompt, an exported function of a skill, an imported
+    Python module, or one of the built-in objects such as `console`, `JSON` and `registry`. A variable is visible from
+    its declaration to the end of the braces around it.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { return total + 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { const total = args.total  return total + 1 } }
+    """
+    for root, resolution in file.code.items():
+        for name in _unknown(file, root, resolution):
+            if name.name not in AGENT_NAMES and name.name not in FOREIGN:
+                others = [
+                    report.place(variable.span, "visible in its own block only")
+                    for variable in _hidden(name, resolution)
+                ]
+                help = _advice(name, root, file, report)
+                report.add(name.span, f"nothing here is called `{name.name}`", others=others[:1], help=help)
+
+
+@rule("E0222", "error")
+def agent_name_outside(file: Analysis, report: Report) -> None:
+    """`this`, `peers` or `callAction` stands outside of a handler.
+
+    These three belong to the agent whose handler is running. A function of a skill belongs to no agent: give it what
+    it needs as an argument.
+
+    Wrong:
+
+        skill Sums { export function add(a) { return a + this.state.total } }
+
+    Right:
+
+        skill Sums { export function add(a, total) { return a + total } }
+    """
+    for root, resolution in file.code.items():
+        for name in _unknown(file, root, resolution):
+            if name.name in AGENT_NAMES:
+                help = "use it in a handler of an agent, and pass on what a function needs."
+                report.add(name.span, f"`{name.name}` only exists in the handlers of an agent", help=help)
+
+
+@rule("E0223", "error")
+def foreign_name(file: Analysis, report: Report) -> None:
+    """Code uses something that Node, browsers or Python have and Koi does not.
+
+    Code in Koi looks like JavaScript, but no Node and no browser runs it. What is missing can be written in Python and
+    imported.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on read(args) { return require("fs") } }
+
+    Right:
+
+        import os from "python:os"
+        role Worker { can execute }
+        agent Clerk : Worker { on read(args) { return os.listdir(".") } }
+    """
+    for root, resolution in file.code.items():
+        for name in _unknown(file, root, resolution):
+            help = FOREIGN.get(name.name)
+            if help is not None:
+                report.add(name.span, f"`{name.name}` does not exist in Koi", help=help)
+
+
+@rule("E0224", "error")
+def constant_assigned(file: Analysis, report: Report) -> None:
+    """Something declared with `const` is assigned again.
+
+    A `const` keeps its first value. What is inside of an array or object may still change.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on count(args) { const sum = 0  sum += 1  return sum } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on count(args) { let sum = 0  sum += 1  return sum } }
+    """
+    for resolution in file.code.values():
+        for name, variable in resolution.constants:
+            others = [report.place(variable.span, "declared here")]
+            help = f"declare it with `let {name.name} = …`."
+            report.add(name.span, f"`{name.name}` is a `const` and keeps its first value", others=others, help=help)
+
+
+@rule("E0225", "error")
+def declaration_assigned(file: Analysis, report: Report) -> None:
+    """A value is assigned to an agent, a team, a prompt, a function or a built-in object.
+
+    These names are fixed for the whole program. Often a `let` was forgotten.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on count(args) { Clerk = 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on count(args) { let clerk = 1  return clerk } }
+    """
+    for resolution in file.code.values():
+        for name in resolution.assigned_outer:
+            symbol = file.table.values.get(name.name) or file.table.roles.get(name.name)
+            what = with_article(symbol.kind) if symbol is not None else "a part of the language"
+            help = "choose another name and declare it with `let`."
+            report.add(name.span, f"`{name.name}` is {what} and cannot be assigned", help=help)
+
+
+def _unknown(file: Analysis, root: n.Node, resolution: Resolution) -> Iterator[n.Name]:
+    """The names that stand for nothing, each once; `backoff = exponential` of a `resilience` is a word, no name."""
+    seen: set[str] = set()
+    for name in resolution.unknown:
+        if name is not root and name.name not in seen:
+            seen.add(name.name)
+            yield name
+
+
+def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
+    wanted = name.name
+    if any(True for _ in _hidden(name, file.code[root])):
+        return f"declare `{wanted}` before the braces that it is used behind."
+    special = _payload(wanted, root) or _other_space(wanted, file) or _field(name, file)
+    if special is not None:
+        return special
+    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values, *GLOBALS, *AGENT_NAMES, *RUN_NAMES])
+    if near is not None:
+        return f"did you mean `{near}`?"
+    known = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
+    return report.program.advice(known, wanted, file) if known else f"declare it with `const {wanted} = …`."
+
+
+def _visible(name: n.Name, resolution: Resolution) -> list[str]:
+    """The variables of the functions that a name stands in."""
+    scopes = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, name.span))
+    return [variable.name for scope in scopes for variable in scope.variables]
+
+
+def _hidden(name: n.Name, resolution: Resolution) -> Iterator[Variable]:
+    """Variables of that name that exist in blocks the name does not stand in."""
+    scopes = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, name.span))
+    return (variable for scope in scopes for variable in scope.variables if variable.name == name.name)
+
+
+def _encloses(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _payload(wanted: str, root: n.Node) -> str | None:
+    """The help for `args` in a handler that calls its payload otherwise, or does not take one."""
+    if wanted != "args" or not isinstance(root, n.Handler):
+        return None
+    if not root.parameters:
+        return f"declare the payload: `on {root.name.name}(args) {{ … }}`."
+    pattern = root.parameters[0].pattern
+    return f"this handler calls its payload `{pattern.name}`." if isinstance(pattern, n.Binding) else None
+
+
+def _other_space(wanted: str, file: Analysis) -> str | None:
+    """The help for skills and servers, which are no values."""
+    if wanted in file.table.skills:
+        return f"`{wanted}` is a skill; its functions are called by their own names."
+    if wanted in file.table.mcps:
+        return f'`{wanted}` is an mcp server; `callAction("call_mcp", {{ mcp: "{wanted}", tool: … }})` calls its tools.'
+    return None
+
+
+def _field(name: n.Name, file: Analysis) -> str | None:
+    """The help for a field of the agent's state that is used like a variable."""
+    fields = ((field, around.agent) for field, around in file.index.of(n.Field) if field.name.name == name.name)
+    inside = any(agent is not None and _encloses(agent.span, name.span) for _, agent in fields)
+    return f"`{name.name}` is a field of the state: write `this.state.{name.name}`." if inside else None

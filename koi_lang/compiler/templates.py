@@ -1,0 +1,79 @@
+"""Texts with `{{…}}` and `${…}` to pieces of text and expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.parser import parse_expression
+from koi_lang.compiler.walk import everything
+from koi_lang.source import Source, Span
+
+HOLE = re.compile(r"\{\{(?P<braces>[^{}]*(?:\{[^{}]*\}[^{}]*)*?)\}\}|\$\{(?P<dollar>[^{}]*)\}")
+PATH = re.compile(r"[A-Za-z_]\w*(?:\??\.[A-Za-z_$][\w$]*|\[\d+\])*")
+LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
+# `state` is reserved in code; in templates it is a name. The capitals keep offsets and are no word of the language.
+STATE_WORD = re.compile(r"(?<![\w.$\"'])state\b(?!\s*:)")
+STATE = "STATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A place in a text that an expression fills.
+
+    Attributes:
+        source: the hole as written, braces included; it stays when the expression cannot be used.
+        expression: its meaning; offsets in it are meaningless. The root `state` is called STATE.
+        span: where it stands in the program (for quoted texts with escapes: the whole text).
+        braces: whether it is written `{{…}}`.
+    """
+
+    source: str
+    expression: n.Expression
+    span: Span
+    braces: bool
+
+    def roots(self) -> Iterator[n.Name]:
+        """The names that the expression starts from."""
+        return (node for node in everything(self.expression) if isinstance(node, n.Name))
+
+
+def parts(text: n.Text) -> tuple[str | Hole, ...]:
+    """Split a text. What has the form of a hole but is no expression stays text."""
+    result: list[str | Hole] = []
+    done = 0
+    for match in HOLE.finditer(text.value):
+        expression = _expression((match["braces"] or match["dollar"] or "").strip())
+        if expression is None:
+            continue
+        span = text.span if text.start is None else Span(text.start + match.start(), text.start + match.end())
+        result += [text.value[done : match.start()], Hole(match[0], expression, span, match["braces"] is not None)]
+        done = match.end()
+    result.append(text.value[done:])
+    return tuple(part for part in result if part != "")
+
+
+def _expression(text: str) -> n.Expression | None:
+    if PATH.fullmatch(text):
+        return _path(text)
+    if not text:
+        return None
+    text = STATE_WORD.sub(STATE, text)
+    expression, _ = parse_expression(Source("", text), Span(0, len(text)))
+    return expression
+
+
+def _path(text: str) -> n.Expression:
+    """A dotted path without the parser: nearly all holes are one."""
+    nowhere = Span(0, 0)
+    root = re.match(r"\w+", text)
+    assert root is not None
+    result: n.Expression = n.Name(nowhere, STATE if root[0] == "state" else root[0])
+    for name, index in LINK.findall(text, root.end()):
+        if name:
+            result = n.Member(nowhere, result, name, nowhere)
+        else:
+            result = n.Index(nowhere, result, n.Literal(nowhere, int(index)))
+    return result

@@ -1,0 +1,124 @@
+"""The parts of a node, for passes that look at every node, and an index of all nodes of a file by their kind."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.nodes import Node
+
+PLAIN = frozenset("Span str int float bool None tuple".split())
+Kind = TypeVar("Kind", bound=Node)
+
+
+@cache
+def _part_names(cls: type[Node]) -> tuple[str, ...]:
+    """The fields of a class that may hold nodes."""
+    return tuple(field.name for field in fields(cls) if not _is_plain(str(field.type)))
+
+
+def _is_plain(annotation: str) -> bool:
+    return annotation.startswith("OneOf[") or PLAIN.issuperset(re.findall(r"\w+", annotation))
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly inside a node, in source order."""
+    for name in _part_names(type(node)):
+        part = getattr(node, name)
+        if isinstance(part, Node):
+            yield part
+        elif type(part) is tuple:
+            yield from _nodes_in(part)
+
+
+def _nodes_in(items: tuple[object, ...]) -> Iterator[Node]:
+    for item in items:
+        if isinstance(item, Node):
+            yield item
+        elif type(item) is tuple:
+            yield from _nodes_in(item)
+
+
+def everything(node: Node) -> Iterator[Node]:
+    """A node and all nodes below it, in source order, without recursion."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting += reversed(list(children(current)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Around:
+    """What a piece of a program stands in; None where there is no such thing.
+
+    Attributes:
+        root: the handler, function or skill whose names are resolved together.
+        function: the innermost handler or function.
+        loop: the innermost loop of that function.
+    """
+
+    agent: n.Agent | None = None
+    skill: n.Skill | None = None
+    root: n.Handler | n.Function | n.Skill | None = None
+    function: n.Handler | n.Function | None = None
+    loop: n.Node | None = None
+
+
+def _in_agent(around: Around, agent: Any) -> Around:
+    return Around(agent, around.skill)
+
+
+def _in_skill(_: Around, skill: Any) -> Around:
+    return Around(None, skill, skill)
+
+
+def _in_function(around: Around, function: Any) -> Around:
+    return replace(around, root=around.root or function, function=function, loop=None)
+
+
+def _in_loop(around: Around, loop: Any) -> Around:
+    return replace(around, loop=loop)
+
+
+INSIDE: dict[type[Node], Callable[[Around, Any], Around]] = {
+    n.Agent: _in_agent,
+    n.Skill: _in_skill,
+    n.Handler: _in_function,
+    n.Function: _in_function,
+    n.For: _in_loop,
+    n.ForEach: _in_loop,
+    n.While: _in_loop,
+}
+
+
+class Index:
+    """All nodes of a file by their class, each list in source order, with what they stand in."""
+
+    def __init__(self, program: n.Program) -> None:
+        # Nodes and what is around them stand in lists of their own: a pair for every node costs three times as long.
+        self._nodes: defaultdict[type[Node], list[Node]] = defaultdict(list)
+        self._around: defaultdict[type[Node], list[Around]] = defaultdict(list)
+        nodes: list[Node] = [program]
+        arounds = [Around()]
+        while nodes:
+            node, around = nodes.pop(), arounds.pop()
+            kind = type(node)
+            self._nodes[kind].append(node)
+            self._around[kind].append(around)
+            if kind in INSIDE:
+                around = INSIDE[kind](around, node)
+            inner = list(children(node))
+            inner.reverse()
+            nodes += inner
+            arounds += [around] * len(inner)
+
+    def of(self, kind: type[Kind]) -> list[tuple[Kind, Around]]:
+        """Every node of exactly this class."""
+        nodes = cast(list[Kind], self._nodes.get(kind, []))
+        return list(zip(nodes, self._around.get(kind, ()), strict=True))

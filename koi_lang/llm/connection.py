@@ -1,0 +1,66 @@
+"""How one model provider is reached, and a request completed with what was configured for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from koi_lang.llm.messages import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row of the table of providers.
+
+    Attributes:
+        keys: environment variables that may hold the key, in order; empty when none is needed.
+        style: which adapter speaks to it.
+        base_url: None leaves it to the provider's own SDK.
+        json_mode: whether it can be told to answer with a JSON object.
+        stream_usage: whether it must, and may, be asked to count tokens of a stream.
+        prefixes: how names of its own models begin.
+    """
+
+    name: str
+    keys: tuple[str, ...]
+    model: str
+    base_url: str | None = None
+    style: str = "openai"
+    json_mode: bool = True
+    stream_usage: bool = True
+    prefixes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A text that must not appear in messages, logs and tracebacks."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def hide_in(self, text: str) -> str:
+        """The text with every occurrence of the secret replaced."""
+        return text.replace(self.value, "…") if self.value else text
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A provider with the key and the defaults of one `llm` block; printing it does not show the key."""
+
+    provider: Provider
+    key: Secret
+    model: str
+    base_url: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    silence_s: float = 180.0
+
+    def complete(self, request: Request) -> Request:
+        """The request with the defaults where it says nothing."""
+        return replace(
+            request,
+            model=request.model or self.model,
+            temperature=self.temperature if request.temperature is None else request.temperature,
+            max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
+        )

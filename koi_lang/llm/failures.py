@@ -1,0 +1,165 @@
+"""Exceptions of the provider SDKs turned into one sentence for a person and facts for the retry layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.connection import Connection
+
+LONGEST_DETAIL = 200
+REPEATABLE = frozenset({408, 409, 425, 429})
+STATUS_OF_TYPE = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500}
+OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+
+# What a status means: the sentence, and what to do about it.
+MEANINGS: Mapping[int, tuple[str, str]] = {
+    400: ("`{provider}` rejects the request: {detail}", "Check `model`, `temperature` and `max_tokens` of the agent."),
+    401: ("`{provider}` does not accept the key in `{key}`", "Check the key, and that it belongs to {where}."),
+    402: ("the credit at `{provider}` is used up", "Add credit to the account, or choose another provider."),
+    403: ("the key in `{key}` may not use `{model}` at `{provider}`", "Check what the key is allowed to do."),
+    404: ("`{provider}` does not know the model `{model}`", "Check `model` of the agent, and the address {where}."),
+    413: ("the conversation is too long for `{model}`", "Split the work, or choose a model that reads more."),
+    429: ("`{provider}` asks to slow down: {detail}", "Wait a little, or send fewer requests at once."),
+    500: ("`{provider}` has a problem of its own (status {status}): {detail}", "Try again later."),
+    529: ("`{provider}` is overloaded", "Try again later."),
+}
+
+
+class RequestFailed(ProviderError):
+    """A request to a provider came to nothing.
+
+    Attributes:
+        status: the HTTP status; None when no answer arrived or the answer broke off.
+        retry_after_s: how long the provider asks to wait, None when it does not say.
+        repeatable: whether the same request may succeed later.
+    """
+
+    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, help=help)
+        self.status = status
+        self.retry_after_s: float | None = None
+        self.repeatable = status is None or status >= 500 or status in REPEATABLE
+
+
+def explain(error: Exception, connection: Connection, model: str, *, begun: bool) -> RequestFailed:
+    """Turn what an SDK or its transport raised into an error that never contains the key.
+
+    The SDKs of OpenAI and Anthropic name their attributes alike, so nothing here imports either.
+
+    Args:
+        model: the one that was asked.
+        begun: whether a part of the answer had arrived.
+    """
+    status = _status(error)
+    if status is None:
+        return _without_status(error, connection, begun=begun)
+    out_of_credit = _code(error) in OUT_OF_CREDIT
+    sentence, help = MEANINGS[_meaning(status, _code(error))]
+    words = {
+        "provider": connection.provider.name,
+        "key": " or ".join(connection.provider.keys) or "no key",
+        "model": model,
+        "where": _address(error, connection),
+        "detail": _detail(error, connection),
+        "status": status,
+    }
+    failure = RequestFailed(sentence.format(**words), help=help.format(**words), status=status)
+    failure.retry_after_s = _retry_after_s(error)
+    failure.repeatable = failure.repeatable and not out_of_credit
+    return failure
+
+
+def broken_off(provider: str, *, begun: bool) -> RequestFailed:
+    """The error for a stream that ended without its closing part."""
+    if begun:
+        return RequestFailed(f"`{provider}` broke off its answer before it was complete", help="Try again.")
+    return RequestFailed(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
+
+
+def cause_of(error: Exception, connection: Connection) -> Exception | None:
+    """What may stand in the traceback as cause: the exception, unless its text shows the key."""
+    shows_key = connection.key.value and connection.key.value in f"{error} {getattr(error, 'body', '')}"
+    return None if shows_key else error
+
+
+def _without_status(error: Exception, connection: Connection, *, begun: bool) -> RequestFailed:
+    name = connection.provider.name
+    kind = type(error).__name__
+    if "Timeout" in kind:
+        return RequestFailed(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
+    if isinstance(error, ValueError):
+        return RequestFailed(f"`{name}` sent an answer that is not well formed", help="Try again.")
+    if _body(error):
+        return RequestFailed(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
+    if not begun:
+        return RequestFailed(
+            f"cannot reach `{name}` at {_address(error, connection)}: {_root_reason(error, connection)}",
+            help="Check the network and the address of the provider.",
+        )
+    return broken_off(name, begun=begun)
+
+
+def _status(error: Exception) -> int | None:
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        return status
+    return STATUS_OF_TYPE.get(_code(error))  # errors that arrive inside a stream of status 200
+
+
+def _meaning(status: int, code: str) -> int:
+    if code in OUT_OF_CREDIT:
+        return 402
+    if code in TOO_LONG:
+        return 413
+    if status in MEANINGS:
+        return status
+    return 500 if status >= 500 else 400
+
+
+def _body(error: Exception) -> Mapping[str, Any]:
+    """The part of the answer that describes the error; Anthropic wraps it once more than OpenAI."""
+    body = getattr(error, "body", None)
+    if not isinstance(body, Mapping):
+        return {}
+    inner = body.get("error", body)
+    return inner if isinstance(inner, Mapping) else body
+
+
+def _code(error: Exception) -> str:
+    body = _body(error)
+    return str(body.get("code") or body.get("type") or "")
+
+
+def _detail(error: Exception, connection: Connection) -> str:
+    """What the provider says, in one short line without the key."""
+    text = _body(error).get("message")
+    line = " ".join(str(text if isinstance(text, str) and text else "no reason given").split())
+    line = connection.key.hide_in(line)
+    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+
+
+def _root_reason(error: BaseException, connection: Connection) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    line = " ".join(str(error).split()) or type(error).__name__
+    return connection.key.hide_in(line)
+
+
+def _address(error: Exception, connection: Connection) -> str:
+    """Where the request went, without credentials and path."""
+    request = getattr(error, "request", None)
+    parts = urlsplit(str(request.url) if request else connection.base_url or "")
+    port = f":{parts.port}" if parts.port else ""
+    return f"`{parts.scheme}://{parts.hostname}{port}`" if parts.hostname else "its address"
+
+
+def _retry_after_s(error: Exception) -> float | None:
+    headers = getattr(getattr(error, "response", None), "headers", {})
+    try:
+        return float(headers.get("retry-after", ""))
+    except ValueError:
+        return None

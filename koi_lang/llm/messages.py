@@ -1,0 +1,137 @@
+"""What is said to a model and what comes back, as plain records."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An agent that can be delegated to, and the events it answers."""
+
+    key: str
+    description: str = ""
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One executed action and what came of it; `action` is as it was dispatched."""
+
+    intent: str
+    action: Mapping[str, Any]
+    ok: bool
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a request is about, as data.
+
+    Adapters ignore it; a model inside this process (rehearsal) works from it.
+
+    Attributes:
+        playbook: its text after interpolation.
+        args: the payload of the handler.
+        state: the state of the agent as it is now, updates of this call included.
+        actions: names the agent may use.
+        members: agents it may delegate to.
+        results: what has been executed in this call so far, in order.
+    """
+
+    playbook: str
+    args: Any = None
+    state: Mapping[str, Any] = field(default_factory=dict)
+    actions: tuple[str, ...] = ()
+    members: tuple[Member, ...] = ()
+    results: tuple[Result, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Everything one answer depends on.
+
+    Attributes:
+        model: empty for the default model of the connection.
+        temperature: None leaves the choice to the connection, then to the provider.
+        max_tokens: most tokens of the answer; None as for `temperature`.
+        json: whether the answer must be one JSON value.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    model: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    json: bool = False
+    task: Task | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer consumed; `cached_tokens` are part of `input_tokens`."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of an answer, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of an answer; `usage` is None where the provider does not tell."""
+
+    usage: Usage | None
+    stop_reason: str
+
+
+Delta: TypeAlias = TextDelta | Finished
+Model: TypeAlias = Callable[[Request], AsyncIterator[Delta]]
+
+
+class Adapter(Protocol):
+    """A model together with what it is called and how it is given up."""
+
+    provider: str
+    model: str
+
+    def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the answer: text deltas, then one `Finished`. Raises ProviderError."""
+
+    async def aclose(self) -> None:
+        """Release connections; the adapter is not used afterwards."""
+
+
+def merge_turns(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Join neighbouring messages of one role with a blank line, since providers expect turns to alternate."""
+    merged: list[Message] = []
+    for message in messages:
+        if merged and merged[-1].role == message.role:
+            message = Message(message.role, f"{merged.pop().text}\n\n{message.text}")
+        merged.append(message)
+    return tuple(merged)
+
+
+async def stream_text(text: str, *, size: int = 12, usage: Usage | None = None) -> AsyncIterator[Delta]:
+    """A known answer as a stream: pieces of `size` characters, then the end."""
+    for start in range(0, len(text), size):
+        yield TextDelta(text[start : start + size])
+    yield Finished(usage, "stop")

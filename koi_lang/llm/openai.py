@@ -1,0 +1,80 @@
+"""Requests to streams of deltas through OpenAI's SDK, for every provider that speaks chat completions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.llm.messages import Message, Request, Usage, merge_turns
+from koi_lang.llm.models import card_of
+from koi_lang.llm.streaming import Ending, SdkModel
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import CompletionUsage
+    from openai.types.chat import ChatCompletionChunk
+
+
+class OpenAI(SdkModel):
+    """A model behind the chat completions interface."""
+
+    def _open(self) -> AsyncOpenAI:
+        from openai import AsyncOpenAI, Timeout
+
+        connection = self.connection
+        client = AsyncOpenAI(
+            api_key=connection.key.value or "none",  # local servers need no key, the SDK does
+            base_url=connection.base_url or connection.provider.base_url,
+            timeout=Timeout(connection.silence_s, connect=10.0),
+            max_retries=0,
+        )
+        if connection.provider.base_url:  # what the environment says about OpenAI is nobody else's business
+            client.organization = client.project = None
+        return client
+
+    async def _send(self, request: Request) -> Any:
+        return await self._client.chat.completions.create(stream=True, **self._body(request))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        card, row = card_of(request.model), self.connection.provider
+        body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
+        if row.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+        if request.json and row.json_mode:
+            body["response_format"] = {"type": "json_object"}
+        if request.temperature is not None and card.sampling:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None:
+            body["max_tokens" if card.sampling else "max_completion_tokens"] = request.max_tokens
+        return body
+
+    def _ending(self) -> Ending:
+        return _ChunkReader()
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        from httpx2 import HTTPError
+        from openai import OpenAIError
+
+        return OpenAIError, HTTPError, ValueError
+
+
+class _ChunkReader(Ending):
+    def take(self, part: ChatCompletionChunk) -> str:
+        self.begun = True
+        if part.usage:
+            self.usage = _usage(part.usage)
+        if not part.choices:
+            return ""
+        choice = part.choices[0]
+        self.stop_reason = choice.finish_reason or self.stop_reason
+        return (choice.delta.content if choice.delta else None) or ""
+
+
+def _messages(request: Request) -> list[dict[str, str]]:
+    turns = merge_turns((Message("system", request.system), *request.messages))
+    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
+
+
+def _usage(usage: CompletionUsage) -> Usage:
+    details = usage.prompt_tokens_details
+    cached = (details.cached_tokens if details else None) or 0
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached)

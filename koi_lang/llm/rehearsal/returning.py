@@ -1,0 +1,73 @@
+"""Sentences that end a playbook, turned into `return`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from koi_lang.llm.rehearsal.phrases import Words, evaluate, fill, piece_value
+from koi_lang.llm.rehearsal.scene import Deed, NotYet, Scene, Unclear, identifier_in
+from koi_lang.llm.rehearsal.table import english, spanish
+
+RETURN = "return"
+ANSWER = "return respond answer reply output finish end"
+DEVUELVE = "devuelve retorna regresa"
+RESPONDE = "devuelve retorna regresa responde termina finaliza"
+FORM = (
+    r"(?:(?:back|with|only|an?|the|as|this|valid|structured|final|json|object|result|data|response|following|like"
+    r"|of|form|format|in|containing)\b\s*)*:?\s*"
+)
+FORMA = r"(?:(?:con|solo|sólo|un|una|el|la|como|este|siguiente|válido|json|objeto|resultado|en|formato)\b\s*)*:?\s*"
+
+
+@english(ANSWER, FORM + r"(?P<data>{mark})")
+@spanish(RESPONDE, FORMA + r"(?P<data>{mark})")
+def return_literal(words: Words, scene: Scene) -> Deed:
+    """End with an object that is written out; what only a model could write in it becomes null and is told."""
+    piece = words.piece("data")
+    if piece is None or (piece.kind == "text" and not words.source.lower().startswith((RETURN, *DEVUELVE.split()))):
+        raise Unclear("only an object can be the answer")
+    missing: list[str] = []
+    data = fill(piece.value, scene, missing) if piece.kind == "data" else piece_value(piece, scene)
+    return _end(data, missing)
+
+
+@english(RETURN, r"(?:nothing|an empty (?:object|result))?")
+@english("finish end stop", r"")
+@spanish(DEVUELVE, r"(?:nada)?")
+@spanish("termina finaliza", r"")
+def return_nothing(words: Words, scene: Scene) -> Deed:
+    """End without data."""
+    return _end({}, [])
+
+
+@english(RETURN, r"(?P<what>.+?) as (?P<name>\w+)")
+@spanish(DEVUELVE, r"(?P<what>.+?) como (?P<name>\w+)")
+def return_named(words: Words, scene: Scene) -> Deed:
+    """End with one value under a name."""
+    return _end({words.get("name"): words.value("what", scene)}, [])
+
+
+@english(RETURN, r"(?P<what>.+)")
+@spanish(DEVUELVE, r"(?P<what>.+)")
+def return_value(words: Words, scene: Scene) -> Deed:
+    """End with a value, or with several under their own names."""
+    parts = re.split(r"\s*,\s*(?:and\s+)?|\s+(?:and|y)\s+", words.get("what"))
+    if len(parts) == 1:
+        return _end(words.value("what", scene), [])
+    return _end({identifier_in(part): evaluate(part, scene) for part in parts}, [])
+
+
+def end_of(scene: Scene) -> Deed:
+    """The end of a playbook that does not say what to return: the last result, else an empty object."""
+    if scene.awaits_a_value:
+        raise NotYet
+    outcome = scene.outcome
+    if outcome is None:
+        return _end({}, [])
+    return _end(outcome if isinstance(outcome, dict) else {"result": outcome}, [])
+
+
+def _end(data: Any, missing: list[str]) -> Deed:
+    """The final action; a deed's value carries the names of what is missing."""
+    return Deed({"actionType": "direct", "intent": "return", "data": data}, value=tuple(missing))

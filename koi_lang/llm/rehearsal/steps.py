@@ -1,0 +1,170 @@
+"""A playbook turned into steps, and steps into the deeds they come to in a scene."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.llm.rehearsal import calling, remembering, returning, speaking
+from koi_lang.llm.rehearsal.masks import piece_of
+from koi_lang.llm.rehearsal.phrases import Words, as_number, fill
+from koi_lang.llm.rehearsal.scene import Deed, Scene, Unclear
+from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
+from koi_lang.llm.rehearsal.table import matches, verbs
+
+# Importing these fills the table.
+FORMS = (speaking, remembering, calling, returning)
+MOST_REPETITIONS = 1000
+_CONDITION = re.compile(
+    r"\b(?:if|unless|until|while|when|whenever|otherwise|else|depending|for each|for every|except|instead"
+    r"|si|a menos que|hasta que|mientras|cuando|por cada|para cada|cada vez|de lo contrario|en caso)\b",
+    re.I,
+)
+_ASKS_IF = re.compile(r"\b(?:ask (?:the )?\w+ (?:if|when)|pregunta(?:le)?(?: (?:al|a la) \w+)? (?:si|cuando))\b", re.I)
+_NEGATION = re.compile(
+    r"(?:do not|don't|never|avoid|no|nunca|evita|for example|e\.g\.|por ejemplo|example|ejemplo)\b", re.I
+)
+_COUNT = r"(?P<count>\S+?|\S+ \S+)"
+_REPEAT = (
+    re.compile(
+        rf"(?:repeat|do|run)(?: this| the following| these steps?| it)? {_COUNT} times\s*[:,]?\s*(?P<rest>.*)", re.I
+    ),
+    re.compile(rf"{_COUNT} times\s*[:,]\s*(?P<rest>.*)", re.I),
+    re.compile(rf"(?:repite|haz)(?: esto| lo siguiente)? {_COUNT} veces\s*[:,]?\s*(?P<rest>.*)", re.I),
+    re.compile(rf"{_COUNT} veces\s*[:,]\s*(?P<rest>.*)", re.I),
+)
+_TWO_THINGS = re.compile(
+    r"(?P<ask>(?:ask|prompt|preg\w+|p[ií]de\w*) .*?)(?P<own>their|his|her|su) (?P<first>\w+(?: \w+)?) (?:and|y) "
+    r"(?:(?P=own) )?(?P<second>\w+(?: \w+)?)",
+    re.I,
+)
+_SUFFIX = re.compile(r"(?P<rest>.+?),? (?:(?P<count>\S+) (?:times|veces)|(?P<word>once|twice))", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing a playbook says to do."""
+
+    sentence: Sentence
+    action: Mapping[str, Any] | None = None
+
+    @property
+    def source(self) -> str:
+        """How the playbook says it."""
+        return self.sentence.source
+
+    def deed(self, scene: Scene) -> Deed:
+        """What to do for it. Raises Unclear when only a model could tell, NotYet when a result is missing."""
+        if self.action is not None:
+            return Deed(fill(self.action, scene))
+        if _needs_judgement(self.sentence):
+            raise Unclear("conditions are for a model")
+        for row, words in matches(self.sentence):
+            try:
+                return row.build(words, scene)
+            except Unclear:
+                continue
+        raise Unclear("no form fits")
+
+
+def steps_of(playbook: str, scene: Scene) -> list[Step]:
+    """The steps of a playbook in order; repetitions are written out, with numbers taken from the scene."""
+    return list(_expand(sentences_of(playbook), scene))
+
+
+def _expand(sentences: list[Sentence], scene: Scene) -> Iterator[Step]:
+    while sentences:
+        sentence, *sentences = sentences
+        repeat = _repetition(sentence, scene)
+        if repeat is None:
+            yield from _steps(sentence, scene)
+            continue
+        times, rest = repeat
+        body = [rest] if rest.text else []
+        while sentences and sentences[0].depth > sentence.depth:
+            body.append(sentences.pop(0))
+        yield from list(_expand(body, scene)) * times if body else [Step(sentence)]
+
+
+def _repetition(sentence: Sentence, scene: Scene) -> tuple[int, Sentence] | None:
+    """How often the rest of a sentence is to be done, None when it is no repetition of that kind."""
+    for pattern in _REPEAT:
+        if found := pattern.fullmatch(sentence.text):
+            times = _count(found["count"], sentence, scene)
+            return None if times is None else (times, sentence.with_text(found["rest"]))
+    return None
+
+
+def _steps(sentence: Sentence, scene: Scene) -> Iterator[Step]:
+    if actions := _written_actions(sentence):
+        yield from (Step(sentence, action) for action in actions)
+        return
+    if _needs_judgement(sentence):
+        yield Step(sentence)
+        return
+    for clause in _clauses(sentence):
+        times, rest = _suffix(clause, scene)
+        yield from [Step(rest)] * times
+
+
+def _needs_judgement(sentence: Sentence) -> bool:
+    """Whether a sentence is a condition, a prohibition or an example, all of which are for a model."""
+    return bool(_CONDITION.search(_ASKS_IF.sub("", sentence.text)) or _NEGATION.match(sentence.text))
+
+
+def _clauses(sentence: Sentence) -> list[Sentence]:
+    """`Ask … and then print …` as two sentences: a joint counts where a known verb follows it."""
+    known = "|".join(sorted(map(re.escape, verbs()), key=len, reverse=True))
+    word = r"\s*(?:,|;|\b)\s*(?:and then|then|and|y luego|y después|luego|y)\s+"
+    parts = re.split(rf"(?:{word}|\s*[,;]\s*)(?=(?:{known})\b)", sentence.text, flags=re.I)
+    clauses = [without_lead(part) for part in parts if part]
+    return [sentence.with_text(single) for clause in clauses for single in _single_questions(clause)]
+
+
+def _single_questions(clause: str) -> list[str]:
+    """`Ask for their name and age` as two questions, since a person is asked one thing at a time."""
+    found = _TWO_THINGS.fullmatch(clause)
+    return [f"{found['ask']}{found['own']} {found[thing]}" for thing in ("first", "second")] if found else [clause]
+
+
+def _suffix(sentence: Sentence, scene: Scene) -> tuple[int, Sentence]:
+    found = _SUFFIX.fullmatch(sentence.text)
+    if not found:
+        return 1, sentence
+    times = _count(found["count"] or found["word"], sentence, scene)
+    return (1, sentence) if times is None else (times, sentence.with_text(found["rest"]))
+
+
+def _count(words: str, sentence: Sentence, scene: Scene) -> int | None:
+    try:
+        number = as_number(Words({"count": words}, sentence.pieces).value("count", scene))
+    except Unclear:
+        return None
+    return int(number) if number is not None and 0 <= number <= MOST_REPETITIONS else None
+
+
+def _written_actions(sentence: Sentence) -> list[Mapping[str, Any]]:
+    """The actions of a sentence that ends with them in JSON."""
+    found = re.search(r"\S+$", sentence.text)
+    piece = piece_of(found.group(), sentence.pieces) if found else None
+    if piece is None or piece.kind != "data" or _needs_judgement(sentence):
+        return []
+    return [action for action in _flat(piece.value) if _is_action(action)]
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """The single actions of a batch or parallel group."""
+    if not isinstance(value, dict):
+        return
+    group = next((value[key] for key in ("batch", "actions", "parallel") if isinstance(value.get(key), list)), None)
+    if group is None:
+        yield value
+        return
+    for item in group:
+        yield from _flat(item)
+
+
+def _is_action(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("intent"), str)

@@ -1,0 +1,102 @@
+"""A model whose answers are written down beforehand: tests, demonstrations, replays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeGuard
+
+from koi_lang.errors import ProviderError, SettingsError
+from koi_lang.llm.messages import Delta, Request, Usage, stream_text
+
+Answers: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]]
+
+
+class Scripted:
+    """Gives the answers of a list one by one and keeps the requests it was asked.
+
+    Args:
+        answers: texts or JSON values in order, or such lists by a text that the request must contain in its
+            system message or playbook; the first key that is found decides.
+        size: characters of a delta.
+        usage: what every answer claims to have consumed.
+    """
+
+    provider = "scripted"
+    model = "scripted"
+
+    def __init__(self, answers: Answers, *, size: int = 12, usage: Usage | None = None) -> None:
+        lists = answers.items() if isinstance(answers, Mapping) else [("", answers)]
+        self._answers = {key: list(texts) for key, texts in lists}
+        self._given = dict.fromkeys(self._answers, 0)
+        self._size = size
+        self._usage = usage
+        self.requests: list[Request] = []
+
+    def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the next answer. Raises ProviderError when there is none."""
+        self.requests.append(request)
+        return stream_text(self._next(request), size=self._size, usage=self._usage)
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _next(self, request: Request) -> str:
+        key = self._key_for(request)
+        given, answers = self._given[key], self._answers[key]
+        self._given[key] = given + 1
+        if given >= len(answers):
+            place = f" for `{key}`" if key else ""
+            raise ProviderError(
+                f"answer {given + 1}{place} was asked for and the script has {len(answers)}",
+                help="Add answers to the script, or end the playbook earlier.",
+            )
+        answer = answers[given]
+        return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+
+    def _key_for(self, request: Request) -> str:
+        text = f"{request.system}\n{request.task.playbook if request.task else ''}"
+        for key in self._answers:
+            if key in text:
+                return key
+        known = ", ".join(f"`{key}`" for key in self._answers)
+        raise ProviderError(
+            "the script has no answers for this request", help=f"Its playbook contains none of these: {known}."
+        )
+
+
+def scripted(answers: Answers) -> Scripted:
+    """A model that gives these answers in order."""
+    return Scripted(answers)
+
+
+def read_answers(path: Path) -> Answers:
+    """The answers in a file: `.jsonl` with one a line, else a JSON list or an object of lists.
+
+    Raises:
+        SettingsError: the file cannot be read or holds something else.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        answers = (
+            [json.loads(line) for line in text.splitlines() if line.strip()] if _is_lines(path) else json.loads(text)
+        )
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"cannot read the answers in `{path}`: {error}") from error
+    if _is_script(answers):
+        return answers
+    raise SettingsError(
+        f"`{path}` is not a list of answers",
+        help="Write a JSON list, or an object with lists by a text of the playbook they are for.",
+    )
+
+
+def _is_lines(path: Path) -> bool:
+    return path.suffix == ".jsonl"
+
+
+def _is_script(answers: Any) -> TypeGuard[Answers]:
+    if isinstance(answers, dict):
+        return all(isinstance(texts, list) for texts in answers.values())
+    return isinstance(answers, list)

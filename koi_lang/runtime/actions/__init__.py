@@ -1,0 +1,1 @@
+"""Built-in actions: one decorated function each."""

@@ -1,0 +1,141 @@
+"""Agents: a class a declared agent, an instance an agent living in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
+from koi_lang.runtime.agents.declared import Handler, Mcp, Role
+from koi_lang.runtime.agents.resilience import Resilience, resilient
+from koi_lang.runtime.values.members import apply
+from koi_lang.runtime.values.promises import settle
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.skills import Skill
+    from koi_lang.runtime.agents.team import Query, Team
+    from koi_lang.runtime.engine import Run
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an agent is declared to be. References are functions, so that declarations may refer to each other."""
+
+    name: str
+    affordance: str
+    role: Callable[[], Role]
+    handlers: Mapping[str, Handler]
+    teams: Callable[[], Sequence[Team]] = tuple
+    skills: Callable[[], Sequence[Skill]] = tuple
+    mcps: Callable[[], Sequence[Mcp]] = tuple
+    state: Callable[[], dict[str, Any]] = dict
+    amnesia: bool = False
+    exposed: bool = False
+    llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    playbooks: Mapping[str, str] = field(default_factory=dict)
+
+
+class Agent:
+    """An agent in a run. Subclasses are declarations: their keywords are fields of About, their handlers are taken
+    out of the class, so that an event may have any name.
+
+    Attributes:
+        about: the declaration.
+        state: fields that last as long as the run.
+        memory: the conversation of its playbooks, kept between calls unless it has amnesia.
+    """
+
+    about: ClassVar[About]
+    __koi_members__: ClassVar[Mapping[str, str]] = {
+        "name": "name",
+        "state": "state",
+        "role": "role_name",
+        "peers": "peers",
+        "handle": "handle",
+        "callSkill": "call_skill",
+        "callAction": "call_action",
+    }
+
+    def __init_subclass__(cls, *, koi_name: str, role: Callable[[], Role] | None = None, **declared: Any) -> None:
+        handlers = {value.event: value for value in vars(cls).values() if isinstance(value, Handler)}
+        for name in [name for name, value in vars(cls).items() if isinstance(value, Handler)]:
+            delattr(cls, name)
+        cls.about = About(koi_name, cls.__doc__ or "", role or _no_role, handlers, **declared)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.state: dict[str, Any] = self.about.state()
+        self.memory: list[Any] = []
+
+    def __repr__(self) -> str:
+        return f"[Agent: {self.name}]"
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+        return self.about.name
+
+    @property
+    def role(self) -> Role:
+        """What the agent may do."""
+        return self.about.role()
+
+    @property
+    def role_name(self) -> str:
+        """The name of its role, as code sees it."""
+        return self.role.name
+
+    @property
+    def peers(self) -> Query:
+        """Everybody the agent can send to."""
+        return self.run.peers(self)
+
+    def handler(self, event: str) -> Handler:
+        """The handler of an event. Raises AgentError."""
+        found = self.about.handlers.get(event)
+        if found is None:
+            known = list(self.about.handlers)
+            raise AgentError(f"`{self.name}` has no handler for `{event}`", help=suggestion(event, known, "handler"))
+        return found
+
+    async def handle(self, event: str, payload: Any = undefined) -> Any:
+        """Carry out an event and give the handler's result."""
+        handler = self.handler(event)
+        events = self.run.events
+        events.emit("handler_started", self.name, event=event)
+        try:
+            result = await self._attempts(handler, payload)
+        except Exception as error:
+            events.emit("handler_failed", self.name, event=event, error=str(error))
+            raise
+        events.emit("handler_ended", self.name, event=event)
+        return result
+
+    async def _attempts(self, handler: Handler, payload: Any) -> Any:
+        declared = self.about.resilience.get(handler.event)
+        if declared is None:
+            return await handler.function(self, payload)
+        policy = Resilience.of(declared())
+        return await resilient(policy, lambda: handler.function(self, payload), self.run.sleep)
+
+    async def call_skill(self, skill: str, *arguments: Any) -> Any:
+        """`callSkill("Skill", "function", input)`; without a function name the first exported one is called."""
+        used = {declared.name: declared for declared in self.about.skills()}
+        found = used.get(skill)
+        if found is None:
+            help = suggestion(skill, list(used), "skill")
+            raise AgentError(f"`{self.name}` does not use a skill `{skill}`", help=help)
+        function, given = found.choose(arguments)
+        return await settle(apply(function, *given))
+
+    async def call_action(self, intent: str, data: Any = undefined) -> Any:
+        """Run a built-in action from code; an unknown one gives null."""
+        return await self.run.perform(self, intent, data)
+
+
+def _no_role() -> Role:
+    return Role("none", ())

@@ -1,0 +1,67 @@
+"""What programs declare beside agents: roles, MCP servers, handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+# `write` includes `read`; a plain name covers every detail of it (`registry` covers `registry:read`).
+IMPLIED = {"read": "write", "read_tasks": "write_tasks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A set of capabilities under a name; roles of one name are the same role."""
+
+    name: str
+    capabilities: tuple[str, ...]
+
+    def allows(self, permission: str | None) -> bool:
+        """Whether the role has a permission such as `execute` or `registry:read`; None needs no permission."""
+        if permission is None or permission in self.capabilities:
+            return True
+        family = permission.partition(":")[0]
+        return family in self.capabilities or IMPLIED.get(permission) in self.capabilities
+
+
+def role(name: str, capabilities: Sequence[str]) -> Role:
+    """Declare a role."""
+    return Role(name, tuple(capabilities))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mcp:
+    """A declared MCP server; its options are evaluated when it is first used."""
+
+    name: str
+    options: Callable[[], Mapping[str, Any]]
+
+
+HandlerFunction = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """One event an agent handles.
+
+    Attributes:
+        affordance: what it does, for other agents' prompts.
+        schema: JSON Schema of the payload; empty when anything goes.
+        private: not offered outside of the program.
+        background: declared `async`.
+        playbook: whether a model carries it out.
+    """
+
+    event: str
+    function: HandlerFunction
+    affordance: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    private: bool = False
+    background: bool = False
+    playbook: bool = False
+
+
+def on(event: str, **about: Any) -> Callable[[HandlerFunction], Handler]:
+    """Declare a function of an agent's class as the handler of an event; keywords are fields of Handler."""
+    return lambda function: Handler(event, function, **about)

@@ -1,0 +1,72 @@
+"""`resilience` of a handler: retries with growing pauses, and a time limit for each attempt."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.errors import AgentError
+
+MOST_PAUSE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resilience:
+    """How a handler is retried.
+
+    Attributes:
+        attempts: how often it is tried, at least once.
+        delay_s: pause after the first failure.
+        factor: what the pause is multiplied with after each further one.
+        timeout_s: limit for one attempt; None is no limit.
+    """
+
+    attempts: int = 1
+    delay_s: float = 0.0
+    factor: float = 1.0
+    timeout_s: float | None = None
+
+    @staticmethod
+    def of(declared: Mapping[str, Any]) -> Resilience:
+        """The declared properties: `retry_max_attempts`, `retry_delay` and `timeout` in milliseconds, `backoff`."""
+        backoff = declared.get("backoff", 1)
+        timeout = declared.get("timeout")
+        return Resilience(
+            attempts=max(1, int(declared.get("retry_max_attempts", 1))),
+            delay_s=float(declared.get("retry_delay", 0)) / 1000,
+            factor=2.0 if backoff in ("exponential", True) else float(backoff) if _is_number(backoff) else 1.0,
+            timeout_s=None if timeout is None else float(timeout) / 1000,
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+async def resilient(
+    policy: Resilience, attempt: Callable[[], Awaitable[Any]], sleep: Callable[[float], Awaitable[None]]
+) -> Any:
+    """Run an attempt until it succeeds or the policy is exhausted; the last error is raised."""
+    pause_s = policy.delay_s
+    for number in range(1, policy.attempts + 1):
+        try:
+            return await _limited(policy, attempt)
+        except Exception:
+            if number == policy.attempts:
+                raise
+        await sleep(pause_s)
+        pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
+    raise AssertionError("a policy has at least one attempt")
+
+
+async def _limited(policy: Resilience, attempt: Callable[[], Awaitable[Any]]) -> Any:
+    limit = asyncio.timeout(policy.timeout_s)
+    try:
+        async with limit:
+            return await attempt()
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise AgentError(f"the handler took longer than {policy.timeout_s} s") from error

@@ -1,0 +1,144 @@
+"""Teams and queries: who handles an event, and sending it to one or all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from koi_lang.errors import AgentError, SendTimeout
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+
+Select = Literal["any", "all", ""]
+
+
+class Team:
+    """A declared team: members by key, agents or addresses."""
+
+    def __init__(self, name: str, members: Callable[[], Mapping[str, type[Agent] | str]]) -> None:
+        self.name, self._members = name, members
+
+    def members(self) -> Mapping[str, type[Agent] | str]:
+        """Members in declaration order: agents, or texts (addresses) where no agent was declared."""
+        return self._members()
+
+    def lists(self, agent: type[Agent]) -> bool:
+        """Whether an agent is a member."""
+        return any(member is agent for member in self.members().values())
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question for agents of some teams, narrowed step by step: `.event("e").role(R).any()`."""
+
+    run: Run
+    teams: tuple[Team, ...]
+    wanted: str = ""
+    of_role: Role | None = None
+    select: Select = ""
+    __koi_members__: ClassVar[Mapping[str, str]] = {
+        "event": "event",
+        "role": "role",
+        "any": "any",
+        "all": "all",
+        "execute": "execute",
+    }
+
+    def event(self, name: str) -> Query:
+        """Only agents that handle an event."""
+        return replace(self, wanted=name)
+
+    def role(self, role: Role) -> Query:
+        """Only agents of a role."""
+        return replace(self, of_role=role)
+
+    def any(self) -> Query:
+        """The first of them."""
+        return replace(self, select="any")
+
+    def all(self) -> Query:
+        """All of them, at the same time."""
+        return replace(self, select="all")
+
+    def candidates(self) -> list[Agent]:
+        """The live agents that match, in declaration order, each once. Raises AgentError when there is none."""
+        found = list(dict.fromkeys(self._matching()))
+        if not found:
+            raise AgentError(self._nobody())
+        return found
+
+    def _matching(self) -> Iterable[Agent]:
+        for team in self.teams:
+            for key, member in team.members().items():
+                if isinstance(member, str):
+                    if member.startswith("mcp://"):
+                        raise AgentError(f"`{key}` of `{team.name}` is an MCP tool, which a `send` cannot reach yet")
+                    continue
+                if self.wanted in member.about.handlers and self._has_role(member):
+                    yield self.run.agent(member)
+
+    def _has_role(self, member: type[Agent]) -> bool:
+        return self.of_role is None or member.about.role().name == self.of_role.name
+
+    def _nobody(self) -> str:
+        where = ", ".join(f"`{team.name}`" for team in self.teams)
+        among = f"no agent of {where}" if where else "there is no team, so nobody"
+        filtered = f" with the role `{self.of_role.name}`" if self.of_role else ""
+        return f"{among}{filtered} handles `{self.wanted}`"
+
+    async def execute(self, payload: Any = undefined) -> Any:
+        """Send the payload; one result for `any`, a list in declaration order for `all`."""
+        if not self.select:
+            raise AgentError(f"a send of `{self.wanted}` must say whom it is for", help="add `.any()` or `.all()`.")
+        found = self.candidates()
+        if self.select == "any":
+            return await found[0].handle(self.wanted, payload)
+        return await gathered(agent.handle(self.wanted, payload) for agent in found)
+
+
+async def gathered(answers: Iterable[Any]) -> list[Any]:
+    """Run coroutines at the same time and give their results in order; the first failure ends the others."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(answer) for answer in answers]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+async def send(
+    sender: Agent | None,
+    target: Any,
+    event: str,
+    payload: Any,
+    *,
+    role: Role | None = None,
+    select: Select = "",
+    timeout_s: float | None = None,
+) -> Any:
+    """`await send target.event(…).role(…).any()(payload) timeout …` of a program.
+
+    Raises:
+        SendTimeout: no answer in time; the handler was cancelled.
+        AgentError: nobody handles the event, or the target is no team.
+    """
+    if not isinstance(target, Query):
+        raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
+    query = replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
+    if timeout_s is None:
+        return await query.execute(payload)
+    limit = asyncio.timeout(timeout_s)
+    try:
+        async with limit:
+            return await query.execute(payload)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        name = sender.name if sender is not None else "a skill"
+        raise SendTimeout(f"`{name}` got no answer to `{event}` within {timeout_s:g} s") from error

@@ -1,0 +1,57 @@
+"""Pieces of the language that need a little run-time help: boxes, destructuring, stores that evaluate late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from koi_lang.runtime.values.failures import ErrorValue
+from koi_lang.runtime.values.members import get, iterate, put, spread
+from koi_lang.runtime.values.operators import nullish
+from koi_lang.runtime.values.undefined import undefined
+
+
+class Box:
+    """A variable that a loop and closures share; every turn of the loop makes a new one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = undefined) -> None:
+        self.value = value
+
+    def put(self, value: Any) -> Any:
+        """Store a value and give it."""
+        self.value = value
+        return value
+
+
+def put_last(value: Any, holder: Any, key: Any) -> Any:
+    """Store into a member; the value comes first because it was evaluated first."""
+    return put(holder, key, value)
+
+
+def peek(holder: Any, key: Any) -> Any:
+    """A member, or undefined where the holder itself is missing."""
+    return undefined if nullish(holder) else get(holder, key)
+
+
+def unpack(value: Any, count: int, has_rest: bool) -> list[Any]:
+    """The items an array pattern takes, padded with undefined; the last one is the list of the rest if wanted."""
+    items: Iterator[Any] = iter(iterate(value))
+    single = count - has_rest
+    taken = list(islice(items, single))
+    taken += [undefined] * (single - len(taken))
+    return [*taken, list(items)] if has_rest else taken
+
+
+def open_object(value: Any) -> Any:
+    """The value an object pattern takes apart; null and undefined cannot be."""
+    if nullish(value):
+        raise ErrorValue(f"Cannot destructure '{'null' if value is None else value}'", name="TypeError")
+    return value
+
+
+def without(value: Any, keys: list[str]) -> dict[str, Any]:
+    """The members of an object that a pattern has not named."""
+    return {key: item for key, item in spread(value).items() if key not in keys}

@@ -1,0 +1,24 @@
+"""The run that a piece of code belongs to."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from koi_lang.errors import AgentError
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+
+current: ContextVar[Run | None] = ContextVar("koi_run", default=None)
+
+
+def current_run() -> Run:
+    """The run this code belongs to. Raises AgentError outside of runs."""
+    run = current.get()
+    if run is None:
+        raise AgentError(
+            "agents, teams and the registry exist only while a program runs",
+            help="start the program with `koi run`, or call `koi_lang.run(…)`.",
+        )
+    return run

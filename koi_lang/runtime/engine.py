@@ -1,0 +1,206 @@
+"""One run of a program: its live agents, its services, and the end of everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.team import Query, Team
+from koi_lang.runtime.context import current
+from koi_lang.runtime.events import Events
+from koi_lang.runtime.host import Host, SilentHost, use_host
+from koi_lang.runtime.values.promises import Scope
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.llm.messages import Adapter, Request
+    from koi_lang.runtime.prompts import Scope as PromptScope
+    from koi_lang.runtime.registry import Registry
+
+Connect = Callable[[Mapping[str, Any]], "Adapter"]
+_delegated: ContextVar[bool] = ContextVar("koi_delegated", default=False)
+
+
+@dataclass(slots=True)
+class Services:
+    """What a run needs from the world above it.
+
+    Attributes:
+        connect: makes a model from the settings of an `llm` block.
+        teams: gives all teams of the program, for agents that use none.
+        folder: where the registry of the run is.
+        config: the content of `.koi-config.json`.
+        consumers: are told every event.
+    """
+
+    connect: Connect
+    host: Host = field(default_factory=SilentHost)
+    teams: Callable[[], Sequence[Team]] = tuple
+    folder: Path = field(default_factory=Path.cwd)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    consumers: Sequence[Callable[[Any], None]] = ()
+
+
+class Run:
+    """An async context in which agents live; leaving it waits for everything they started and closes the services.
+
+    Attributes:
+        id: names the run.
+        host: the person and the terminal.
+        events: what happens.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self.id = uuid.uuid4().hex[:12]
+        self.host, self.events = services.host, Events(self.id)
+        self._services = services
+        self._agents: dict[type[Agent], Agent] = {}
+        self._models: dict[str, Adapter] = {}
+        self._registry: Registry | None = None
+        self._scope = Scope()
+        for consumer in services.consumers:
+            self.events.subscribe(consumer)
+
+    async def __aenter__(self) -> Run:
+        self._token = current.set(self)
+        use_host(self.host)
+        await self._scope.__aenter__()
+        self.events.emit("run_started")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._scope.__aexit__(kind, error, trace)
+        finally:
+            self.events.emit("run_ended", ok=error is None)
+            current.reset(self._token)
+            await self._close()
+
+    async def _close(self) -> None:
+        for model in self._models.values():
+            await model.aclose()
+        if self._registry is not None:
+            self._registry.close()
+
+    # ------------------------------------------------------------ agents
+
+    def agent(self, declared: type[Agent]) -> Agent:
+        """The live agent of a declaration; it comes to life when it is first mentioned."""
+        live = self._agents.get(declared)
+        if live is None:
+            live = self._agents[declared] = declared(self)
+        return live
+
+    def peers(self, agent: Agent | None, team: Team | None = None) -> Query:
+        """A query over the teams an agent uses, else over the first that lists it; or over one team it can reach."""
+        reachable = self._teams_of(agent)
+        if team is None:
+            return Query(self, reachable)
+        if agent is not None and team not in reachable:
+            known = ", ".join(f"`{other.name}`" for other in reachable) or "none"
+            help = f"write `uses team {team.name}` in `{agent.name}`; its teams are: {known}."
+            raise AgentError(f"`{agent.name}` has no access to the team `{team.name}`", help=help)
+        return Query(self, (team,))
+
+    def _teams_of(self, agent: Agent | None) -> tuple[Team, ...]:
+        if agent is None:
+            return ()
+        used = tuple(agent.about.teams())
+        if used:
+            return used
+        return tuple(team for team in self._services.teams() if team.lists(type(agent)))[:1]
+
+    async def call(self, declared: type[Agent], event: str, payload: Any = undefined) -> Any:
+        """Have an agent handle an event and give the result."""
+        return await self.agent(declared).handle(event, payload)
+
+    async def delegate(self, declared: type[Agent], event: str, payload: Any) -> Any:
+        """The same on behalf of another agent's playbook: the member begins with fresh memory."""
+        token = _delegated.set(True)
+        try:
+            return await self.call(declared, event, payload)
+        finally:
+            _delegated.reset(token)
+
+    def is_delegated(self) -> bool:
+        """Whether the current call was made by another agent's playbook."""
+        return _delegated.get()
+
+    def require(self, agent: Agent, permission: str, what: str) -> None:
+        """Raise PermissionDenied unless the role of an agent has a permission."""
+        if not agent.role.allows(permission):
+            raise PermissionDenied(f"`{what}` needs the permission `{permission}`, which the role `{agent.role.name}` lacks")
+
+    async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
+        """A built-in action called from code; an unknown one gives null."""
+        from koi_lang.runtime.actions.table import ActionContext, find, perform
+        from koi_lang.runtime.playbook import loop
+
+        assert loop.ACTION_MODULES
+        kind = find(intent)
+        if kind is None:
+            return None
+        fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
+        return await perform(kind, ActionContext(self, agent), fields, checked=False)
+
+    def bare_scope(self) -> PromptScope:
+        """A scope for prompts called from code, outside of any playbook."""
+        from koi_lang.runtime.prompts import Scope as PromptScope
+
+        return PromptScope(_Nobody(self), {})
+
+    # ------------------------------------------------------------ services
+
+    @property
+    def registry(self) -> Registry:
+        """The shared key/value store; opened when it is first used."""
+        if self._registry is None:
+            from koi_lang.runtime.registry import open_registry
+
+            self._registry = open_registry(self._services.folder, self._services.config)
+        return self._registry
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
+
+    def model(self, agent: Agent, use: str = "default") -> Adapter:
+        """The model an agent uses for a purpose; agents with the same settings share it."""
+        declared = agent.about.llm.get(use) or agent.about.llm.get("default")
+        settings = dict(declared()) if declared is not None else {}
+        key = repr(sorted(settings.items()))
+        if key not in self._models:
+            self._models[key] = self._services.connect(settings)
+        return self._models[key]
+
+    async def answer(self, agent: Agent, request: Request) -> str:
+        """The whole answer of an agent's model to a request."""
+        from koi_lang.llm.messages import TextDelta
+
+        self.events.emit("model_asked", agent.name)
+        pieces: list[str] = []
+        async for delta in self.model(agent)(request):
+            if isinstance(delta, TextDelta):
+                pieces.append(delta.text)
+        self.events.emit("model_answered", agent.name, characters=sum(map(len, pieces)))
+        return "".join(pieces)
+
+    async def complete(self, agent: Agent, instruction: str, data: str) -> str:
+        """A plain answer to an instruction about some data."""
+        from koi_lang.llm.messages import Message, Request
+
+        return await self.answer(agent, Request(instruction, (Message("user", data),)))
+
+
+class _Nobody(Agent, koi_name="nobody"):
+    """Stands in where a prompt is rendered without an agent."""

@@ -1,0 +1,77 @@
+"""What happens in a run, as one envelope for everything; consumers are callables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    Attributes:
+        seq: counts from 1 within the run.
+        ts: seconds since the epoch.
+        run: id of the run.
+        agent: name of the agent it concerns, empty for the run itself.
+        type: what happened, in the past tense.
+        data: further fields, JSON values.
+    """
+
+    seq: int
+    ts: float
+    run: str
+    agent: str
+    type: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        envelope = {"v": VERSION, "seq": self.seq, "ts": self.ts, "run": self.run, "agent": self.agent, "type": self.type}
+        return envelope | self.data
+
+
+Consumer = Callable[[Event], None]
+
+
+class Events:
+    """Hands every event to all consumers in the order they subscribed; one that raises is dropped and reported."""
+
+    def __init__(self, run: str, clock: Callable[[], float] = time.time) -> None:
+        self._run, self._clock = run, clock
+        self._consumers: list[Consumer] = []
+        self._seq = 0
+
+    def subscribe(self, consumer: Consumer) -> None:
+        """Add a consumer; it sees what happens from now on."""
+        self._consumers.append(consumer)
+
+    def record(self) -> list[Event]:
+        """A list that fills with all further events."""
+        seen: list[Event] = []
+        self.subscribe(seen.append)
+        return seen
+
+    def emit(self, type: str, agent: str = "", **data: Any) -> None:
+        """Tell the consumers."""
+        if not self._consumers:
+            return
+        self._seq += 1
+        event = Event(self._seq, self._clock(), self._run, agent, type, data)
+        broken = [consumer for consumer in self._consumers if not _delivered(consumer, event)]
+        for consumer in broken:
+            self._consumers.remove(consumer)
+            self.emit("consumer_dropped", consumer=getattr(consumer, "__name__", repr(consumer)))
+
+
+def _delivered(consumer: Consumer, event: Event) -> bool:
+    try:
+        consumer(event)
+    except Exception:  # a broken consumer loses its own output and nothing else; `emit` reports it
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Playbooks: text that a model turns, answer by answer, into actions that the runtime executes."""

@@ -1,0 +1,102 @@
+"""The names a compiled module uses, nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Mcp, on
+from koi_lang.runtime.agents.declared import role as Role
+from koi_lang.runtime.agents.skills import export, skill
+from koi_lang.runtime.agents.team import Query, Team, send
+from koi_lang.runtime.bindings import Box, open_object, peek, put_last, unpack, without
+from koi_lang.runtime.context import current_run
+from koi_lang.runtime.modules import python_file
+from koi_lang.runtime.prompts import Prompt, fill
+from koi_lang.runtime.values.failures import caught, thrown
+from koi_lang.runtime.values.globals import GLOBALS
+from koi_lang.runtime.values.members import (
+    apply,
+    apply_member,
+    call,
+    get,
+    invoke,
+    iterate,
+    keys,
+    new,
+    put,
+    remove,
+    spread,
+)
+from koi_lang.runtime.values.operators import (
+    add,
+    decrement,
+    divide,
+    equal,
+    greater,
+    greater_equal,
+    has,
+    increment,
+    instance_of,
+    less,
+    less_equal,
+    multiply,
+    negate,
+    nullish,
+    number,
+    power,
+    remainder,
+    same,
+    subtract,
+    template,
+    text,
+    truth,
+    type_of,
+)
+from koi_lang.runtime.values.promises import settle
+from koi_lang.runtime.values.regexes import regex
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.registry import Registry
+
+globals().update(GLOBALS)
+
+
+def live(declared: Any) -> Any:
+    """The agent or team of the current run that a declaration stands for."""
+    run = current_run()
+    return Query(run, (declared,)) if isinstance(declared, Team) else run.agent(declared)
+
+
+def peers(agent: Agent | None, team: Any = None) -> Query:
+    """Whom an agent can send to: all its teams, or one of them."""
+    wanted = team.teams[0] if isinstance(team, Query) else team
+    return current_run().peers(agent, wanted)
+
+
+def registry() -> Registry:
+    """The key/value store of the current run."""
+    return current_run().registry
+
+
+async def run(agent: type[Agent], event: str, payload: Any) -> Any:
+    """A `run` statement."""
+    return await current_run().call(agent, event, payload)
+
+
+async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
+    """Have a model carry out a playbook."""
+    from koi_lang.runtime.playbook.loop import run_playbook
+
+    return await run_playbook(agent, event, args, parts)
+
+
+__all__ = [
+    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "call", "caught", "decrement",
+    "divide", "equal", "export", "fill", "get", "greater", "greater_equal", "has", "increment", "instance_of", "invoke",
+    "iterate", "keys", "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on",
+    "open_object", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "regex", "registry", "remainder",
+    "remove", "run", "same", "send", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "truth",
+    "type_of", "undefined", "unpack", "without",
+]  # fmt: skip

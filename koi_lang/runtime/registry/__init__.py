@@ -1,0 +1,6 @@
+"""The key/value registry that agents share: entries on disk, searched with queries."""
+
+from koi_lang.runtime.registry.backends import open_registry
+from koi_lang.runtime.registry.registry import Registry
+
+__all__ = ["Registry", "open_registry"]

@@ -1,0 +1,1 @@
+"""JavaScript's value rules on Python values."""

@@ -1,0 +1,122 @@
+"""A Python callable and any number of arguments to a call that fits, as JavaScript calls functions."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from inspect import Parameter, signature
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import NamedTuple
+
+from koi_lang.runtime.values.failures import TypeErrorValue
+from koi_lang.runtime.values.numbers import number_text
+from koi_lang.runtime.values.tables import Constructor, Function
+from koi_lang.runtime.values.undefined import Value, undefined
+
+_VARIADIC = 0x04 | 0x08
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_ANY = sys.maxsize
+
+
+class Arity(NamedTuple):
+    """How many positional arguments a callable needs and accepts."""
+
+    least: int
+    most: int
+
+
+def apply(f: Value, *args: Value) -> Value:
+    """Call `f`; missing arguments become undefined, extra ones are dropped, a coroutine is returned as it is.
+
+    Raises:
+        TypeErrorValue: `f` cannot be called.
+    """
+    f = getattr(f, "__koi_code__", f)
+    if type(f) is FunctionType:
+        code = f.__code__
+        if code.co_argcount == len(args) and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
+            return f(*args)
+    least, most = arity(f)
+    if len(args) < least:
+        return f(*args, *(undefined,) * (least - len(args)))
+    return f(*args[:most])
+
+
+def arity(f: Value) -> Arity:
+    """How many arguments `f` takes.
+
+    Raises:
+        TypeErrorValue: `f` cannot be called.
+    """
+    if type(f) is FunctionType:
+        return _of_function(f)
+    if type(f) is MethodType:
+        least, most = arity(f.__func__)
+        return Arity(max(least - 1, 0), most if most == _ANY else most - 1)
+    if isinstance(f, Constructor):
+        return Arity(0, _ANY) if f.convert is None else arity(f.convert)
+    if not callable(f):
+        raise TypeErrorValue(f"{describe(f)} is not a function")
+    return _of_object(f)
+
+
+def _of_function(f: FunctionType) -> Arity:
+    if "__wrapped__" in f.__dict__:
+        return _signed(f)
+    code = f.__code__
+    return Arity(code.co_argcount - len(f.__defaults__ or ()), _ANY if code.co_flags & 0x04 else code.co_argcount)
+
+
+def _of_object(f: Function) -> Arity:
+    """Builtins, classes and instances that can be called; what belongs to an instance is looked up by its class."""
+    if isinstance(f, type):
+        return _signed(f)
+    owner = getattr(f, "__self__", None)
+    if isinstance(f, BuiltinFunctionType) and owner is not None and not isinstance(owner, ModuleType | type):
+        least, most = _signed(getattr(type(owner), f.__name__, f))
+        return Arity(max(least - 1, 0), most if most == _ANY else most - 1)
+    if isinstance(f, BuiltinFunctionType):
+        return _signed(f)
+    return _parameters(f)
+
+
+@lru_cache(maxsize=512)
+def _signed(f: Function) -> Arity:
+    return _parameters(f)
+
+
+def _parameters(f: Function) -> Arity:
+    try:
+        parameters = signature(f).parameters.values()
+    except (ValueError, TypeError):
+        return Arity(0, _ANY)
+    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    least = sum(parameter.default is Parameter.empty for parameter in positional)
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
+        return Arity(least, _ANY)
+    return Arity(least, len(positional))
+
+
+def describe(value: Value) -> str:
+    """A value in a few words, for messages."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else f'"{value[:40]}…"'
+    if isinstance(value, int | float):
+        return number_text(value)
+    if isinstance(value, list | tuple):
+        return "an array"
+    if isinstance(value, dict):
+        return "an object"
+    if callable(value):
+        return f"the function `{function_name(value)}`"
+    return "undefined" if value is undefined else f"`{type(value).__name__}`"
+
+
+def function_name(f: Value) -> str:
+    """The name a function has for Koi code; empty for one without."""
+    name = getattr(f, "__koi_name__", None)
+    if name is None:
+        name = f.name if isinstance(f, Constructor) else getattr(f, "__name__", "")
+    return "" if name == "<lambda>" else str(name)

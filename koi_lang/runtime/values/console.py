@@ -1,0 +1,91 @@
+"""The global `console`: values to lines at the host."""
+
+from __future__ import annotations
+
+from koi_lang.runtime.host import current_host
+from koi_lang.runtime.values.conversions import truth
+from koi_lang.runtime.values.inspection import console_text, inspect
+from koi_lang.runtime.values.layout import display_width
+from koi_lang.runtime.values.records import is_array, is_record, own_entries
+from koi_lang.runtime.values.tables import Table, namespace
+from koi_lang.runtime.values.undefined import Value, undefined
+
+METHODS = Table()
+
+
+@METHODS.named("log")
+def _log(*values: Value) -> Value:
+    current_host().print(console_text(*values))
+    return undefined
+
+
+@METHODS.named("info")
+def _info(*values: Value) -> Value:
+    return _log(*values)
+
+
+@METHODS.named("error")
+def _error(*values: Value) -> Value:
+    current_host().log(console_text(*values))
+    return undefined
+
+
+@METHODS.named("warn")
+def _warn(*values: Value) -> Value:
+    return _error(*values)
+
+
+@METHODS.named("debug")
+def _debug(*values: Value) -> Value:
+    return _error(*values)
+
+
+@METHODS.named("trace")
+def _trace(*values: Value) -> Value:
+    return _error(f"Trace: {console_text(*values)}")
+
+
+@METHODS.named("dir")
+def _dir(value: Value) -> Value:
+    current_host().print(inspect(value))
+    return undefined
+
+
+@METHODS.named("assert")
+def _assert(condition: Value, *values: Value) -> Value:
+    if truth(condition):
+        return undefined
+    return _error(f"Assertion failed{': ' if values else ''}{console_text(*values)}")
+
+
+@METHODS.named("table")
+def _table(data: Value) -> Value:
+    if not is_array(data) and not is_record(data):
+        return _log(data)
+    rows = [(name, _cells(item)) for name, item in own_entries(data)]
+    columns = list(dict.fromkeys(column for _, cells in rows for column in cells if column))
+    columns += [""] if any("" in cells for _, cells in rows) else []
+    body = [[name, *(cells.get(column, "") for column in columns)] for name, cells in rows]
+    return _log("\n".join(_box(["(index)", *(column or "Values" for column in columns)], body)))
+
+
+def _cells(item: Value) -> dict[str, str]:
+    """A row by column; what has no members stands in the column without a name."""
+    if is_array(item) or is_record(item):
+        return {name: inspect(value, depth=0) for name, value in own_entries(item)}
+    return {"": inspect(item)}
+
+
+def _box(head: list[str], body: list[list[str]]) -> list[str]:
+    widths = [max(map(display_width, column)) + 2 for column in zip(head, *body, strict=True)]
+    lines = ["─" * width for width in widths]
+    rows = [_row(row, widths) for row in (head, *body)]
+    return [f"┌{'┬'.join(lines)}┐", rows[0], f"├{'┼'.join(lines)}┤", *rows[1:], f"└{'┴'.join(lines)}┘"]
+
+
+def _row(cells: list[str], widths: list[int]) -> str:
+    padded = [f" {cell}{' ' * (width - display_width(cell) - 1)}" for cell, width in zip(cells, widths, strict=True)]
+    return f"│{'│'.join(padded)}│"
+
+
+CONSOLE = namespace(METHODS)

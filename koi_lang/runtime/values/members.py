@@ -1,0 +1,73 @@
+"""Members and calls as compiled code asks for them."""
+
+from __future__ import annotations
+
+from types import CoroutineType
+
+from koi_lang.runtime.values import arrays, strings
+from koi_lang.runtime.values.access import get, has, put, remove
+from koi_lang.runtime.values.calls import apply, describe
+from koi_lang.runtime.values.conversions import property_key
+from koi_lang.runtime.values.failures import TypeErrorValue
+from koi_lang.runtime.values.iteration import iterate
+from koi_lang.runtime.values.promises import spawn
+from koi_lang.runtime.values.records import own_entries, own_keys
+from koi_lang.runtime.values.tables import Constructor, Table
+from koi_lang.runtime.values.undefined import Value, nullish
+
+__all__ = [
+    "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
+]  # fmt: skip
+_METHODS: dict[type, Table] = {str: strings.METHODS, list: arrays.METHODS}
+
+
+def call(f: Value, *args: Value) -> Value:
+    """`f(…)`: a coroutine is started and its promise returned."""
+    result = apply(f, *args)
+    return spawn(result) if type(result) is CoroutineType else result
+
+
+def apply_member(value: Value, key: Value, *args: Value) -> Value:
+    """`value.key(…)`, a coroutine is returned as it is.
+
+    Raises:
+        TypeErrorValue: there is no such member, or it is not a function.
+    """
+    methods = _METHODS.get(type(value))
+    if methods is not None and type(key) is str and (method := methods.get(key)) is not None:
+        return apply(method, value, *args)
+    f = get(value, key)
+    if not callable(f):
+        raise TypeErrorValue(f"`{property_key(key)}` of {describe(value)} is not a function")
+    return apply(f, *args)
+
+
+def invoke(value: Value, key: Value, *args: Value) -> Value:
+    """`value.key(…)`: a coroutine is started and its promise returned."""
+    result = apply_member(value, key, *args)
+    return spawn(result) if type(result) is CoroutineType else result
+
+
+def new(kind: Value, *args: Value) -> Value:
+    """`new kind(…)`, for the globals of the language and for Python classes.
+
+    Raises:
+        TypeErrorValue: nothing can be made of it.
+    """
+    if isinstance(kind, Constructor):
+        return apply(kind.build, *args)
+    if isinstance(kind, type):
+        return apply(kind, *args)
+    raise TypeErrorValue(f"{describe(kind)} is not a constructor")
+
+
+def keys(value: Value) -> list[str]:
+    """The names that `for … in` visits."""
+    return own_keys(value)
+
+
+def spread(value: Value) -> dict[str, Value]:
+    """The members that `{ ...value }` takes over; nothing for null, undefined and numbers."""
+    if type(value) is dict:
+        return value.copy()
+    return {} if nullish(value) else dict(own_entries(value))

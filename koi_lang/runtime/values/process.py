@@ -1,0 +1,72 @@
+"""The globals `process`, `performance` and `crypto`: what a program may know of its machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+from koi_lang.runtime.values.tables import Table, namespace
+from koi_lang.runtime.values.undefined import Value
+
+
+class Process:
+    """The program that runs; everything can be read only."""
+
+    __slots__ = ()
+    __koi_members__: ClassVar[dict[str, str]] = {
+        "env": "env", "argv": "argv", "platform": "platform", "cwd": "cwd", "pid": "pid",
+    }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "Object [process] {}"
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The variables of the environment."""
+        from koi_lang.settings import environment
+
+        return MappingProxyType(environment())
+
+    @property
+    def argv(self) -> list[Value]:
+        """The interpreter, the program and its arguments."""
+        return [sys.executable, *sys.argv]
+
+    @property
+    def platform(self) -> str:
+        """`linux`, `darwin` or `win32`."""
+        return sys.platform
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return os.getpid()
+
+    def cwd(self) -> str:
+        """The folder the program was started in."""
+        return os.getcwd()
+
+
+PERFORMANCE = Table()
+CRYPTO = Table()
+
+
+@PERFORMANCE.named("now")
+def _now() -> float:
+    return time.perf_counter() * 1000
+
+
+@CRYPTO.named("randomUUID")
+def _random_uuid() -> str:
+    from uuid import uuid4
+
+    return str(uuid4())
+
+
+PROCESS = Process()
+CLOCK = namespace(PERFORMANCE)
+RANDOMNESS = namespace(CRYPTO)

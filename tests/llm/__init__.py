@@ -1,0 +1,1 @@
+"""Tests of the model adapters and stand-ins."""
