@@ -91,10 +91,14 @@ def syntax_trees(path: str, *, strict: bool = False) -> tuple[dict[str, ast.Modu
     return {file.unit.path: generate(file) for file in checked.files}, checked
 
 
-def compiled(path: str, *, strict: bool = False) -> cache.Entry:
-    """The code of a file's module with the warnings about its program. Raises CompileError."""
+def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.Entry:
+    """The code of a file's module with the warnings about its program, from the cache unless `fresh`.
+
+    Raises:
+        CompileError: the program has errors; with `strict` also when it has warnings.
+    """
     path = absolute(path)
-    known = None if strict else cache.find(path)
+    known = None if strict or fresh else cache.find(path)
     return known if known is not None else _compile(path, strict)
 
 

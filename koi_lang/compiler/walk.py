@@ -12,12 +12,12 @@ from typing import Any, TypeVar, cast
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.nodes import Node
 
-PLAIN = frozenset("Span str int float bool None tuple".split())
+PLAIN = frozenset(("Span", "str", "int", "float", "bool", "None", "tuple"))
 Kind = TypeVar("Kind", bound=Node)
 
 
 @cache
-def _part_names(cls: type[Node]) -> tuple[str, ...]:
+def _part_names(cls: Any) -> tuple[str, ...]:
     """The fields of a class that may hold nodes."""
     return tuple(field.name for field in fields(cls) if not _is_plain(str(field.type)))
 
@@ -28,7 +28,8 @@ def _is_plain(annotation: str) -> bool:
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside a node, in source order."""
-    for name in _part_names(type(node)):
+    kind: Any = type(node)
+    for name in _part_names(kind):
         part = getattr(node, name)
         if isinstance(part, Node):
             yield part

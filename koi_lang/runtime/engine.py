@@ -39,6 +39,7 @@ class Services:
         folder: where the registry of the run is.
         config: the content of `.koi-config.json`.
         consumers: are told every event.
+        payload: fields that `run` statements pass on beside their own.
     """
 
     connect: Connect
@@ -47,6 +48,7 @@ class Services:
     folder: Path = field(default_factory=Path.cwd)
     config: Mapping[str, Any] = field(default_factory=dict)
     consumers: Sequence[Callable[[Any], None]] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Run:
@@ -123,6 +125,12 @@ class Run:
     async def call(self, declared: type[Agent], event: str, payload: Any = undefined) -> Any:
         """Have an agent handle an event and give the result."""
         return await self.agent(declared).handle(event, payload)
+
+    async def start(self, declared: type[Agent], event: str, payload: Any) -> Any:
+        """Carry out a `run` statement."""
+        if self._services.payload and isinstance(payload, dict):
+            payload = {**payload, **self._services.payload}
+        return await self.call(declared, event, payload)
 
     async def delegate(self, declared: type[Agent], event: str, payload: Any) -> Any:
         """The same on behalf of another agent's playbook: the member begins with fresh memory."""

@@ -82,7 +82,7 @@ def registry() -> Registry:
 
 async def run(agent: type[Agent], event: str, payload: Any) -> Any:
     """A `run` statement."""
-    return await current_run().call(agent, event, payload)
+    return await current_run().start(agent, event, payload)
 
 
 async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:

@@ -45,16 +45,16 @@ OPENED = frozenset(("E0103", "E0195", "E0196", "E0197"))
 def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:
     """One diagnostic for the place where reading stopped."""
     failure = failure_of(source, error, read)
-    code, found = _recognise(failure)
-    return _diagnostic(source, code, found)
+    name, found = _recognise(failure)
+    return _diagnostic(source, name, found)
 
 
 def explain_neighbours(source: Source, first: Span, second: Span) -> Diagnostic:
     """One diagnostic for two statements on one line that cannot be meant as two."""
-    for code, find in (("E0180", words.triple_single), ("E0166", words.foreign_beside), ("E0164", words.arrow_beside)):
+    for name, find in (("E0180", words.triple_single), ("E0166", words.foreign_beside), ("E0164", words.arrow_beside)):
         found = find(source, first, second)
         if found is not None:
-            return _diagnostic(source, code, found)
+            return _diagnostic(source, name, found)
     return _diagnostic(source, "E0181", words.beside(source, first, second))
 
 
@@ -88,10 +88,10 @@ def _recognise(failure: Failure) -> tuple[str, Finding]:
     return "E0101", general.unrecognised(failure)
 
 
-def _diagnostic(source: Source, code: str, found: Finding) -> Diagnostic:
+def _diagnostic(source: Source, name: str, found: Finding) -> Diagnostic:
     place = Place(source, _one_line(source, found.span), found.label)
     others = tuple(Place(source, _one_line(source, span), label) for span, label in found.others)
-    return Diagnostic(code, "error", found.message, place, others, found.help)
+    return Diagnostic(name, "error", found.message, place, others, found.help)
 
 
 def _one_line(source: Source, span: Span) -> Span:

@@ -158,7 +158,7 @@ def import_form(failure: Failure) -> Finding | None:
     if failure.tail != ("IMPORT", "NAME"):
         return None
     name = failure.piece(-1)
-    help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "./file.py"`.'
+    help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "python:{name.text}"`.'
     return Finding("this import names no file", name.span, help)
 
 

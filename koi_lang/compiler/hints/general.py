@@ -25,11 +25,11 @@ def unrecognised(failure: Failure) -> Finding:
 
     Wrong:
 
-        use playbook (
+        const a b = 1
 
     Right:
 
-        use playbook Greeting
+        const a = 1
     """
     if not failure.word():
         last = failure.piece(-1)

@@ -59,4 +59,4 @@ def explanation(code: str) -> str | None:
 def explanations() -> dict[str, str]:
     """Every code that a compiler message may have, in order, with its explanation."""
     found = {code: inspect.getdoc(rule.find) or "" for code, rule in RULES.items()}
-    return dict(sorted((syntax_explanations() | EXPLANATIONS | found).items()))
+    return dict(sorted((syntax_explanations() | dict(EXPLANATIONS) | found).items()))

@@ -11,7 +11,7 @@ from koi_lang.compiler.symbols import Kind, Symbol
 from koi_lang.diagnostics import nearest
 
 # Reserved words that a handler may be called after all.
-ALLOWED = frozenset("try catch finally throw instanceof".split())
+ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
 
 
 @rule("E0201", "error")
@@ -228,14 +228,22 @@ def wrong_member(file: Analysis, report: Report) -> None:
     for member, _ in file.index.of(n.TeamMember):
         value = member.value
         if isinstance(value, n.Name):
-            other = file.table.values.get(value.name)
-            if other is not None and other.kind != "agent":
-                message = f"`{value.name}` is {with_article(other.kind)} and cannot be a member"
-                report.add(value.span, message, others=[place_of(other, "declared here")], help=MEMBERS)
+            _check_named(value, file, report)
         elif isinstance(value, n.Text) and not value.value.startswith("mcp://"):
-            if file.table.find("agent", value.value) is None:
-                help = report.program.advice("agent", value.value, file)
-                report.add(value.span, f"`{value.value}` is neither an agent nor an address", help=help)
+            _check_quoted(value, file, report)
+
+
+def _check_named(value: n.Name, file: Analysis, report: Report) -> None:
+    other = file.table.values.get(value.name)
+    if other is not None and other.kind != "agent":
+        message = f"`{value.name}` is {with_article(other.kind)} and cannot be a member"
+        report.add(value.span, message, others=[place_of(other, "declared here")], help=MEMBERS)
+
+
+def _check_quoted(value: n.Text, file: Analysis, report: Report) -> None:
+    if file.table.find("agent", value.value) is None:
+        help = report.program.advice("agent", value.value, file)
+        report.add(value.span, f"`{value.value}` is neither an agent nor an address", help=help)
 
 
 MEMBERS = "members are agents and addresses of tools: `mcp://server/tool`."
@@ -278,5 +286,6 @@ def _other_kind(name: n.Name, file: Analysis, wanted: Kind) -> str | None:
     if other is None:
         return None
     if other.kind == "function" and other.owner is not None and wanted == "skill":
-        return f"`{name.name}` is a function of the skill `{other.owner.name.name}`: write `uses skill {other.owner.name.name}`."
+        skill = other.owner.name.name
+        return f"`{name.name}` is a function of the skill `{skill}`: write `uses skill {skill}`."
     return f"`{name.name}` is {with_article(other.kind)}, not {with_article(wanted)}."

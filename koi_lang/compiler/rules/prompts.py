@@ -63,7 +63,8 @@ def plain_prompt_called(file: Analysis, report: Report) -> None:
     """
     for name, _, symbol in _calls(file):
         if _parameters(symbol) is None:
-            help = f"write `{name.name}` without parentheses, or declare parameters: `prompt {name.name}(name: string) = …`."
+            declaration = f"prompt {name.name}(name: string) = …"
+            help = f"write `{name.name}` without parentheses, or declare parameters: `{declaration}`."
             message = f"`{name.name}` is a text and cannot be called"
             report.add(name.span, message, others=[place_of(symbol, "has no parameters")], help=help)
 
@@ -140,16 +141,21 @@ def use_playbook(file: Analysis, report: Report) -> None:
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...], Symbol]]:
     """Every call of a prompt in playbooks and in code, with its arguments."""
-    for call, _ in file.index.of(n.PromptCall):
-        symbol = file.table.find("prompt", call.name.name)
+    for name, arguments in [*_calls_in_playbooks(file), *_calls_in_code(file)]:
+        symbol = file.table.find("prompt", name.name)
         if symbol is not None:
-            yield call.name, call.arguments, symbol
+            yield name, arguments, symbol
+
+
+def _calls_in_playbooks(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...]]]:
+    return ((call.name, call.arguments) for call, _ in file.index.of(n.PromptCall))
+
+
+def _calls_in_code(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...]]]:
     for call, around in file.index.of(n.Call):
-        if not isinstance(call.callee, n.Name) or any(isinstance(item, n.Spread) for item in call.arguments):
-            continue
-        symbol = file.table.find("prompt", call.callee.name)
-        if symbol is not None and not is_variable(call.callee, around, file):
-            yield call.callee, call.arguments, symbol
+        has_spread = any(isinstance(item, n.Spread) for item in call.arguments)
+        if isinstance(call.callee, n.Name) and not has_spread and not is_variable(call.callee, around, file):
+            yield call.callee, call.arguments
 
 
 def _parameters(symbol: Symbol) -> tuple[n.PromptParameter, ...] | None:

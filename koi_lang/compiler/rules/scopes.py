@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import Program, Use
-from koi_lang.compiler.walk import everything
+from koi_lang.compiler.walk import Around, everything
 
 ROOTS = frozenset({"args", "state", "agentName", "userMessage", "JSON", "Math"})
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
@@ -86,7 +86,7 @@ def state_fields(agent: n.Agent, file: Analysis, program: Program) -> frozenset[
 def _set_fields(file: Analysis, _: Program) -> dict[n.Agent, set[str]]:
     """Fields that code assigns, and keys that a playbook mentions: it may ask for a `state_updates` with them."""
     found: dict[n.Agent, set[str]] = {}
-    changes = [*file.index.of(n.Assignment), *file.index.of(n.Update)]
+    changes: list[tuple[n.Assignment | n.Update, Around]] = [*file.index.of(n.Assignment), *file.index.of(n.Update)]
     for change, around in changes:
         if around.agent is not None:
             fields = (

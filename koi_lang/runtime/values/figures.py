@@ -17,6 +17,7 @@ from koi_lang.runtime.values.numbers import (
     parse_float,
     parse_int,
     radix_text,
+    shortest,
 )
 from koi_lang.runtime.values.tables import Constructor, Table
 from koi_lang.runtime.values.undefined import Value, undefined
@@ -42,9 +43,8 @@ def _rounded(n: int | float, shift: int) -> int:
 def _digits(value: Value, least: int, method: str) -> int:
     count = integer(value)
     if not least <= count <= 100:
-        raise RangeErrorValue(
-            f"{method}() {'argument' if least else 'digits argument'} must be between {least} and 100"
-        )
+        what = "digits argument" if method == "toFixed" else "argument"
+        raise RangeErrorValue(f"{method}() {what} must be between {least} and 100")
     return count
 
 
@@ -110,7 +110,7 @@ def _exponential_text(n: Value, count: int) -> str:
 def _to_string(n: Value, radix: Value = undefined) -> str:
     base = integer(radix, 10)
     if not 2 <= base <= 36:
-        raise RangeErrorValue("toString() radix must be between 2 and 36")
+        raise RangeErrorValue("toString() radix argument must be between 2 and 36")
     return number_text(n) if base == 10 or not _finite(n) else radix_text(n, base)
 
 
@@ -118,14 +118,12 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
     """English grouping; knows fraction digits, `style` percent and currency."""
     wanted = options if isinstance(options, dict) else {}
-    if n != n:
-        return "NaN"
     style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
     usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))
-    shown = abs(n) * 100 if style == "percent" else abs(n)
-    body = _grouped(shown, *_places(wanted, *usual)) if _finite(n) else "∞"
+    shift = 2 if style == "percent" else 0
+    body = _grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
     before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
-    return ("-" if n < 0 else "") + before + body + ("%" if style == "percent" else "")
+    return ("-" if math.copysign(1, n) < 0 else "") + before + body + ("%" if style == "percent" else "")
 
 
 def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]:
@@ -136,8 +134,13 @@ def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]
     return chosen, limit if limit >= 0 else max(most, chosen)
 
 
-def _grouped(n: int | float, least: int, most: int) -> str:
-    whole, _, fraction = _fixed(n, most).partition(".")
+def _grouped(n: int | float, shift: int, least: int, most: int) -> str:
+    """The decimal that a number prints as, times 10**shift, rounded half upward and in groups of three."""
+    digits, point = shortest(n) if n else ("0", 1)
+    scale = point - len(digits) + shift + most
+    rounded = int(digits) * 10**scale if scale >= 0 else (2 * int(digits) + 10**-scale) // (2 * 10**-scale)
+    text_digits = str(rounded).rjust(most + 1, "0")
+    whole, fraction = text_digits[: len(text_digits) - most], text_digits[len(text_digits) - most :]
     fraction = fraction[:least] + fraction[least:].rstrip("0")
     return f"{int(whole):,}" + (f".{fraction}" if fraction else "")
 

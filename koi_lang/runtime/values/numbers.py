@@ -49,13 +49,13 @@ def number_text(n: int | float) -> str:
     if x == 0:
         return "0"
     sign = "-" if x < 0 else ""
-    digits, point = _shortest(abs(x))
+    digits, point = shortest(abs(x))
     return sign + _place(digits, point)
 
 
-def _shortest(x: float) -> tuple[str, int]:
+def shortest(x: int | float) -> tuple[str, int]:
     """The fewest digits that name a positive double, and where the point stands after the first of them."""
-    mantissa, _, exponent = f"{x!r}".partition("e")
+    mantissa, _, exponent = f"{double(x)!r}".partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0)
@@ -157,7 +157,15 @@ def _fraction_digits(x: float, fraction: float, radix: int) -> str:
         digit = int(fraction)
         fraction -= digit
         digits.append(digit)
-        if fraction > 0.5 and fraction + delta > 1 and digit + 1 < radix:
-            digits[-1] += 1
+        if (fraction > 0.5 or (fraction == 0.5 and digit % 2)) and fraction + delta > 1:
+            _round_up(digits, radix)
             break
     return "".join(_DIGITS[digit] for digit in digits)
+
+
+def _round_up(digits: list[int], radix: int) -> None:
+    """Add one to the last digit and carry."""
+    while digits and digits[-1] + 1 == radix:
+        digits.pop()
+    if digits:
+        digits[-1] += 1

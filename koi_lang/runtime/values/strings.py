@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from koi_lang.runtime.values import regexes
-from koi_lang.runtime.values.conversions import integer, template, text, truth
+from koi_lang.runtime.values.conversions import integer, number, template, text, truth
 from koi_lang.runtime.values.failures import RangeErrorValue, TypeErrorValue
 from koi_lang.runtime.values.iteration import IteratorValue
 from koi_lang.runtime.values.numbers import BLANKS, NAN
@@ -88,8 +88,9 @@ def _index_of(subject: str, wanted: Value, start: Value = 0) -> int:
 
 @METHODS.named("lastIndexOf")
 def _last_index_of(subject: str, wanted: Value, start: Value = undefined) -> int:
-    part = text(wanted)
-    return subject.rfind(part, 0, _clamped(start, len(subject), len(subject)) + len(part))
+    part, last = text(wanted), number(start)
+    limit = len(subject) if last != last else _clamped(last, len(subject))
+    return subject.rfind(part, 0, limit + len(part))
 
 
 @METHODS.named("localeCompare")

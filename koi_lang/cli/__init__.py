@@ -1,0 +1,82 @@
+"""The command `koi`; a command's module is imported when the command is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from koi_lang import __version__
+from koi_lang.errors import KoiError
+
+# What the help says of each; their modules are not imported for that.
+COMMANDS = {
+    "run": "Run a program.",
+    "check": "Report the problems of a program without running it.",
+    "compile": "Write the Python module of a program.",
+    "explain": "Explain the code of a message, such as E0203.",
+    "cache": "Show or clear the cache of compiled programs.",
+    "registry": "Show or clear the registry of this folder.",
+    "version": "Show the version.",
+}
+
+
+class Commands(click.Group):
+    """A group that imports `koi_lang.cli.<command>` when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name; an unknown one gets a suggestion."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from koi_lang.diagnostics import nearest
+
+            near = "run" if args[0].endswith(".koi") else nearest(args[0], COMMANDS)
+            advice = f"koi run {args[0]}" if args[0].endswith(".koi") else f"koi {near}"
+            hint = f" Did you mean `{advice}`?" if near else ""
+            ctx.fail(f"there is no command `{args[0]}`.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-v", "--version", prog_name="koi", message="%(prog)s %(version)s")
+@click.pass_context
+def koi(ctx: click.Context) -> None:
+    """Koi runs programs made of AI agents."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(args: list[str] | None = None) -> Any:
+    """Run the command line; the process ends with the code of the error."""
+    try:
+        return koi.main(args, prog_name="koi")
+    except KoiError as error:
+        click.echo(_told(error), err=True)
+        sys.exit(error.exit_code)
+
+
+def _told(error: KoiError) -> str:
+    """An error as a person reads it; compile errors are rendered already."""
+    from koi_lang.diagnostics import CompileError
+    from koi_lang.failures import explain
+
+    return error.message if isinstance(error, CompileError) else explain(error)

@@ -1,0 +1,31 @@
+"""`koi compile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from koi_lang import program
+from koi_lang.diagnostics import render
+from koi_lang.sourcemap import source_map, write_module
+
+
+@click.command()
+@click.argument("file")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of to standard output.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+def command(file: str, output: Path | None, strict: bool) -> None:
+    """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
+    trees, checked = program.syntax_trees(file, strict=strict)
+    for diagnostic in checked.diagnostics:
+        click.echo(render(diagnostic), err=True)
+    tree = trees[program.absolute(file)]
+    if output is None:
+        click.echo(write_module(tree))
+        return
+    text = write_module(tree, beside=output, source=program.absolute(file))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, "utf-8")
+    mapped = source_map(tree, text, output, program.absolute(file))
+    output.with_suffix(output.suffix + ".map").write_text(mapped, "utf-8")

@@ -1,0 +1,132 @@
+"""`koi run`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from koi_lang import cache, program, settings
+from koi_lang.cli.terminal import Terminal
+from koi_lang.errors import EXIT_OK, UsageError
+from koi_lang.failures import exit_code, explain
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about a run."""
+
+    debug: bool
+    verbose: bool
+    quiet: bool
+    answers: str | None
+    rehearse: bool
+    payload: Mapping[str, Any]
+
+
+@click.command()
+@click.argument("file")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Set a field of what `run` passes on.")
+@click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")
+@click.option("--answers", metavar="FILE", help="Take the model's answers from a file.")
+@click.option("--rehearse", is_flag=True, help="Follow playbooks without a model.")
+@click.option("--no-cache", is_flag=True, help="Compile anew.")
+@click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
+@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@click.option("--debug", is_flag=True, help="Show Python tracebacks.")
+@click.option("--no-precalculate", is_flag=True, hidden=True)
+def command(file: str, strict: bool, no_cache: bool, no_precalculate: bool, **given: Any) -> None:
+    """Run FILE. Standard output carries only what the program prints."""
+    payload = _payload(given.pop("pairs"), given.pop("document"))
+    options = Options(payload=payload, **given)
+    entry = program.compiled(file, strict=strict, fresh=no_cache)
+    if not options.quiet:
+        for warning in entry.warnings:
+            click.echo(warning, err=True)
+    sys.exit(_run(file, entry, options))
+
+
+def _payload(pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:
+    """Fields from `--args` and `--arg`; a value that is JSON is taken as such, otherwise as text."""
+    result: dict[str, Any] = {}
+    if document is not None:
+        loaded = _json(document, None)
+        if not isinstance(loaded, dict):
+            raise UsageError("`--args` takes one JSON object", help="""write --args '{"name": "Ada"}'.""")
+        result.update(loaded)
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise UsageError(f"`--arg {pair}` has no value", help=f"write --arg {pair}=VALUE.")
+        result[name] = _json(value, value)
+    return result
+
+
+def _json(text: str, otherwise: Any) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return otherwise
+
+
+def _run(file: str, entry: cache.Entry, options: Options) -> int:
+    """Run to the end and give the exit code; whatever goes wrong is told once."""
+    try:
+        module = program.module_of(program.absolute(file), None, entry)
+        if not hasattr(module, "main"):
+            raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
+        asyncio.run(_main(module, options))
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return 130
+    except Exception as error:  # told to the person; the process ends with its code
+        if options.debug:
+            traceback.print_exception(error)
+        else:
+            click.echo(explain(error), err=True)
+        return exit_code(error)
+    return EXIT_OK
+
+
+async def _main(module: ModuleType, options: Options) -> None:
+    folder = Path.cwd()
+    host = Terminal(quiet=options.quiet)
+    services = Services(
+        connect=lambda llm: _connect(llm, options, folder, host),
+        host=host,
+        teams=lambda: program.teams_of(module),
+        folder=folder,
+        config=settings.koi_config(folder),
+        consumers=(_show_event,) if options.verbose else (),
+        payload=options.payload,
+    )
+    async with Run(services):
+        await module.main()
+
+
+def _connect(llm: Mapping[str, Any], options: Options, folder: Path, host: Terminal) -> Any:
+    """The model for an `llm` block; the command line goes first."""
+    from koi_lang.llm.providers import connect
+
+    chosen = dict(llm)
+    if options.answers is not None:
+        chosen = {"provider": "scripted", "answers": options.answers}
+    elif options.rehearse:
+        chosen = {"provider": "rehearsal"}
+    return connect(chosen, lambda name: settings.key(name, folder), on_note=host.note)
+
+
+def _show_event(event: Event) -> None:
+    data = " ".join(f"{key}={json.dumps(value, default=str)}" for key, value in event.data.items())
+    click.echo(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip(), err=True)
