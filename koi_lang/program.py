@@ -67,7 +67,9 @@ def check(path: str, *, strict: bool = False) -> Checked:
     try:
         return check_program(absolute(path), DiskFiles(), strict=strict)
     except OSError as error:
-        raise UsageError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}", help=_advice(path)) from error
+        raise UsageError(
+            f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}", help=_advice(path)
+        ) from error
 
 
 def _advice(path: str) -> str | None:

@@ -40,7 +40,7 @@ class _Moved(ast.NodeTransformer):
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         path = node.args[0] if node.args else None
         is_beside = any(isinstance(value, ast.Name) and value.id == "__file__" for value in given)
-        if is_beside and isinstance(path, ast.Constant):
+        if is_beside and isinstance(path, ast.Constant) and isinstance(path.value, str):
             node.args[0] = ast.Constant(Path(os.path.relpath(self.old / path.value, self.new)).as_posix())
         return node
 

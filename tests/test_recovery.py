@@ -23,7 +23,7 @@ BROKEN = {
     "prompt": "prompt Rules 'Be brief.'",
     "statement": "console.log('go')",
 }
-UNCLOSED = ("quote", "backtick")
+DECLARATIONS = [kind for kind in BROKEN if kind != "statement"]
 
 
 def names(text: str) -> list[str]:
@@ -36,18 +36,18 @@ def test_three_broken_declarations_give_three_messages() -> None:
     """Every broken declaration has a message of its own."""
     found = must_not_compile("role A { run }\n\nagent B C { }\n\nrole D { can go }\n\nteam E { F }\n")
 
-    assert ["E0137", "E0139", "E0128"] == [diagnostic.code for diagnostic in found]
+    assert [diagnostic.code for diagnostic in found] == ["E0137", "E0139", "E0128"]
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(BROKEN, BROKEN)))
+@pytest.mark.parametrize(("first", "second"), list(product(BROKEN, DECLARATIONS)))
 def test_a_broken_declaration_does_not_hide_the_next(first: str, second: str) -> None:
     """Whatever is wrong with a declaration, what is wrong with the next one is reported too."""
     alone = must_not_compile(BROKEN[second])
 
     found = must_not_compile(f"{BROKEN[first]}\n\n{BROKEN[second]}\n")
 
-    assert 2 == len(found)
-    assert second in UNCLOSED or alone[0].code == found[1].code
+    assert len(found) == 2
+    assert found[1].code == alone[0].code
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -55,16 +55,16 @@ def test_good_declarations_are_kept(kind: str) -> None:
     """A broken declaration takes nothing with it, neither before nor behind."""
     text = f"role First {{ can go }}\n\n{BROKEN[kind]}\n\nrole Last {{ can go }}\n"
 
-    assert ["First", "Last"] == names(text)
+    assert names(text) == ["First", "Last"]
 
 
 def test_a_misplaced_form_keeps_the_others() -> None:
     """What only shows after reading (parentheses without a value) is reported at its place, the rest is kept."""
     text = "role A { can go }\n\nagent B : A { on go() { const a = (1, 2) } }\n\nrole C { can go }\n"
 
-    assert ["A", "C"] == names(text)
+    assert names(text) == ["A", "C"]
 
 
 def test_the_number_of_messages_is_limited() -> None:
     """A hopeless file does not flood the terminal."""
-    assert MOST_PROBLEMS == len(must_not_compile("role A { go }\n" * 50))
+    assert len(must_not_compile("role A { go }\n" * 50)) == MOST_PROBLEMS

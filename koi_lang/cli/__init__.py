@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
 import click
 
 from koi_lang import __version__
-from koi_lang.errors import KoiError
+from koi_lang.errors import EXIT_FAILED, KoiError
 
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
@@ -72,6 +73,10 @@ def main(args: list[str] | None = None) -> Any:
     except KoiError as error:
         click.echo(_told(error), err=True)
         sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read the output has left; nothing more can be said to them.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_FAILED)
 
 
 def _told(error: KoiError) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from koi_lang.compiler.rules import codes, explanation
+from koi_lang.compiler.rules import explanations
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
 
@@ -13,11 +13,12 @@ from koi_lang.errors import UsageError
 @click.argument("code", required=False)
 def command(code: str | None) -> None:
     """Explain the CODE of a message; without one, list all codes."""
+    known = explanations()
     if code is None:
-        for known in codes():
-            click.echo(f"{known}  {(explanation(known) or '').partition(chr(10))[0]}")
-        return
-    text = explanation(code.upper())
-    if text is None:
-        raise UsageError(f"there is no message `{code}`", help=suggestion(code, codes(), "message"))
-    click.echo(text)
+        for each, text in sorted(known.items()):
+            click.echo(f"{each}  {text.splitlines()[0]}")
+    elif code.upper() in known:
+        click.echo(known[code.upper()])
+    else:
+        near = suggestion(code.upper(), sorted(known), "code")
+        raise UsageError(f"no message has the code `{code}`", help=near)

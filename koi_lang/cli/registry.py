@@ -25,7 +25,9 @@ def stats() -> None:
     opened = _opened()
     found = asyncio.run(opened.stats())
     opened.close()
-    click.echo(f"backend  {found['backend']}\nfile     {found['file']}\nentries  {found['count']}\nsize     {found['size']}")
+    click.echo(
+        f"backend  {found['backend']}\nfile     {found['file']}\nentries  {found['count']}\nsize     {found['size']}"
+    )
 
 
 @command.command()

@@ -21,6 +21,9 @@ from koi_lang.failures import exit_code, explain
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 
+REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
+NEEDS_MODEL = "a model would be needed for: "
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -124,7 +127,10 @@ def _connect(llm: Mapping[str, Any], options: Options, folder: Path, host: Termi
         chosen = {"provider": "scripted", "answers": options.answers}
     elif options.rehearse:
         chosen = {"provider": "rehearsal"}
-    return connect(chosen, lambda name: settings.key(name, folder), on_note=host.note)
+    model = connect(chosen, lambda name: settings.key(name, folder), on_note=lambda text: host.note(NEEDS_MODEL + text))
+    if model.provider == "rehearsal":
+        host.note(REHEARSAL if options.rehearse else f"no model is configured; {REHEARSAL}")
+    return model
 
 
 def _show_event(event: Event) -> None:

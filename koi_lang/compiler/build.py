@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from lark import Token
 
@@ -268,7 +268,7 @@ class Expressions:
         event, event_span = filters.get("event", ("", target.span))
         if not event:
             raise BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
-        select = "any" if "any" in filters else "all" if "all" in filters else ""
+        select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
         span = _cover(children)
         return n.Send(span, base, event, event_span, filters.get("role"), select, target.arguments, timeout_s)
@@ -476,8 +476,9 @@ class Statements(Expressions):
 
 def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:
     """Whether two statements on one line are rather one that is misspelled."""
-    if isinstance(first, n.Variable) and isinstance(second, n.Block):
-        return True
+    if isinstance(first, n.Variable):
+        is_bare = first.declarators[-1].value is None and isinstance(second, n.ExpressionStatement)
+        return is_bare or isinstance(second, n.Block)
     if isinstance(second, n.ExpressionStatement) and isinstance(second.expression, (n.Text, n.Template, n.Literal)):
         return True
     return isinstance(first, n.ExpressionStatement) and isinstance(first.expression, n.Name)

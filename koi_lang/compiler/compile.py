@@ -61,7 +61,9 @@ def generate(file: Analysis) -> ast.Module:
 def too_deep(file: Analysis) -> Diagnostic:
     """The problem of a file whose code is nested deeper than Python can follow."""
     place = Place(file.unit.source, Span(0, 1))
-    return Diagnostic("E0104", "error", "this file nests its code too deeply", place, help="split the deepest expression.")
+    return Diagnostic(
+        "E0104", "error", "this file nests its code too deeply", place, help="split the deepest expression."
+    )
 
 
 def _ordered(loaded: Loaded, problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

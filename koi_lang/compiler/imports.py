@@ -127,7 +127,9 @@ class _Loading:
         path = self._locate(unit, wanted)
         is_koi = path.endswith(".koi")
         if statement.type is not None and not is_koi and statement.type != "prompt":
-            raise _Unresolved("E0107", f"an import cannot have the type `{statement.type}`", "the only type is `prompt`.")
+            raise _Unresolved(
+                "E0107", f"an import cannot have the type `{statement.type}`", "the only type is `prompt`."
+            )
         if is_koi:
             return Imported(statement, "koi", path)
         if path.endswith(".py"):
@@ -146,7 +148,7 @@ class _Loading:
 
     def _locate(self, unit: Unit, wanted: str) -> str:
         if wanted.endswith(SCRIPTS):
-            help = "write the module in Python and import that: `import name from \"./module.py\"`."
+            help = 'write the module in Python and import that: `import name from "./module.py"`.'
             raise _Unresolved("E0108", f"`{wanted}` is JavaScript, which cannot be imported here", help)
         if not wanted.startswith(("./", "../", "/")):
             return self._package(wanted)
@@ -162,7 +164,9 @@ class _Loading:
     def _package(self, wanted: str) -> str:
         found = self.files.package(wanted)
         if found is None:
-            help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
+            help = (
+                f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
+            )
             raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
         return found
 

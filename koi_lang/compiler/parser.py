@@ -107,12 +107,12 @@ def _misuse(source: Source, error: BuildError) -> Diagnostic:
 def _before(source: Source, start: int, failed: int) -> Sequence[n.Declaration]:
     """The declarations between the start of an attempt and the one that failed."""
     begins = [match.start() for match in RESUME.finditer(source.text, start, failed + 1) if match["declaration"]]
-    if not begins or begins[-1] == start:
-        return ()
-    try:
-        return _program(source, Span(start, begins[-1]))
-    except _SyntaxProblem:
-        return ()
+    for end in (failed, *begins[-1:]):
+        try:
+            return _program(source, Span(start, end))
+        except _SyntaxProblem:
+            continue
+    return ()
 
 
 def _resume(text: str, start: int, failed: int) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from koi_lang.runtime.values.failures import ErrorValue
+from koi_lang.runtime.values.failures import TypeErrorValue
 from koi_lang.runtime.values.members import get, iterate, put, spread
 from koi_lang.runtime.values.operators import nullish
 from koi_lang.runtime.values.undefined import undefined
@@ -48,7 +48,7 @@ def unpack(value: Any, count: int, has_rest: bool) -> list[Any]:
 def open_object(value: Any) -> Any:
     """The value an object pattern takes apart; null and undefined cannot be."""
     if nullish(value):
-        raise ErrorValue(f"Cannot destructure '{'null' if value is None else value}'", name="TypeError")
+        raise TypeErrorValue(f"Cannot destructure '{'null' if value is None else value}'")
     return value
 
 

@@ -147,7 +147,9 @@ class Run:
     def require(self, agent: Agent, permission: str, what: str) -> None:
         """Raise PermissionDenied unless the role of an agent has a permission."""
         if not agent.role.allows(permission):
-            raise PermissionDenied(f"`{what}` needs the permission `{permission}`, which the role `{agent.role.name}` lacks")
+            raise PermissionDenied(
+                f"`{what}` needs the permission `{permission}`, which the role `{agent.role.name}` lacks"
+            )
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code; an unknown one gives null."""

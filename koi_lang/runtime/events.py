@@ -32,7 +32,14 @@ class Event:
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
-        envelope = {"v": VERSION, "seq": self.seq, "ts": self.ts, "run": self.run, "agent": self.agent, "type": self.type}
+        envelope = {
+            "v": VERSION,
+            "seq": self.seq,
+            "ts": self.ts,
+            "run": self.run,
+            "agent": self.agent,
+            "type": self.type,
+        }
         return envelope | self.data
 
 

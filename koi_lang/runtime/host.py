@@ -46,7 +46,9 @@ class SilentHost:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Refuse: there is nobody."""
-        raise NobodyToAsk(f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in.")
+        raise NobodyToAsk(
+            f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in."
+        )
 
     async def approve(self, what: str, detail: str) -> bool:
         """Deny."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -167,7 +168,7 @@ def _on(node: n.Handler, told: bool, file: Analysis) -> ast.expr:
     )
 
 
-def _literal(value: object, at: py.At) -> ast.expr:
+def _literal(value: Any, at: py.At) -> ast.expr:
     """Plain data as Python syntax."""
     match value:
         case dict():

@@ -150,7 +150,9 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
         case n.Binding() | n.Name():
             return [store(e.variable(pattern), value, at)]
         case n.Member() | n.Index():
-            return [py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)]
+            return [
+                py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)
+            ]
         case n.ArrayPattern():
             return _bind_elements(pattern, py.helper("unpack", [value, *_shape(pattern, at)], at), e)
         case n.ObjectPattern():
@@ -201,4 +203,3 @@ def default_value(name: str, default: n.Expression, e: Emitter) -> ast.stmt:
     at = e.at(default.span)
     test = _is_undefined(py.load(name, at), at)
     return ast.If(test, [py.assign(name, outside_chain(default, e), at)], [], **at)
-

@@ -124,6 +124,10 @@ class _Composer:
     def _fragment_in(self, hole: Hole) -> str | None:
         """The fragment that `{{name}}` mentions."""
         expression = hole.expression
-        if isinstance(expression, n.Name) and expression.name in self.fragments and expression.name not in self.e.locals:
+        if (
+            isinstance(expression, n.Name)
+            and expression.name in self.fragments
+            and expression.name not in self.e.locals
+        ):
             return expression.name
         return None

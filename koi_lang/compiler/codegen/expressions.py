@@ -304,7 +304,9 @@ def link(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
         case n.Member(object=n.Name(name="this"), name=("state" | "name") as name) if e.has_agent:
             return py.attribute(py.load("this", at), name, at)
         case n.Member() | n.Index():
-            return py.helper("peek" if e.lenient else "get", [_base(node.object, node.optional, e), key_of(node, e)], at)
+            return py.helper(
+                "peek" if e.lenient else "get", [_base(node.object, node.optional, e), key_of(node, e)], at
+            )
         case n.Call():
             return _call(node, e, awaited)
     return expression(node, e)

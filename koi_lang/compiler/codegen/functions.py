@@ -61,7 +61,9 @@ def _taken(scope: FunctionScope) -> list[str]:
     return [variable.python for variable in scope.by_value]
 
 
-def definition(node: n.Function, name: str, e: Emitter, *, typed: bool = False) -> ast.FunctionDef | ast.AsyncFunctionDef:
+def definition(
+    node: n.Function, name: str, e: Emitter, *, typed: bool = False
+) -> ast.FunctionDef | ast.AsyncFunctionDef:
     """`def` or `async def` of a function; `typed` adds the declared types as annotations."""
     at, scope = e.at(node.span), e.resolution.functions[node]
     with e.inside(scope):

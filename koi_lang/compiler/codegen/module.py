@@ -56,7 +56,9 @@ class _Module:
         local = wanted.startswith((".", "/"))
         spelled = self.relative(path) if local else wanted
         beside = py.load("__file__", at) if local else None
-        value = py.call(py.attribute(py.load("koi_lang", at), "load", at), [py.constant(spelled, at)], at, beside=beside)
+        value = py.call(
+            py.attribute(py.load("koi_lang", at), "load", at), [py.constant(spelled, at)], at, beside=beside
+        )
         return py.assign(alias, value, at)
 
     def statement_for(self, path: str) -> n.Import | None:
@@ -164,5 +166,3 @@ def _import_module(target: str, name: str, at: py.At) -> ast.stmt:
     if package:
         return ast.ImportFrom(package, [alias], 0, **at)
     return ast.Import([alias], **at)
-
-

@@ -28,7 +28,7 @@ def store(name: str, at: At) -> ast.Name:
     return ast.Name(name, STORE, **at)
 
 
-def constant(value: object, at: At) -> ast.expr:
+def constant(value: str | float | bool | None, at: At) -> ast.expr:
     """A literal; negative and non-finite numbers do not occur."""
     return ast.Constant(value, **at)
 

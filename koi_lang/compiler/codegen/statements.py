@@ -207,4 +207,3 @@ def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:
     name = e.fresh("exception")
     opening = _boxes(node, e) + bind(node.error, py.helper("caught", [py.load(name, at)], at), e)
     return ast.ExceptHandler(caught, name, opening + block(body, e), **at)
-

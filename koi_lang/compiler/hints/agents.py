@@ -47,7 +47,7 @@ def state_equals(failure: Failure) -> Finding | None:
     """
     if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
         return None
-    return Finding(f"no {failure.shown} stands after `state`", failure.span, "write `state { count: number = 0 }`.")
+    return Finding(f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`.")
 
 
 @hint(HINTS, "E0148")
@@ -127,7 +127,7 @@ def handler_form(failure: Failure) -> Finding | None:
     if failure.tail[-4:] != HEAD:
         return None
     if failure.word() == "=>":
-        return Finding("no `=>` stands before the body of a handler", failure.span, "leave it out.")
+        return Finding("`=>` cannot stand before the body of a handler", failure.span, "leave it out.")
     return Finding("this handler has no body", failure.piece(-1).span, "write `{ … }` behind its parameters.")
 
 

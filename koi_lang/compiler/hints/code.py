@@ -9,6 +9,26 @@ HINTS: list[Hint] = []
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
 
 
+@hint(HINTS, "E0187")
+def body_missing(failure: Failure) -> Finding | None:
+    """An `if` or a loop has no body.
+
+    Wrong:
+
+        while (args.more)
+
+    Right:
+
+        while (args.more) { args.more = false }
+    """
+    if failure.word() not in ("}", "else", "") or "VARIABLE" not in failure.expected or not failure.is_code:
+        return None
+    word = next((kind.lower() for kind in reversed(failure.tail) if kind in ("IF", "WHILE", "FOR", "ELSE")), None)
+    if word is None:
+        return None
+    return Finding(f"this `{word}` has no body", failure.piece(-1).span, f"write `{word} … {{ … }}`.")
+
+
 @hint(HINTS, "E0163")
 def lonely_branch(failure: Failure) -> Finding | None:
     """An `else` has no `if` before it, or a `catch` or `finally` no `try`.
@@ -72,9 +92,12 @@ def for_form(failure: Failure) -> Finding | None:
             failure.piece(-1).span,
             "write `for (const item of list) { … }`.",
         )
+    name = failure.piece(-1)
+    if failure.frame.word in ("for", "const", "let", "var") and "OF" in failure.expected and name.kind == "word":
+        help = f"write `for (const {name.text} of list) {{ … }}`."
+        return Finding(f"`of` is missing after `{name.text}`", name.span, help)
     if failure.frame.word != "for" or failure.word() not in ("of", "in"):
         return None
-    name = failure.piece(-1)
     return Finding(
         f"`{name.text}` is not declared here", name.span, f"write `for (const {name.text} {failure.word()} …)`."
     )
@@ -218,6 +241,8 @@ def doubled(failure: Failure) -> Finding | None:
     before, here = failure.word(-1), failure.word()
     if here not in MARKS - set("([{") or before not in MARKS or not failure.frames or here == "${":
         return None
+    if before == ":" and "LBRACE" in failure.expected and "BACKTICK" not in failure.expected:
+        return Finding("a type is missing after `:`", failure.piece(-1).span, "write a type, or delete the `:`.")
     if before == "?" and here == ".":
         return Finding("`?.` is written without a blank in it", failure.span, "write `?.`.")
     if before in ("(", "[", "{", "${"):

@@ -28,7 +28,7 @@ def quoted_name(failure: Failure) -> Finding | None:
     what = NAMED.get(str(kind), "handler")
     name = "".join(character for character in piece.text.title() if character.isascii() and character.isalnum())
     help = f"write `{name}`." if name[:1].isalpha() and what != "handler" else "leave the quotes out."
-    return Finding(f"the name of {'an' if what == 'agent' else 'a'} {what} stands without quotes", piece.span, help)
+    return Finding(f"the name of {'an' if what == 'agent' else 'a'} {what} cannot stand in quotes", piece.span, help)
 
 
 @hint(HINTS, "E0136")
@@ -82,7 +82,7 @@ def role_form(failure: Failure) -> Finding | None:
     """
     if failure.tail != ("ROLE", "NAME"):
         return None
-    return Finding("the capabilities of a role stand in braces", failure.span, ROLE_FORM)
+    return Finding("the capabilities of a role must stand in braces", failure.span, ROLE_FORM)
 
 
 @hint(HINTS, "E0140")
@@ -165,7 +165,7 @@ def team_member(failure: Failure) -> Finding | None:
         team Crew { ada: Ada }
     """
     if failure.tail == ("TEAM", "NAME"):
-        return Finding("the members of a team stand in braces", failure.span, "write `team Crew { ada: Ada }`.")
+        return Finding("the members of a team must stand in braces", failure.span, "write `team Crew { ada: Ada }`.")
     if failure.frame.word not in ("team", "override"):
         return None
     if not failure.tail and failure.word() == "}":
@@ -235,10 +235,16 @@ def bare_text(failure: Failure) -> Finding | None:
     if "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
         return _bare_playbook(failure)
     if failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple"):
-        return Finding(f"no {failure.shown} stands after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
-    if failure.tail[-1:] not in (("PLAYBOOK",), ("AFFORDANCE",), ("EQUAL",), ("COLON",), ("PACKAGE",)):
+        return Finding(f"{failure.shown} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
+    if "USE" in failure.tail or failure.tail[-1:] not in (
+        ("PLAYBOOK",),
+        ("AFFORDANCE",),
+        ("EQUAL",),
+        ("COLON",),
+        ("PACKAGE",),
+    ):
         return None
-    return Finding(f"the text after `{keyword}` stands in quotes", failure.span, f'write `{keyword} "…"`.')
+    return Finding(f"the text after `{keyword}` must stand in quotes", failure.span, f'write `{keyword} "…"`.')
 
 
 def _bare_playbook(failure: Failure) -> Finding | None:
@@ -249,7 +255,7 @@ def _bare_playbook(failure: Failure) -> Finding | None:
         words = failure.piece(offset + 1), failure.piece(offset + 2)
         if words[1].kind == "word" and not words[1].fresh:
             span = Span(words[0].span.start, words[0].span.end)
-            return Finding("the text after `playbook` stands in quotes", span, 'write `playbook "…"`.')
+            return Finding("the text after `playbook` must stand in quotes", span, 'write `playbook "…"`.')
     return None
 
 

@@ -16,7 +16,7 @@ ITEMS = frozenset(
 STATEMENTS = frozenset(
     ("const", "let", "var", "if", "else", "for", "while", "return", "try", "throw", "await", "send", "use", "break")
 )
-FORMATS = {"{": "JSON", "[": "JSON", "<": "HTML or XML", "`": "Markdown", "---": "YAML"}
+FORMATS = {"{": "JSON", "[": "JSON", "<": "HTML or XML", "`": "Markdown", "--": "YAML"}
 
 
 @hint(FIRST, "E0122")
@@ -172,7 +172,9 @@ def _import_of_parts(failure: Failure) -> Finding:
     column = failure.source.position(start).column - 1
     path = line[column:].split(";")[0].split("//")[0].strip()
     return Finding(
-        "the file of an import stands in quotes", Span(start, start + max(1, len(path))), f'write `import "{path}"`.'
+        "the file of an import must stand in quotes",
+        Span(start, start + max(1, len(path))),
+        f'write `import "{path}"`.',
     )
 
 

@@ -25,11 +25,11 @@ def unrecognised(failure: Failure) -> Finding:
 
     Wrong:
 
-        const a b = 1
+        use "Greeting"
 
     Right:
 
-        const a = 1
+        use playbook "Greeting"
     """
     if not failure.word():
         last = failure.piece(-1)

@@ -35,16 +35,25 @@ def triple(failure: Failure) -> Finding | None:
           Greet the user.
           """
     '''
-    pieces = failure.scan.pieces
-    if not pieces or not pieces[-1].text.startswith('"""') or pieces[-1].kind != "unclosed":
-        return None
-    fenced = (index for index, piece in enumerate(pieces) if piece.kind == "triple" and _swallowed(piece))
-    culprit = next(fenced, len(pieces) - 1)
-    if failure.index < culprit:
+    piece = _unclosed_triple(failure)
+    if piece is None:
         return None
     help = 'close the text with `"""` where it ends.'
-    message, piece = "this text in triple quotes is never closed", pieces[culprit]
+    message = "this text in triple quotes is never closed"
     return Finding(message, _opener(piece, 3), help, "it begins here", _end(piece, 3))
+
+
+def _unclosed_triple(failure: Failure) -> Piece | None:
+    """The text that took the quotes of the next one as its end, else the last one if it never ends."""
+    for offset in failure.same_line():
+        if (piece := failure.piece(offset)).kind == "triple" and _swallowed(piece):
+            return piece
+    last = failure.scan.pieces[-1] if failure.scan.pieces else failure.piece()
+    if last.kind != "unclosed" or not last.text.startswith('"""'):
+        return None
+    fenced = (piece for piece in failure.scan.pieces if piece.kind == "triple" and _swallowed(piece))
+    culprit = next(fenced, last)
+    return culprit if culprit.span.start <= failure.span.start else None
 
 
 @hint(HINTS, "E0195")
@@ -61,18 +70,22 @@ def quoted(failure: Failure) -> Finding | None:
 
         console.log("hello")
     """
-    piece = failure.piece()
-    if piece.kind != "unclosed" or piece.text[0] == "/":
-        earlier = (failure.piece(offset) for offset in failure.same_line())
-        piece = next((candidate for candidate in earlier if candidate.kind == "text" and _swallowed(candidate)), piece)
-    elif (before := failure.piece(-1)).kind == "text" and _swallowed(before):
-        piece = before
-    if piece.kind not in ("text", "unclosed") or piece.text[0] not in "\"'" or not failure.index:
-        return None
-    if piece.kind == "text" and not _swallowed(piece):
+    piece = _unclosed_text(failure)
+    if piece is None:
         return None
     help = f"write `{piece.text[0]}` where the text ends."
     return Finding("this text is never closed", _opener(piece, 1), help, "it begins here", _end(piece, 1))
+
+
+def _unclosed_text(failure: Failure) -> Piece | None:
+    """A text that took the quote of the next one as its end, else the one that begins here and never ends."""
+    here, before = failure.piece(), failure.piece(-1)
+    if before.kind == "text" and "\n" in before.text and before.span.end == here.span.start and here.text:
+        return before
+    for offset in failure.same_line():
+        if (piece := failure.piece(offset)).kind == "text" and _swallowed(piece):
+            return piece
+    return here if here.kind == "unclosed" and here.text[0] in "\"'" and not here.text.startswith('"""') else None
 
 
 @hint(HINTS, "E0199")

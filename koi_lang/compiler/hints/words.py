@@ -66,7 +66,7 @@ def foreign(failure: Failure) -> Finding | None:
     """
     for offset in () if failure.is_top and failure.word() == "def" else (0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
-            return _foreign(failure.piece(offset))
+            return _foreign(_switch(failure, offset))
     opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))
     if opener is not None and failure.scan.pieces[opener - 1].text == "do":
         return _foreign(failure.scan.pieces[opener - 1])
@@ -171,6 +171,14 @@ def beside(source: Source, first: Span, second: Span) -> Finding:
         return Finding(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
     help = "put them on lines of their own, or write what joins them."
     return Finding("two statements stand on one line", place, help, "the second begins here")
+
+
+def _switch(failure: Failure, offset: int) -> Piece:
+    """The foreign word at an offset; for a `case` the `switch` that it belongs to."""
+    if failure.word(offset) != "case":
+        return failure.piece(offset)
+    before = (failure.piece(earlier) for earlier in range(offset - 1, offset - 30, -1))
+    return next((piece for piece in before if piece.text == "switch"), failure.piece(offset))
 
 
 def _is_foreign(before: Piece, word: Piece, after: Piece) -> bool:

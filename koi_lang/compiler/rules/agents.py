@@ -36,7 +36,10 @@ def several_parameters(file: Analysis, report: Report) -> None:
     for handler, _ in file.index.of(n.Handler):
         if len(handler.parameters) > 1:
             others = [report.place(handler.parameters[0].span, "the payload arrives here")]
-            help = "send one object and take it apart: `on add({ a, b }) { … }`."
+            names = [
+                parameter.pattern.name for parameter in handler.parameters if isinstance(parameter.pattern, n.Binding)
+            ]
+            help = f"send one object and take it apart: `on {handler.name.name}({{ {', '.join(names)} }}) {{ … }}`."
             message = f"only the first parameter of `{handler.name.name}` gets a value"
             report.add(handler.parameters[1].span, message, others=others, help=help)
 
@@ -63,7 +66,7 @@ def agent_function(file: Analysis, report: Report) -> None:
             if isinstance(item, n.Function):
                 message = f"the function `{item.name}` of an agent has no effect"
                 report.add(
-                    item.span, message, help=f"move it into a skill, and write `uses skill` in `{agent.name.name}`."
+                    _head(item), message, help=f"move it into a skill, and write `uses skill` in `{agent.name.name}`."
                 )
 
 
@@ -197,6 +200,11 @@ def _unknown(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
     for property in options.properties:
         if isinstance(property, n.Property) and isinstance(property.key, str) and property.key not in known:
             yield property
+
+
+def _head(function: n.Function) -> Span:
+    """A function up to its body."""
+    return Span(function.span.start, max(function.span.start, function.body.span.start - 1))
 
 
 def _key(property: n.Property) -> Span:

@@ -23,12 +23,12 @@ class Scope:
     Attributes:
         roots: the names a path may begin with.
         fields: for roots whose fields are all known, these.
-        parameters: those of a prompt; None in playbooks.
+        is_prompt: whether the text is a prompt rather than part of a playbook.
     """
 
     roots: frozenset[str]
     fields: Mapping[str, frozenset[str]]
-    parameters: tuple[str, ...] | None = None
+    is_prompt: bool = False
 
 
 def in_handler(use: Use, program: Program) -> Scope:
@@ -54,7 +54,7 @@ def in_prompt(node: n.Node, program: Program) -> Scope:
     for scope in scopes:
         shared &= scope.fields.keys()
     fields = {root: frozenset[str]().union(*(scope.fields[root] for scope in scopes)) for root in shared - set(own)}
-    return Scope(ROOTS.union(own, *(scope.roots for scope in scopes)), fields, tuple(own))
+    return Scope(ROOTS.union(own, *(scope.roots for scope in scopes)), fields, True)
 
 
 def _own_names(node: n.Node) -> list[str]:

@@ -42,12 +42,13 @@ class Report:
         help: str | None = None,
     ) -> None:
         """Report a problem at a place; a bare span is one of the file that is checked."""
-        place = span if isinstance(span, Place) else Place(self.source, span, label)
+        place = span if isinstance(span, Place) else self.place(span, label)
         self.found.append(Diagnostic(self.rule.code, self.rule.severity, message, place, tuple(others), help))
 
     def place(self, span: Span, label: str) -> Place:
-        """A further place in the file that is checked."""
-        return Place(self.source, span, label)
+        """A place in the file that is checked, without the lines after its first one."""
+        end = self.source.text.find("\n", span.start, span.end)
+        return Place(self.source, Span(span.start, end) if end > span.start else span, label)
 
 
 RULES: dict[str, Rule] = {}

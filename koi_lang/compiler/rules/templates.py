@@ -10,11 +10,11 @@ from difflib import get_close_matches
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import Program, Use
-from koi_lang.compiler.rules.scopes import ROOTS, Scope, in_handler, in_prompt
+from koi_lang.compiler.rules.scopes import Scope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.templates import STATE, Hole, parts
 from koi_lang.compiler.walk import everything
-from koi_lang.diagnostics import Place, nearest
+from koi_lang.diagnostics import Place
 from koi_lang.source import Source, Span
 
 PATH = re.compile(r"\{\{\s*([A-Za-z_]\w*)(?:\??\.\w+|\[\d+\])*\s*\}\}")
@@ -78,7 +78,7 @@ def unknown_field(file: Analysis, report: Report) -> None:
         known = filled.scope.fields[root]
         if _near(field, known) is None:
             listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
-            help = f"declared are {listed}." if known else "nothing is declared there."
+            help = f"the known fields are {listed}." if known else "there are no fields."
             report.add(filled.place, f"`{root}` has no field `{field}`, so this stays empty", help=help)
 
 
@@ -111,14 +111,12 @@ def unfilled(file: Analysis, report: Report) -> None:
 def _root_help(name: str, filled: Filled) -> str:
     if name == "this":
         return "the state is called `state` here: `{{state.count}}`."
-    if filled.scope.parameters is not None:
-        known = (*filled.scope.parameters, *ROOTS)
-        near = nearest(name, known)
-        if near is None:
-            return f"write `{{{{args.{name}}}}}`, or give the prompt a parameter `{name}`."
+    near = _near(name, filled.scope.roots - {"JSON", "Math"})
+    if near is not None:
         return f"did you mean `{{{{{near}}}}}`?"
-    near = nearest(name, filled.scope.roots - ROOTS) or nearest(name, ROOTS - {"JSON", "Math"})
-    return f"did you mean `{near}`?" if near else f"for a field of the payload write `{{{{args.{name}}}}}`."
+    if filled.scope.is_prompt:
+        return f"write `{{{{args.{name}}}}}`, or give the prompt a parameter `{name}`."
+    return f"for a field of the payload write `{{{{args.{name}}}}}`."
 
 
 def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -155,11 +156,18 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     special = _payload(wanted, root) or _other_space(wanted, file) or _field(name, file)
     if special is not None:
         return special
-    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values, *GLOBALS, *AGENT_NAMES, *RUN_NAMES])
-    if near is not None:
-        return f"did you mean `{near}`?"
-    known = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
-    return report.program.advice(known, wanted, file) if known else f"declare it with `const {wanted} = …`."
+    elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
+    if elsewhere is not None:
+        return report.program.advice(elsewhere, wanted, file)
+    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values]) or _built_in(wanted)
+    return f"did you mean `{near}`?" if near else f"declare it with `const {wanted} = …`."
+
+
+def _built_in(wanted: str) -> str | None:
+    """The built-in name that was meant; short names are alike by chance, so it must be very near."""
+    names = {name.lower(): name for name in sorted(GLOBALS | AGENT_NAMES | RUN_NAMES)}
+    found = get_close_matches(wanted.lower(), names, n=1, cutoff=0.8)
+    return names[found[0]] if found else None
 
 
 def _visible(name: n.Name, resolution: Resolution) -> list[str]:

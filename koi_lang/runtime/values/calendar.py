@@ -87,9 +87,12 @@ def zone_name(ms: int) -> str:
 
 
 def to_utc(local_ms: int) -> int:
-    """Milliseconds of local time to UTC."""
-    guess = local_ms - offset_ms(local_ms)
-    return local_ms - offset_ms(guess)
+    """Milliseconds of local time to UTC; a time that occurs twice is the first, one that is skipped counts on."""
+    before, after = offset_ms(local_ms - DAY_MS), offset_ms(local_ms + DAY_MS)
+    later = local_ms - after
+    if offset_ms(local_ms - before) != before and offset_ms(later) == after:
+        return later
+    return local_ms - before
 
 
 def clip(ms: float) -> int | float:

@@ -112,7 +112,7 @@ class DateValue:
 
     def zone_offset(self) -> int | float:
         """Minutes from local time to UTC, negative in the east."""
-        return (-offset_ms(int(self.ms)) // 60_000) if self.valid else NAN
+        return -int(offset_ms(int(self.ms)) / 60_000) if self.valid else NAN
 
     def iso(self) -> str:
         """`2024-03-07T10:00:00.000Z`. Raises RangeErrorValue when invalid."""

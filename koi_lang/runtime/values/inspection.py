@@ -12,7 +12,7 @@ from koi_lang.runtime.values.layout import WIDTH, enclose, grouped
 from koi_lang.runtime.values.leaves import key_text, leaf, string_text
 from koi_lang.runtime.values.promises import Promise
 from koi_lang.runtime.values.records import is_array, is_record, own_entries
-from koi_lang.runtime.values.regexes import Match
+from koi_lang.runtime.values.regexes import Groups, Match
 from koi_lang.runtime.values.undefined import Value, undefined
 
 _MOST = 100
@@ -95,7 +95,8 @@ class _Inspector:
             return self._array(value)
         if is_record(value):
             members = own_entries(value)
-            return _Shape("Object", "{", "}", lambda level: self._members(members, level), len(members))
+            left = "[Object: null prototype] {" if isinstance(value, Groups) else "{"
+            return _Shape("Object", left, "}", lambda level: self._members(members, level), len(members))
         if isinstance(value, ErrorValue):
             return self._error(value, level)
         if isinstance(value, MapValue | SetValue):

@@ -115,7 +115,17 @@ def _atan2(y: Value, x: Value) -> int | float:
 
 @METHODS.named("hypot")
 def _hypot(*values: Value) -> int | float:
-    return shorten(math.hypot(*[number(value) for value in values]))
+    """Scaled and summed with compensation, which rounds as JavaScript's engines do."""
+    numbers = [abs(float(number(value))) for value in values]
+    largest = max(numbers, default=0.0)
+    if INFINITY in numbers or largest == 0 or any(n != n for n in numbers):
+        return INFINITY if INFINITY in numbers else shorten(sum(numbers))
+    total = lost = 0.0
+    for n in numbers:
+        summand = (n / largest) ** 2 - lost
+        lost = (total + summand) - total - summand
+        total += summand
+    return shorten(math.sqrt(total) * largest)
 
 
 @METHODS.named("random")

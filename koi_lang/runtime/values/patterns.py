@@ -14,7 +14,8 @@ _CLASSES = {
     "d": "0-9",
     "D": r"\x00-/:-\U0010ffff",
     "w": "A-Za-z0-9_",
-    "W": r"\x00-/:-@\[-\^`{-\U0010ffff",
+    # Without ı, ſ and K: Python would match i, s and k through them when case is ignored.
+    "W": r"\x00-/:-@\[-\^`{-\u012f\u0132-\u017e\u0180-\u2129\u212b-\U0010ffff",
     "s": _SPACES,
     "S": r"\x00-\x08\x0e-\x1f!-\x9f\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
     r"\u3001-\ufefe\uff00-\U0010ffff",
@@ -25,6 +26,7 @@ _BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
 _INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _CODE = re.compile(r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
 _PROPERTY = re.compile(r"[pP]\{(?:(?:General_Category|gc)=)?(\w+)\}")
+_COUNT = re.compile(r"\d+(?:,\d*)?\}")
 _NAMED = re.compile(r"\(\?<([A-Za-z_$][\w$]*)>")
 _LONG_NAMES = {
     "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Number": "N", "Decimal_Number": "Nd",
@@ -84,6 +86,8 @@ class Translation:
             return f"(?![^{_LINE_ENDS}])" if "m" in self.flags else r"\Z"
         if character == "." and "s" not in self.flags:
             return f"[^{_LINE_ENDS}]"
+        if character == "{" and not _COUNT.match(self.pattern, self.at):
+            return r"\{"
         return character
 
     def _group(self) -> str:
@@ -100,7 +104,7 @@ class Translation:
         character = self.pattern[self.at : self.at + 1]
         if character in _CLASSES:
             self.at += 1
-            return f"[{_CLASSES[character]}]"
+            return f"[^{_CLASSES[character.lower()]}]" if character.isupper() else f"[{_CLASSES[character]}]"
         if character in ("b", "B"):
             self.at += 1
             return _BOUNDARY if character == "b" else _INSIDE

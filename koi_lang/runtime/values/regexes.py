@@ -68,6 +68,10 @@ class RegExpValue:
             at = found.end() + (found.end() == found.start())
 
 
+class Groups(dict[str, Value]):
+    """The named groups of a match; they print as an object without a prototype."""
+
+
 class Match(list[Value]):
     """What `exec` and `match` give: the match and its groups, with where it was."""
 
@@ -89,7 +93,8 @@ def named_captures(found: re.Match[str]) -> Value:
     """The named groups of a match, undefined when the pattern names none."""
     if not found.re.groupindex:
         return undefined
-    return {koi_name(name): undefined if group is None else group for name, group in found.groupdict().items()}
+    groups = found.groupdict(undefined)
+    return Groups({koi_name(name): group for name, group in groups.items()})
 
 
 def regex(pattern: str, flags: str = "") -> RegExpValue:

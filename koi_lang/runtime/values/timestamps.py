@@ -14,7 +14,7 @@ _ISO = re.compile(
     re.ASCII,
 )
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3})\d*)?)?\s*([ap]m)?", re.IGNORECASE | re.ASCII)
-_SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})|(\d{4})[/-](\d{1,2})[/-](\d{1,2})", re.ASCII)
+_SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4}|\d\d)\b|(\d{4})[/-](\d{1,2})[/-](\d{1,2})", re.ASCII)
 _ZONE = re.compile(r"(?:\b(?:GMT|UTC|Z)\b)?\s*([+-])(\d\d):?(\d\d)\b|\b(?:GMT|UTC|Z)\b", re.IGNORECASE | re.ASCII)
 _LIMITS = ((1, 12), (1, 31), (0, 24), (0, 59), (0, 59))
 
@@ -51,17 +51,17 @@ def utc_text(ms: int) -> str:
 
 
 def _year(year: int) -> str:
-    return f"{'-' if year < 0 else ''}{abs(year):04}" if year >= 0 else f"-{-year:06}"
+    return f"{'-' if year < 0 else ''}{abs(year):04}"
 
 
 def american_day(at: Parts) -> str:
     """`3/7/2024`."""
-    return f"{at.month + 1}/{at.day}/{at.year}"
+    return f"{at.month + 1}/{at.day}/{at.year if at.year > 0 else 1 - at.year}"
 
 
 def american_clock(at: Parts) -> str:
-    """`10:00:00 AM`, with the narrow space that JavaScript puts there."""
-    return f"{at.hour % 12 or 12}:{at.minute:02}:{at.second:02}\u202f{'PM' if at.hour >= 12 else 'AM'}"
+    """`10:00:00 AM`."""
+    return f"{at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {'PM' if at.hour >= 12 else 'AM'}"
 
 
 def parse(text: str) -> int | float:
@@ -120,7 +120,8 @@ def _hours(moment: re.Match[str] | None) -> list[int] | None:
 
 def _slashed(day: re.Match[str]) -> list[int] | None:
     month, date, year = (day[1], day[2], day[3]) if day[1] else (day[5], day[6], day[4])
-    return [int(year), int(month) - 1, int(date)] if 1 <= int(month) <= 12 and 1 <= int(date) <= 31 else None
+    full = int(year) + (0 if len(year) > 2 else 2000 if int(year) < 50 else 1900)
+    return [full, int(month) - 1, int(date)] if 1 <= int(month) <= 12 and 1 <= int(date) <= 31 else None
 
 
 def _worded(text: str) -> list[int] | None:

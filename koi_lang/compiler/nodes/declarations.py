@@ -1,0 +1,193 @@
+"""Declarations, and the parts of agents and skills."""
+
+from __future__ import annotations
+
+from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
+from koi_lang.compiler.nodes.expressions import Function, McpAddress, Name, Object, Parameter, Text, Type
+from koi_lang.compiler.nodes.statements import Affordance, Block, Variable
+
+
+@node
+class Import(Declaration):
+    """`import name: type from "path"`."""
+
+    name: Name | None
+    type: str | None
+    path: Text
+
+
+@node
+class Package(Declaration):
+    """`package "name"`, a spelling of Koi 1.0 without meaning."""
+
+    name: Text
+
+
+@node
+class Role(Declaration):
+    """`role Name { can a, can b }`."""
+
+    name: Name
+    capabilities: tuple[Name, ...]
+
+
+@node
+class TeamMember(Node):
+    """`key: Agent` or `key: mcp://server/tool`."""
+
+    key: Name
+    value: Name | Text | McpAddress
+
+
+@node
+class Team(Declaration):
+    """`team Name { key: Agent }`."""
+
+    name: Name
+    members: tuple[TeamMember, ...]
+
+
+@node
+class Mcp(Declaration):
+    """`mcp name = { … }`."""
+
+    name: Name
+    options: Object
+
+
+@node
+class PromptParameter(Node):
+    """`name: type` of a prompt."""
+
+    name: Name
+    type: str
+
+
+@node
+class Compose(Node):
+    """`compose { fragments: { … } template: "…" }`; fragments map a name in the template to a prompt."""
+
+    names: tuple[Name, ...]
+    fragments: tuple[tuple[Name, Name], ...]
+    template: Text | None
+    model: Text | None
+
+
+@node
+class Prompt(Declaration):
+    """`prompt Name(parameters) = text + Other` or `= compose { … }`."""
+
+    name: Name
+    parameters: tuple[PromptParameter, ...] | None
+    value: tuple[Text | Name, ...] | Compose
+    exported: bool
+
+
+@node
+class Run(Declaration):
+    """`run Agent.handler(argument)`."""
+
+    agent: Name
+    handler: Name
+    arguments: tuple[Expression, ...]
+
+
+@node
+class Uses(Node):
+    """`uses skill A, B`; `kind` is `skill`, `team` or `mcp`."""
+
+    kind: str
+    names: tuple[Name, ...]
+
+
+@node
+class ExposeMcp(Node):
+    """`expose mcp`."""
+
+
+@node
+class Llm(Node):
+    """`llm default = { … }`."""
+
+    name: str
+    options: Object
+
+
+@node
+class Amnesia(Node):
+    """`amnesia = true`."""
+
+    value: bool
+
+
+@node
+class Handler(Node):
+    """`private on name(parameters) async { … }`."""
+
+    name: Name
+    parameters: tuple[Parameter, ...]
+    body: Block
+    private: bool
+    is_async: bool
+
+
+@node
+class Field(Node):
+    """A field of an agent's state."""
+
+    name: Name
+    type: Type | None
+    value: Expression | None
+
+
+@node
+class State(Node):
+    """`state { field: type = value }`."""
+
+    fields: tuple[Field, ...]
+
+
+@node
+class NamedPlaybook(Node):
+    """`playbook "name" text` in an agent: a description of the handler of that name."""
+
+    name: Text
+    text: Text
+
+
+@node
+class Resilience(Node):
+    """`resilience "handler" { retry_max_attempts = 3 }`."""
+
+    name: Text
+    properties: tuple[tuple[Name, Expression], ...]
+
+
+AgentItem = Uses | ExposeMcp | Affordance | Llm | Amnesia | Handler | State | NamedPlaybook | Resilience | Function
+
+
+@node
+class Agent(Declaration):
+    """`agent Name : Role { … }`."""
+
+    name: Name
+    role: Name
+    items: tuple[AgentItem, ...]
+
+
+SkillItem = Affordance | Agent | Team | Variable | Function
+
+
+@node
+class Skill(Declaration):
+    """`skill Name { … }`."""
+
+    name: Name
+    items: tuple[SkillItem, ...]
+
+
+@node
+class Program(Node):
+    """One file: its declarations in order."""
+
+    declarations: tuple[Declaration, ...]

@@ -1,0 +1,285 @@
+"""The checks of a program: what `koi explain` says of them is true, and what golden files do not show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from time import perf_counter
+
+import pytest
+
+from koi_lang.compiler.analysis import analyse
+from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.parser import parse
+from koi_lang.compiler.rules import check, explanation, explanations
+from koi_lang.compiler.rules.table import RULES
+from koi_lang.source import Source
+from tests.support import HERE, diagnostics_of, diagnostics_of_text
+
+EXAMPLE = re.compile(r"^(Wrong|Right):\n\n((?:    [^\n]*\n|\n)+)", re.MULTILINE)
+CLEAN = sorted((HERE / "data" / "clean").glob("*.koi"))
+GOLDEN = sorted((HERE / "messages" / "rules").glob("*.koi"))
+# What the examples import.
+OTHERS = {
+    "first.koi": "role Worker { can execute }",
+    "second.koi": "role Worker { can execute }",
+    "roles.koi": "role Worker { can execute }",
+    "roles.py": "",
+}
+WORKER = "role Worker { can execute, can delegate }\n"
+
+
+def codes(text: str) -> list[str]:
+    """The codes of everything that is wrong with a program."""
+    return [diagnostic.code for diagnostic in diagnostics_of_text(text, OTHERS)]
+
+
+def in_handler(code: str) -> str:
+    """A program whose only handler consists of some code."""
+    return f"{WORKER}agent Clerk : Worker {{ on work(args) {{ {code} }} }}"
+
+
+def example(code: str, kind: str) -> str:
+    """The wrong or the right example of an explanation."""
+    return next(dedent(text) for found, text in EXAMPLE.findall(f"{explanation(code)}\n") if found == kind)
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_the_wrong_example_is_reported(code: str) -> None:
+    """The wrong example of a rule has the problem that the rule is about, and no other one."""
+    assert [code] == codes(example(code, "Wrong"))
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_the_right_example_is_clean(code: str) -> None:
+    """Nothing at all is wrong with the right example of a rule."""
+    assert [] == codes(example(code, "Right"))
+
+
+@pytest.mark.parametrize("code", ["E0106", "E0107", "E0108"])
+def test_the_wrong_import_is_reported(code: str) -> None:
+    """The wrong examples of imports have the problem that the text explains."""
+    others = {**OTHERS, "rules.md": "Be brief.", "prices.ts": ""}
+
+    assert [code] == [found.code for found in diagnostics_of_text(example(code, "Wrong"), others)]
+
+
+@pytest.mark.parametrize("code", RULES)
+def test_an_explanation_begins_with_a_sentence(code: str) -> None:
+    """The first line of an explanation is a sentence that fits on a line."""
+    assert re.fullmatch(r"[A-Z`].{10,110}\.", explanations()[code].split("\n")[0])
+
+
+@pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
+def test_a_good_program_is_not_criticised(path: Path) -> None:
+    """Programs that use the whole language and its odd but legal habits get no message."""
+    assert [] == [(found.code, found.message) for found in diagnostics_of(path)]
+
+
+def test_every_rule_has_a_golden_file() -> None:
+    """The wording of every rule can be read in `messages/rules`."""
+    shown = {diagnostic.code for path in GOLDEN for diagnostic in diagnostics_of(path)}
+
+    assert set() == RULES.keys() - shown
+
+
+def test_problems_come_in_the_order_of_the_source() -> None:
+    """All rules run, and what they find is sorted by place."""
+    text = "team T { a: Nobody }\nagent A : Nothing { uses skill None_ }\nprompt P = Q\nrun A.go(1, 2)"
+
+    assert ["E0202", "E0201", "E0204", "E0206", "E0207", "E0415"] == [code for code in codes(text) if code != "E0243"]
+
+
+def test_an_unused_prompt_does_not_hide_an_error_in_it() -> None:
+    """Two rules may find something at one declaration."""
+    assert ["E0243", "E0206"] == codes(
+        f"{WORKER}prompt P = Q\nagent A : Worker {{ on go(args) {{ }} }}\nrun A.go({{}})"
+    )
+
+
+def test_a_name_is_reported_once_a_handler() -> None:
+    """A forgotten declaration gives one message, however often the name is used."""
+    assert ["E0221"] == codes(in_handler("console.log(total) return total + total"))
+
+
+def test_a_name_of_another_file_is_advised_to_be_imported() -> None:
+    """A file that relies on what its importer declares is told to import it."""
+    others = {"part.koi": "agent Clerk : Worker { on work(args) { return Boss } }"}
+    found = diagnostics_of_text('import "./part.koi"\nrole Worker { can execute }\nagent Boss : Worker { }', others)
+
+    assert ['`./test.koi` declares it: write `import "./test.koi"`.'] * 2 == [item.help for item in found]
+
+
+def test_circular_imports_know_each_other() -> None:
+    """Two files that import each other may use each other's declarations."""
+    others = {"part.koi": 'import "./test.koi"\nagent Clerk : Worker { on work(args) { return Boss } }'}
+
+    assert [] == diagnostics_of_text(
+        'import "./part.koi"\nrole Worker { can execute }\nagent Boss : Worker { }', others
+    )
+
+
+def test_an_own_declaration_clashes_with_an_imported_one_once() -> None:
+    """A file that declares what it imports has an error; files that import it are not told again."""
+    others = {"a.koi": 'import "./b.koi"\nrole Worker { can execute }', "b.koi": "role Worker { can think }"}
+    found = diagnostics_of_text('import "./a.koi"\nagent A : Worker { }', others)
+
+    assert [("E0211", "a.koi", "b.koi")] == [
+        (item.code, item.place.source.path, item.others[0].source.path) for item in found
+    ]
+
+
+def test_an_import_is_used_at_any_distance() -> None:
+    """An import is no waste when what its file imports in turn is used."""
+    others = {"a.koi": 'import "./b.koi"', "b.koi": "role Worker { can execute }"}
+    program = 'import "./a.koi"\nagent A : Worker { on go(args) { } }\nrun A.go({})'
+
+    assert [] == diagnostics_of_text(program, others)
+
+
+def test_a_python_module_without_a_name_may_be_imported_for_its_effect() -> None:
+    """Only a Python import that gives a name must use it."""
+    rest = f"{WORKER}agent A : Worker {{ on go(args) {{ }} }}\nrun A.go({{}})"
+
+    assert [] == codes(f'import "./roles.py"\n{rest}')
+    assert ["E0241"] == codes(f'import roles from "./roles.py"\n{rest}')
+
+
+@pytest.mark.parametrize(
+    "base",
+    ["peers", "Crew", "(peers(Crew))", "crew", "args.team", "(args ? Crew : Crew)"],
+)
+def test_a_team_with_a_tool_is_not_checked(base: str) -> None:
+    """Who handles an event is only checked when every possible receiver is an agent of the program."""
+    team = "team Crew { tool: mcp://files/search, a: A }\n"
+    agent = f'agent A : Worker {{ on go(args) {{ const crew = Crew  await send {base}.event("x").any()({{}}) }} }}'
+
+    assert [] == codes(WORKER + team + agent)
+
+
+def test_a_team_that_lists_the_agent_is_its_peers() -> None:
+    """An agent that uses no team speaks to the teams it belongs to."""
+    team = "team Crew { a: A, b: B }\nagent B : Worker { on help(args) { } }\n"
+    agent = 'agent A : Worker { on go(args) { await send peers.event("%s").any()({}) } }\nrun A.go({})'
+
+    assert [] == codes(WORKER + team + agent % "help")
+    assert ["E0231"] == codes(WORKER + team + agent % "hlep")
+
+
+def test_missing_permission_is_told_once_an_agent() -> None:
+    """An agent that sends three times lacks its permission once."""
+    sends = 'await send Crew.event("go").any()({}) ' * 3
+    agent = f"agent A : Worker {{ on go(args) {{ {sends} }} on again(args) {{ {sends} }} }}"
+
+    assert ["E0401"] == codes(f"role Worker {{ can execute }}\nteam Crew {{ a: A }}\n{agent}")
+
+
+@pytest.mark.parametrize("name", ["try", "catch", "phases", "break", "event"])
+def test_words_that_begin_nothing_else_may_name_handlers(name: str) -> None:
+    """The words that the JavaScript implementation allows as names of handlers are allowed."""
+    assert [] == codes(f"{WORKER}agent A : Worker {{ on {name}(args) {{ }} }}")
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["this.state.total = 1", "this.state.total++", "Object.assign(this.state, args)", "const me = this  me.go()"],
+)
+def test_fields_that_code_sets_are_known_to_texts(use: str) -> None:
+    """A text may name a field that is not declared when code sets it, or when code may set any field."""
+    state = 'state { count = 0 } on tell(args) { playbook "{{state.total}} of {{state.cuont}}" }'
+    found = codes(f"{WORKER}agent A : Worker {{ {state} on go(args) {{ {use} }} }}")
+
+    assert (["E0316"] if "state.total" in use else []) == found
+
+
+@pytest.mark.parametrize(
+    "hole",
+    [
+        "${step1.output.text}",
+        "${count + 1}",
+        "{{#if a}}",
+        "{{> part}}",
+        "{{a b}}",
+        "{{args}}",
+        "{{ state.x }}",
+        "{{Math.PI}}",
+    ],
+)
+def test_holes_that_are_left_to_the_model_are_not_reported(hole: str) -> None:
+    """Unknown `${…}` belongs to the model's plans, and what is no expression is plain text."""
+    assert [] == codes(f'{WORKER}agent A : Worker {{ on tell(args) {{ playbook "Say {hole}." }} }}')
+
+
+def test_a_prompt_may_name_what_any_of_its_playbooks_has() -> None:
+    """A prompt that two agents use is checked against the fields of both."""
+    agents = "".join(
+        f"agent {name} : Worker {{ state {{ {field} = 0 }} on tell(args) {{ playbook P }} }}\n"
+        for name, field in (("A", "count"), ("B", "total"))
+    )
+
+    assert [] == codes(f'{WORKER}prompt P = "{{{{state.count}}}} {{{{state.total}}}}"\n{agents}')
+    assert ["E0316"] == codes(f'{WORKER}prompt P = "{{{{state.cuont}}}}"\n{agents}')
+
+
+def test_a_hole_in_an_imported_text_is_shown_in_its_file() -> None:
+    """A misspelt field in a text that became a prompt is reported where it stands."""
+    agent = "agent A : Worker { state { count = 0 } on tell(args) { playbook Rules } }"
+    program = f'import Rules : prompt from "./rules.md"\n{WORKER}{agent}'
+    found = diagnostics_of_text(program, {"rules.md": "Be brief.\nWe are at {{state.cuont}}."})
+
+    assert [("E0316", "rules.md", (2, 11))] == [
+        (item.code, item.place.source.path, item.place.source.position(item.place.span.start)) for item in found
+    ]
+
+
+def test_prompts_around_a_circle_are_reported_once() -> None:
+    """Prompts that contain each other are one mistake, and the check ends."""
+    assert ["E0313"] == codes('prompt A = B\nprompt B = "x" + C\nprompt C = A + B')
+
+
+@pytest.mark.parametrize(
+    "code", ["let f = () => { return 1 }", "function f() { return 1 }  return f()", "return g()  function g() { }"]
+)
+def test_what_is_reached_is_not_called_unreachable(code: str) -> None:
+    """A `return` ends its own function only, and functions declared behind it exist."""
+    assert [] == codes(in_handler(code))
+
+
+def test_the_semicolon_ends_a_return() -> None:
+    """`return;` returns nothing, whatever stands on the next line."""
+    assert [] == codes(in_handler("if (args) return;\nconsole.log(args)"))
+
+
+@pytest.mark.parametrize("code", ["E0201", "e0318", "E0101", "E0102", "E0106"])
+def test_every_code_can_be_explained(code: str) -> None:
+    """Codes of rules, of spelling and of imports have an explanation, in any letter case."""
+    assert explanation(code)
+
+
+def test_an_unknown_code_has_no_explanation() -> None:
+    """What is not the code of a message is not explained."""
+    assert explanation("E9999") is None
+
+
+def program_of(handlers: int) -> str:
+    """A program of ten lines a handler."""
+    lines = "".join(f"    const a{n} = args.items.map(x => x.price * {n}).filter(y => y > 2)\n" for n in range(7))
+    body = "".join(f"  on h{n}(args: Json) {{\n{lines}    return a0\n  }}\n" for n in range(handlers))
+    return f"{WORKER}agent A : Worker {{\n{body}}}\n"
+
+
+def seconds(handlers: int) -> Iterator[float]:
+    """How long the check of a program takes, three times."""
+    source = Source("test.koi", program_of(handlers))
+    for _ in range(3):
+        file = analyse(Unit("test.koi", source, parse(source)[0]))
+        start = perf_counter()
+        assert [] == check([file])
+        yield perf_counter() - start
+
+
+def test_ten_thousand_lines_are_checked_quickly() -> None:
+    """The checks take well under a second for 10,000 lines (about 0.1 s on an idle machine)."""
+    assert min(seconds(1000)) < 0.6
