@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 HANDLERS_OF_AN_AGENT = 20
 
 CODE_HANDLER = """\
@@ -14,7 +12,7 @@ CODE_HANDLER = """\
       if (item > 2 && total < 100) {{
         total += item * 2
       }} else {{
-        total = total + args.extra[0]
+        total = total + {opened}args.extra[0]{closed}
       }}
     }}
     const names = items.map((item) => `item ${{item}}`).join(", ")
@@ -70,20 +68,15 @@ run Greeter.greet({{}})
 """
 
 
-def code_program(lines: int) -> str:
-    """A program of about so many lines, all of them in code handlers."""
-    return _agents(lines // CODE_HANDLER.count("\n"), lambda number: CODE_HANDLER.format(number=number))
+def code_program(lines: int, parentheses: int = 1) -> str:
+    """A program of about so many lines of code handlers; each has an expression in so many nested parentheses."""
+    shape = CODE_HANDLER.replace("{opened}", "(" * parentheses).replace("{closed}", ")" * parentheses)
+    return _agents(lines // CODE_HANDLER.count("\n"), shape)
 
 
 def playbook_program(handlers: int) -> str:
     """A program of so many handlers that are playbooks."""
-    return _agents(handlers, lambda number: PLAYBOOK_HANDLER.format(number=number))
-
-
-def nested_program(parentheses: int, handlers: int = 300) -> str:
-    """A program of expressions that each stand in so many parentheses."""
-    value = "(" * parentheses + "args.value" + ")" * parentheses
-    return _agents(handlers, lambda number: f"  on step{number}(args: Json) {{ return {value} }}\n")
+    return _agents(handlers, PLAYBOOK_HANDLER)
 
 
 def sending_program(wait_s: float) -> str:
@@ -96,16 +89,14 @@ def asking_program(url: str) -> str:
     return ASKING.format(url=url)
 
 
-def _agents(handlers: int, handler: Callable[[int], str]) -> str:
+def _agents(handlers: int, shape: str) -> str:
     """Agents of twenty handlers each and a team of all of them."""
     starts = range(0, handlers, HANDLERS_OF_AN_AGENT)
-    agents = [
-        _agent(start, "".join(map(handler, range(start, min(start + HANDLERS_OF_AN_AGENT, handlers)))))
-        for start in starts
-    ]
+    agents = "".join(_agent(range(start, min(start + HANDLERS_OF_AN_AGENT, handlers)), shape) for start in starts)
     members = ", ".join(f"agent{start}: Agent{start}" for start in starts)
-    return "role Worker { can execute, can delegate }\n" + "".join(agents) + f"team Everybody {{ {members} }}\n"
+    return f"role Worker {{ can execute, can delegate }}\n{agents}team Everybody {{ {members} }}\n"
 
 
-def _agent(number: int, handlers: str) -> str:
-    return f"agent Agent{number} : Worker {{\n  uses team Everybody\n{handlers}}}\n"
+def _agent(numbers: range, shape: str) -> str:
+    handlers = "".join(shape.format(number=number) for number in numbers)
+    return f"agent Agent{numbers.start} : Worker {{\n  uses team Everybody\n{handlers}}}\n"

@@ -69,7 +69,7 @@ def render(diagnostic: Diagnostic) -> str:
     places = (diagnostic.place, *diagnostic.others)
     numbers = [place.source.position(place.span.start).line for place in places]
     gutter = " " * len(str(max(numbers)))
-    lines = [f"{diagnostic.severity}: {diagnostic.message} [{diagnostic.code}]"]
+    lines = [f"{diagnostic.severity}: {_printable(diagnostic.message)} [{diagnostic.code}]"]
     shown = None
     for place, number in zip(places, numbers, strict=True):
         if place.source.path != shown:
@@ -78,7 +78,7 @@ def render(diagnostic: Diagnostic) -> str:
             shown = place.source.path
         lines += _excerpt(place, number, gutter)
     if diagnostic.help:
-        lines.append(f"{gutter} = help: {diagnostic.help}")
+        lines.append(f"{gutter} = help: {_printable(diagnostic.help)}")
     return "\n".join(lines)
 
 
@@ -115,14 +115,20 @@ def _place_data(place: Place) -> dict[str, Any]:
 def _excerpt(place: Place, number: int, gutter: str) -> list[str]:
     """The source line of a place and the marks under it; long lines are cut around the place."""
     column = place.source.position(place.span.start).column - 1
-    text = place.source.line(number).replace("\t", " ")
-    text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    text = _printable(place.source.line(number).replace("\t", " "))
     if len(text) > MOST_COLUMNS:
         cut = max(0, column - MOST_COLUMNS // 3)
         text, column = text[cut : cut + MOST_COLUMNS], column - cut
     length = max(1, min(place.span.end - place.span.start, len(text) - column))
     marks = " " * _width(text[:column]) + "^" * max(1, _width(text[column : column + length]))
     return [f"{number:>{len(gutter)}} | {text}".rstrip(), f"{gutter} | {marks} {place.label}".rstrip()]
+
+
+def _printable(text: str) -> str:
+    """A text without line ends and control characters, which could pretend something to a reader."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def _width(text: str) -> int:

@@ -9,6 +9,8 @@ from types import TracebackType
 
 from koi_lang.diagnostics import Diagnostic, Place, render
 from koi_lang.errors import EXIT_FAILED, KoiError
+from koi_lang.runtime.values.failures import ErrorValue, Thrown
+from koi_lang.runtime.values.inspection import console_text
 from koi_lang.source import Source, Span, decode
 
 MOST_CALLERS = 6
@@ -40,25 +42,33 @@ def innermost(error: BaseException) -> BaseException:
 
 
 def message(error: BaseException) -> str:
-    """What an error says, on one line and in its own words."""
+    """What an error says, in its own words; errors of Python and of special kinds with their name before it."""
     if isinstance(error, KoiError):
         return error.message
     if isinstance(error, RecursionError):
         return "the program calls itself too deeply"
-    text = str(error).strip() or "no message"
-    is_value = hasattr(error, "__koi_members__") or type(error).__module__.startswith("koi_lang.")
-    return text if is_value else f"{type(error).__name__}: {text}"
+    if isinstance(error, Thrown):
+        return console_text(error.value)
+    if isinstance(error, ErrorValue):
+        return f"{error.message if error.name == 'Error' else error}".strip() or "no message"
+    return f"{type(error).__name__}: {str(error).strip() or 'no message'}"
 
 
 def _places(trace: TracebackType | None) -> Iterator[Place]:
     """The places in Koi sources that an exception passed, outermost first."""
     sources: dict[str, Source] = {}
-    for frame in traceback.extract_tb(trace):
-        if not frame.filename.endswith(".koi") or frame.lineno is None:
+    for (frame, _), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=False):
+        path = summary.filename
+        if not path.endswith(".koi") or summary.lineno is None:
             continue
-        source = sources.get(frame.filename) or sources.setdefault(frame.filename, _source(frame.filename))
-        label = f"in `{frame.name}`" if not frame.name.startswith("<") else ""
-        yield Place(source, _span(source, frame), label)
+        source = sources.get(path) or sources.setdefault(path, _source(path))
+        yield Place(source, _span(source, summary), _label(frame.f_code.co_qualname))
+
+
+def _label(name: str) -> str:
+    """What a place is called: `Agent.handler` or the innermost function; `run` statements and lambdas have no name."""
+    shown = name.rpartition("<locals>.")[2]
+    return "" if name == "main" or shown.startswith("<") else f"in `{shown}`"
 
 
 def _source(path: str) -> Source:

@@ -16,13 +16,18 @@ class KoiLoader:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.is_executed = False
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module, already executed: the same one that `koi_lang.load` gives."""
-        return program.module_of(self.path, spec.name)
+        module = program.module_of(self.path, spec.name)
+        self.is_executed = True
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """Execute a module that is being reloaded; for others nothing is left to do."""
+        if not self.is_executed:
+            program.execute(module)
 
 
 class KoiFinder:

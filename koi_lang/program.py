@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
+import gc
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,8 @@ class DiskFiles:
         """The Koi file of a standard skill or of an installed Python package."""
         if name.startswith("std/"):
             return _existing(resources.standard_skills() / f"{name.removeprefix('std/')}.koi")
+        import importlib.util
+
         spec = None
         with suppress(ImportError, ValueError):
             spec = importlib.util.find_spec(name.replace("/", "."))
@@ -65,7 +67,8 @@ def check(path: str, *, strict: bool = False) -> Checked:
     from koi_lang.compiler.compile import check_program
 
     try:
-        return check_program(absolute(path), DiskFiles(), strict=strict)
+        with _no_collection():
+            return check_program(absolute(path), DiskFiles(), strict=strict)
     except OSError as error:
         raise UsageError(
             f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}", help=_advice(path)
@@ -87,10 +90,23 @@ def syntax_trees(path: str, *, strict: bool = False) -> tuple[dict[str, ast.Modu
     """The Python modules of a program by path of their file, the entry first. Raises CompileError."""
     from koi_lang.compiler.compile import generate
 
-    checked = check(path, strict=strict)
-    if checked.errors:
-        raise CompileError(checked.errors)
-    return {file.unit.path: generate(file) for file in checked.files}, checked
+    with _no_collection():
+        checked = check(path, strict=strict)
+        if checked.errors:
+            raise CompileError(checked.errors)
+        return {file.unit.path: generate(file) for file in checked.files}, checked
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Suspend Python's search for cyclic garbage: syntax trees are millions of objects, all of them in use."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.Entry:
@@ -105,10 +121,11 @@ def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.E
 
 
 def _compile(path: str, strict: bool) -> cache.Entry:
-    trees, checked = syntax_trees(path, strict=strict)
-    warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
-    hashes = {file: cache.digest(data) for file, data in checked.read.items()}
-    entries = {file: cache.Entry(_code(tree, file), hashes, warnings) for file, tree in trees.items()}
+    with _no_collection():
+        trees, checked = syntax_trees(path, strict=strict)
+        warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
+        hashes = {file: cache.digest(data) for file, data in checked.read.items()}
+        entries = {file: cache.Entry(_code(tree, file), hashes, warnings) for file, tree in trees.items()}
     for file, entry in entries.items():
         cache.store(file, entry)
     return entries[path]
@@ -155,11 +172,16 @@ def module_of(path: str, name: str | None = None, entry: cache.Entry | None = No
     module.__package__ = (name or "").rpartition(".")[0]
     sys.modules[key] = module
     try:
-        exec((entry or compiled(path)).code, module.__dict__)
+        execute(module, entry)
     except BaseException:
         del sys.modules[key]
         raise
     return module
+
+
+def execute(module: ModuleType, entry: cache.Entry | None = None) -> None:
+    """Fill a module with what its file declares."""
+    exec((entry or compiled(str(module.__file__))).code, module.__dict__)
 
 
 def unload() -> None:

@@ -41,6 +41,8 @@ WORDS = (
     " export const let var if else for of in while try catch finally throw return await send timeout use new"
     " typeof delete break continue null true 0 1e999 0x1 5s args this compose fragments def class and ähm"
 )
+# What the programs import.
+OTHERS = {"other.koi": "role Other { can execute }", "tools.py": "", "rules.md": "Be brief."}
 STRANGE = [
     "\0",
     "\ufeff",
@@ -93,7 +95,8 @@ def swap(random: Random, text: str) -> str:
 def insert(random: Random, text: str) -> str:
     """Write a mark, a word or a strange character somewhere."""
     at = random.randrange(len(text) + 1)
-    piece = random.choice(random.choice((MARKS, WORDS.split(), STRANGE)))
+    pieces: list[str] = random.choice((MARKS, WORDS.split(), STRANGE))
+    piece = random.choice(pieces)
     blank = random.choice(("", " ", "\n"))
     return text[:at] + blank + piece + blank + text[at:]
 
@@ -148,10 +151,10 @@ def mutate(random: Random, text: str) -> str:
 
 def check(text: str) -> int:
     """Read a program and show its problems in both forms; the number of problems. Raises what should never come out."""
-    found = [*parse(Source("fuzz.koi", text))[1], *diagnostics_of_text(text)]
+    found = [*parse(Source("fuzz.koi", text))[1], *diagnostics_of_text(text, OTHERS)]
     for diagnostic in found:
         places = (diagnostic.place, *diagnostic.others)
-        assert all(0 <= place.span.start <= place.span.end <= len(text) for place in places), diagnostic
+        assert all(0 <= place.span.start <= place.span.end <= len(place.source.text) for place in places), diagnostic
         assert len(render(diagnostic).split("\n")) <= 4 + 2 * len(places)
         json.dumps(diagnostic.as_data())
     return len(found)

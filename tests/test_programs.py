@@ -82,9 +82,9 @@ def written(tmp_path: Path, text: str) -> Path:
         'console.error("a")\n// expect-log: b',
         'console.log("a") // expect: a\n// expect-error: oh',
         'console.log("a") // expect: a\nthrow new Error("oh")',
-        'throw new Error("oh") // expect-error: no',
+        'throw new Error("oh") // expect-error: ah',
         'console.log("a") // expect: a\n// expect-warning: unused',
-        'const a = 1\nconsole.log("a") // expect: a',
+        'return 1\nconsole.log("a") // expect: a',
     ],
 )
 def test_a_false_statement_is_found(tmp_path: Path, text: str) -> None:

@@ -43,7 +43,8 @@ class Variable:
         block: where it is visible.
         ready: offset from which on it has a value.
         in_loop: every turn of a loop has its own.
-        header: declared in the head of a `for (;;)`.
+        header: declared in the head of a `for (;;)`; only `rewritten` counts for those.
+        rewritten: assigned in a block inside of its own, or by a closure.
         python: its name in the generated code.
     """
 
@@ -57,6 +58,7 @@ class Variable:
     header: bool = False
     captured: bool = False
     reassigned: bool = False
+    rewritten: bool = False
     early: bool = False
     used: bool = False
     python: str = ""
@@ -64,7 +66,8 @@ class Variable:
     @property
     def boxed(self) -> bool:
         """Whether closures and the loop share it through a box, a new one each turn."""
-        return self.in_loop and self.captured and (self.early or (self.reassigned and not self.header))
+        changes = self.rewritten if self.header else self.reassigned
+        return self.in_loop and self.captured and (self.early or changes)
 
 
 @dataclass(slots=True, eq=False)
@@ -336,6 +339,7 @@ class _Resolver:
         if variable.kind == "const":
             self.result.constants.append((node, variable))
         variable.reassigned = True
+        variable.rewritten = variable.rewritten or self.block is not variable.block
         function = self.block.function
         if function is not variable.function:
             function.nonlocals[variable] = None

@@ -132,24 +132,10 @@ class Run:
             payload = {**payload, **self._services.payload}
         return await self.call(declared, event, payload)
 
-    async def delegate(self, declared: type[Agent], event: str, payload: Any) -> Any:
-        """The same on behalf of another agent's playbook: the member begins with fresh memory."""
-        token = _delegated.set(True)
-        try:
-            return await self.call(declared, event, payload)
-        finally:
-            _delegated.reset(token)
-
-    def is_delegated(self) -> bool:
-        """Whether the current call was made by another agent's playbook."""
-        return _delegated.get()
-
-    def require(self, agent: Agent, permission: str, what: str) -> None:
-        """Raise PermissionDenied unless the role of an agent has a permission."""
-        if not agent.role.allows(permission):
-            raise PermissionDenied(
-                f"`{what}` needs the permission `{permission}`, which the role `{agent.role.name}` lacks"
-            )
+    def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
+        """Change fields of an agent's state."""
+        agent.state.update(updates)
+        self.events.emit("state_changed", agent.name, updates=dict(updates))
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code; an unknown one gives null."""
@@ -193,23 +179,33 @@ class Run:
             self._models[key] = self._services.connect(settings)
         return self._models[key]
 
-    async def answer(self, agent: Agent, request: Request) -> str:
-        """The whole answer of an agent's model to a request."""
+    async def stream(self, agent: Agent, request: Request, spending: Spending | None = None) -> AsyncGenerator[str]:
+        """The answer of an agent's model, piece by piece. Raises ProviderError, and LimitReached before it is asked."""
+        from koi_lang.llm.accounting import cost_of, worst_case
         from koi_lang.llm.messages import TextDelta
 
-        self.events.emit("model_asked", agent.name)
-        pieces: list[str] = []
-        async for delta in self.model(agent)(request):
+        model = self.model(agent)
+        if spending is not None:
+            spending.begin_turn(*worst_case(request, request.model or model.model))
+        self.events.emit("model_asked", agent.name, model=model.model)
+        characters = 0
+        async for delta in model(request):
             if isinstance(delta, TextDelta):
-                pieces.append(delta.text)
-        self.events.emit("model_answered", agent.name, characters=sum(map(len, pieces)))
-        return "".join(pieces)
+                characters += len(delta.text)
+                yield delta.text
+                continue
+            tokens, usd = cost_of(request, characters, delta.usage, request.model or model.model)
+            if spending is not None:
+                spending.spend(tokens, usd)
+            self.events.emit("model_answered", agent.name, tokens=tokens, usd=usd, stop=delta.stop_reason)
 
     async def complete(self, agent: Agent, instruction: str, data: str) -> str:
         """A plain answer to an instruction about some data."""
         from koi_lang.llm.messages import Message, Request
 
-        return await self.answer(agent, Request(instruction, (Message("user", data),)))
+        execution = _spending_of_current()
+        pieces = self.stream(agent, Request(instruction, (Message("user", data),)), execution)
+        return "".join([piece async for piece in pieces])
 
 
 class _Nobody(Agent, koi_name="nobody"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -39,11 +40,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as it arrived."""
+    """A request as it arrived; `at_s` is the monotonic clock then."""
 
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
+    at_s: float = field(default_factory=time.monotonic, compare=False)
 
 
 class ModelServer:

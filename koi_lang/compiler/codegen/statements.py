@@ -9,7 +9,8 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import python as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain
+from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain, read_variable
+from koi_lang.compiler.scope import Variable
 
 ENDINGS = (n.Return, n.Throw)
 
@@ -48,9 +49,17 @@ def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
 
 def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
     """New boxes for the variables of this block that closures and a loop share."""
+    return [py.assign(v.python, py.helper("Box", [], at), at) for v, at in _boxed(node, e)]
+
+
+def _boxed(node: n.Node, e: Emitter) -> list[tuple[Variable, py.At]]:
     declared = e.resolution.blocks.get(node)
-    boxed = [variable for variable in declared.variables.values() if variable.boxed] if declared else []
-    return [py.assign(v.python, py.helper("Box", [], e.at(v.span)), e.at(v.span)) for v in boxed]
+    return [(v, e.at(v.span)) for v in declared.variables.values() if v.boxed] if declared else []
+
+
+def _next_boxes(node: n.For, e: Emitter) -> list[ast.stmt]:
+    """The boxes of the next turn of a loop, with the values of this one; closures keep the old boxes."""
+    return [py.assign(v.python, py.helper("Box", [read_variable(v, at)], at), at) for v, at in _boxed(node, e)]
 
 
 # ---------------------------------------------------------------- simple statements
@@ -64,6 +73,8 @@ def _block(node: n.Block, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
     inner = node.expression
+    while isinstance(inner, n.Parenthesized):
+        inner = inner.value
     if isinstance(inner, (n.Assignment, n.Update)):
         return assignment_statement(inner, e)
     return [py.evaluate(outside_chain(inner, e), e.at(node.span))]
@@ -176,9 +187,9 @@ def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
     first = _boxes(node, e) + ([] if node.first is None else statements((node.first,), e))
     test = py.constant(True, at) if node.condition is None else condition(node.condition, e)
-    update: list[ast.stmt] = []
+    update = _next_boxes(node, e)
     if node.update is not None:
-        update = statements((n.ExpressionStatement(node.update.span, node.update),), e)
+        update += statements((n.ExpressionStatement(node.update.span, node.update),), e)
     body = _loop_body(node.body, e, update)
     return [*first, ast.While(test, body + update, [], **at)]
 

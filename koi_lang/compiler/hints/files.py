@@ -167,6 +167,8 @@ def _import_of_parts(failure: Failure) -> Finding:
         path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
         message = "an import brings everything that a file declares"
         return Finding(message, failure.span, f"write `import {path}` without {failure.shown}.")
+    if not failure.word():
+        return Finding("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
     line = failure.source.line(failure.source.position(failure.span.start).line)
     start = failure.span.start
     column = failure.source.position(start).column - 1

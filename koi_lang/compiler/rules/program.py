@@ -27,12 +27,21 @@ class Use:
     around: Around
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """The agents of a team, each with the file that declares it: all of them, and by the events they handle."""
+
+    agents: list[tuple[n.Agent, Analysis]]
+    by_event: dict[str, list[tuple[n.Agent, Analysis]]]
+
+
 class Program:
     """The analysed files of a program; the first is the one that was asked for."""
 
     def __init__(self, files: tuple[Analysis, ...]) -> None:
         self.files = files
         self._made: dict[tuple[object, Analysis], Any] = {}
+        self._members: dict[n.Team, Members | None] = {}
         self._by_path = {file.unit.path: file for file in files}
 
     def is_complete(self, file: Analysis) -> bool:
@@ -86,10 +95,13 @@ class Program:
                     found.setdefault(entry[0], []).append((team, home))
         return found
 
-    def members(self, team: n.Team, home: Analysis) -> list[tuple[n.Agent, Analysis]] | None:
+    def members(self, team: n.Team, home: Analysis) -> Members | None:
         """The agents of a team; None when a member is no agent of this program."""
-        found = [self._agent(member, home) for member in team.members]
-        return None if None in found else [entry for entry in found if entry is not None]
+        if team not in self._members:
+            found = [self._agent(member, home) for member in team.members]
+            agents = [entry for entry in found if entry is not None]
+            self._members[team] = None if None in found else Members(agents, _by_event(agents))
+        return self._members[team]
 
     def _agent(self, member: n.TeamMember, home: Analysis) -> tuple[n.Agent, Analysis] | None:
         if isinstance(member.value, n.McpAddress):
@@ -125,25 +137,26 @@ class Program:
         """Whether a prompt is made of prompts that lead back to it."""
         return any(symbol.node is prompt for symbol in self._contained(prompts_of(prompt), file))
 
+    @cached_property
+    def _declared(self) -> dict[tuple[Kind, str], Symbol]:
+        symbols = [symbol for file in self.files for symbol in own_symbols(file.unit)]
+        return {(symbol.kind, symbol.name): symbol for symbol in reversed(symbols)}
+
     def elsewhere(self, kind: Kind, name: str) -> Symbol | None:
         """A declaration that some file of the program has."""
-        symbols = (symbol for file in self.files for symbol in own_symbols(file.unit))
-        return next((symbol for symbol in symbols if symbol.kind == kind and symbol.name == name), None)
+        return self._declared.get((kind, name))
 
     def advice(self, kind: Kind, name: str, file: Analysis) -> str:
         """What to do about a name that a file does not know: import it, or the nearest name."""
         symbol = self.elsewhere(kind, name)
-        if symbol is None:
+        if symbol is None or symbol.unit is file.unit:
             return suggestion(name, file.table.names(kind), WORDS.get(kind, kind))
         path = shown(symbol.unit, file.unit)
         if kind == "mcp":
             return f"`{path}` declares it, but an import does not bring mcp servers along; declare it here too."
-        exported = kind != "prompt" or (isinstance(symbol.node, n.Prompt) and symbol.node.exported)
-        return (
-            f'`{path}` declares it: write `import "{path}"`.'
-            if exported
-            else f"write `export prompt {name}` in `{path}`."
-        )
+        if isinstance(symbol.node, n.Prompt) and not symbol.node.exported:
+            return f"write `export prompt {name}` in `{path}`."
+        return f'`{path}` declares it: write `import "{path}"`.'
 
 
 def prompts_in(parts: tuple[n.Text | n.Name | n.PromptCall, ...]) -> list[n.Name]:
@@ -164,6 +177,14 @@ def prompts_of(node: n.Node) -> list[n.Name]:
 def handlers(agent: n.Agent) -> Iterator[n.Handler]:
     """The handlers of an agent in source order."""
     return (item for item in agent.items if isinstance(item, n.Handler))
+
+
+def _by_event(agents: list[tuple[n.Agent, Analysis]]) -> dict[str, list[tuple[n.Agent, Analysis]]]:
+    found: dict[str, list[tuple[n.Agent, Analysis]]] = {}
+    for agent, home in agents:
+        for event in dict.fromkeys(handler.name.name for handler in handlers(agent)):
+            found.setdefault(event, []).append((agent, home))
+    return found
 
 
 def is_variable(name: n.Name, around: Around, file: Analysis) -> bool:

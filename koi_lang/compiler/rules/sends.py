@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program, handlers, is_variable, place_of
+from koi_lang.compiler.rules.program import Members, Program, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import Place, nearest
@@ -24,16 +24,21 @@ class Target:
     Attributes:
         name: how a message calls them.
         place: the team, if it is a single one.
-        members: every agent with the file that declares it.
+        members: those of each team.
     """
 
     name: str
     place: Place | None
-    members: list[tuple[n.Agent, Analysis]]
+    members: list[Members]
 
     def handling(self, event: str) -> list[tuple[n.Agent, Analysis]]:
         """The members that have a handler for an event."""
-        return [(agent, home) for agent, home in self.members if event in _events(agent)]
+        return [entry for team in self.members for entry in team.by_event.get(event, ())]
+
+    @property
+    def events(self) -> list[str]:
+        """Everything the members have handlers for."""
+        return list(dict.fromkeys(event for team in self.members for event in team.by_event))
 
 
 @rule("E0231", "error")
@@ -65,10 +70,9 @@ def nobody_handles(file: Analysis, report: Report) -> None:
     """
     for send, target in _targets(file, report.program):
         if not target.handling(send.event):
-            events = list(dict.fromkeys(event for agent, _ in target.members for event in _events(agent)))
             others = [target.place] if target.place is not None else []
             message = f"nobody in {target.name} handles `{send.event}`"
-            report.add(send.event_span, message, others=others, help=_events_help(send.event, events))
+            report.add(send.event_span, message, others=others, help=_events_help(send.event, target.events))
 
 
 @rule("E0232", "error")
@@ -189,12 +193,12 @@ def _targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Target]
     """Every `send` whose possible receivers are known before the program runs."""
     for send, around in file.index.of(n.Send):
         teams = _teams(send.base, around, file, program)
-        lists = [program.members(team, home) for team, home in teams or ()]
-        if not lists or None in lists:
+        found = [program.members(team, home) for team, home in teams or ()]
+        members = [each for each in found if each is not None]
+        if not found or None in found:
             continue
-        members = [member for members in lists for member in members or ()]
         team, home = (teams or [])[0]
-        if len(lists) == 1:
+        if len(found) == 1:
             place = Place(home.unit.source, team.name.span, "the team")
             yield send, Target(f"`{team.name.name}`", place, members)
         elif around.agent is not None:
@@ -216,10 +220,6 @@ def _teams(
         return None if around.agent is None else program.teams_of(around.agent, file)
     team = program.team(base.name, file)
     return None if team is None else [team]
-
-
-def _events(agent: n.Agent) -> list[str]:
-    return [handler.name.name for handler in handlers(agent)]
 
 
 def _events_help(wanted: str, events: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import islice
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -14,6 +15,8 @@ from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution,
 from koi_lang.compiler.symbols import Kind
 from koi_lang.diagnostics import nearest
 
+# Looking for similar names takes a while, and nobody reads on from here.
+MOST_NAMES = 100
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
 
 
@@ -36,14 +39,12 @@ def unknown_name(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on add(args) { const total = args.total  return total + 1 } }
     """
     for root, resolution in file.code.items():
-        for name in _unknown(file, root, resolution):
+        for name in _unknown(root, resolution):
             if name.name not in AGENT_NAMES and name.name not in FOREIGN:
-                others = [
-                    report.place(variable.span, "visible in its own block only")
-                    for variable in _hidden(name, resolution)
-                ]
+                hidden = list(_hidden(name, resolution))[:1]
+                others = [report.place(variable.span, "visible in its own block only") for variable in hidden]
                 help = _advice(name, root, file, report)
-                report.add(name.span, f"nothing here is called `{name.name}`", others=others[:1], help=help)
+                report.add(name.span, f"nothing here is called `{name.name}`", others=others, help=help)
 
 
 @rule("E0222", "error")
@@ -62,7 +63,7 @@ def agent_name_outside(file: Analysis, report: Report) -> None:
         skill Sums { export function add(a, total) { return a + total } }
     """
     for root, resolution in file.code.items():
-        for name in _unknown(file, root, resolution):
+        for name in _unknown(root, resolution):
             if name.name in AGENT_NAMES:
                 help = "use it in a handler of an agent, and pass on what a function needs."
                 report.add(name.span, f"`{name.name}` only exists in the handlers of an agent", help=help)
@@ -87,7 +88,7 @@ def foreign_name(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on read(args) { return os.listdir(".") } }
     """
     for root, resolution in file.code.items():
-        for name in _unknown(file, root, resolution):
+        for name in _unknown(root, resolution):
             help = FOREIGN.get(name.name)
             if help is not None:
                 report.add(name.span, f"`{name.name}` does not exist in Koi", help=help)
@@ -140,13 +141,13 @@ def declaration_assigned(file: Analysis, report: Report) -> None:
             report.add(name.span, f"`{name.name}` is {what} and cannot be assigned", help=help)
 
 
-def _unknown(file: Analysis, root: n.Node, resolution: Resolution) -> Iterator[n.Name]:
+def _unknown(root: n.Node, resolution: Resolution) -> Iterator[n.Name]:
     """The names that stand for nothing, each once; `backoff = exponential` of a `resilience` is a word, no name."""
-    seen: set[str] = set()
+    first: dict[str, n.Name] = {}
     for name in resolution.unknown:
-        if name is not root and name.name not in seen:
-            seen.add(name.name)
-            yield name
+        if name is not root:
+            first.setdefault(name.name, name)
+    return islice(first.values(), MOST_NAMES)
 
 
 def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:

@@ -6,64 +6,101 @@ import json
 import re
 from typing import Any
 
+from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime.agents.declared import Role
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
 
-@action()
-async def print(context: ActionContext, message: Any = None, text: Any = None, data: Any = None) -> Any:
-    """Show a message to the person. Fields: `message`."""
-    shown = next((value for value in (message, text, data) if value is not None), None)
-    if shown is None:
-        raise ActionError("`print` lacks `message`")
-    line = shown if isinstance(shown, str) else inspect(shown)
+@action(aliases={"text": "message", "data": "message"})
+async def print(context: ActionContext, message: Any) -> Any:
+    """Show a message to the person."""
+    line = message if isinstance(message, str) else inspect(message)
     context.run.host.print(line)
     context.run.events.emit("printed", context.agent.name, message=line)
     return {"printed": True, "message": line}
 
 
-@action()
-async def prompt_user(context: ActionContext, question: str = "", options: Any = None, prompt: str = "") -> Any:
-    """Ask the person one question; gives `answer`. Fields: `question`, `options` (a list to choose from)."""
-    asked, choices = question or prompt, [str(option) for option in options or ()]
-    if not asked:
-        raise ActionError("`prompt_user` lacks `question`")
-    if choices:
-        asked = "\n".join(line for line in asked.splitlines() if not LIST_LINE.match(line)) or asked
-    answer = await context.run.host.ask(asked, choices)
-    context.run.events.emit("answered", context.agent.name, question=asked, answer=answer)
+@action(aliases={"prompt": "question"})
+async def prompt_user(context: ActionContext, question: str, options: list[Any] | None = None) -> Any:
+    """Ask the person one question, with options to choose from if there are any; gives `answer`."""
+    choices = [str(option) for option in options or ()]
+    lines = question.splitlines()
+    asked = "\n".join(line for line in lines if not LIST_LINE.match(line)) if choices else question
+    answer = await context.run.host.ask(asked or question, choices)
+    context.run.events.emit("answered", context.agent.name, question=question, answer=answer)
     return {"answer": answer}
 
 
-@action(name="return")
-async def return_(context: ActionContext, data: Any = None, result: Any = None) -> Any:
-    """End the playbook with a result, once everything is done. Fields: `data`."""
-    value = data if data is not None else result if result is not None else {}
+@action(name="return", aliases={"result": "data"}, safe=True)
+async def return_(context: ActionContext, data: Any = None) -> Any:
+    """End the playbook with a result, once everything is done."""
+    value = {} if data is None else data
     if not isinstance(value, dict):
         return value
     updates = value.get("state_updates", value.get("stateUpdates"))
     if isinstance(updates, dict):
-        context.agent.state.update(updates)
-        return {key: item for key, item in value.items() if key not in ("state_updates", "stateUpdates")}
-    return value
+        context.run.update_state(context.agent, updates)
+    return {key: item for key, item in value.items() if key not in ("state_updates", "stateUpdates")}
+
+
+@action(safe=True)
+async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
+    """Have a model work on data as instructed; gives `result`, a text."""
+    material = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    answer = await context.run.complete(context.agent, instruction, material)
+    return {"result": FENCE.sub("", answer.strip())}
+
+
+@action(name="format", safe=True)
+async def format_(context: ActionContext, data: Any, instruction: str) -> Any:
+    """Have a model put data into words; gives `formatted`. Older name of `call_llm`."""
+    answer = await call_llm(context, data, instruction)
+    return {**answer, "formatted": answer["result"]}
+
+
+@action("execute", aliases={"state": "updates"})
+async def update_state(context: ActionContext, updates: dict[str, Any]) -> Any:
+    """Change fields of this agent's state."""
+    context.run.update_state(context.agent, updates)
+    return {"state_updated": True, "state": dict(context.agent.state)}
+
+
+@action("delegate")
+async def send_message(context: ActionContext, event: str, data: Any, role: str | None = None) -> Any:
+    """Send an event to the first agent of the teams, or of a role in them, that handles it."""
+    query = context.agent.peers.event(event).any()
+    if role is not None:
+        query = query.role(Role(role, ()))
+    return await query.execute(data)
 
 
 @action()
-async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
-    """Have a model work on data; gives `result`, a text. Fields: `data`, `instruction`."""
-    material = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    answer = await context.run.complete(context.agent, instruction, material)
-    return {"result": re.sub(r"^```[a-z]*\n?|\n?```$", "", answer.strip())}
+async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
+    """Call a function of a skill; `input` is an object with its parameters."""
+    found = next((known for known in context.agent.about.skills() if known.name == skill), None)
+    if found is None:
+        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`")
+    return await found.invoke(function or found.first(), {} if input is None else input)
 
 
-@action(needs="execute")
-async def update_state(context: ActionContext, updates: Any = None, state: Any = None) -> Any:
-    """Change fields of this agent's state. Fields: `updates`, an object."""
-    changes = updates if updates is not None else state
-    if not isinstance(changes, dict):
-        raise ActionError("`update_state` needs `updates`, an object of fields and their new values")
-    context.agent.state.update(changes)
-    context.run.events.emit("state_changed", context.agent.name, updates=changes)
-    return {"state_updated": True, "state": dict(context.agent.state)}
+@action()
+async def ask_parent(context: ActionContext, question: str) -> Any:
+    """Ask the agent that delegated this task; gives `answer`. Only for delegated tasks."""
+    if context.execution is None or context.execution.parent is None:
+        raise AgentError("this task was not delegated, so there is nobody to ask")
+    parent = context.execution.parent
+    instruction = f"A team member you delegated to asks a question. Answer it shortly.\n\n{parent.playbook}"
+    material = json.dumps({"question": question, "task": context.execution.args}, ensure_ascii=False, default=str)
+    return {"answer": (await context.run.complete(parent.agent, instruction, material)).strip()}
+
+
+@action(safe=True)
+async def action_history(context: ActionContext, count: int = 15) -> Any:
+    """List the last actions of this task with their outcome."""
+    results = context.execution.results if context.execution is not None else []
+    lines = [f"{'ok' if result.ok else 'FAILED'} {result.intent}" for result in results[-count:]]
+    return {"summary": "\n".join(lines), "total": len(results), "step": len(results) + 1}

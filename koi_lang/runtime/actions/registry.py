@@ -7,35 +7,35 @@ from typing import Any
 from koi_lang.runtime.actions.table import ActionContext, action
 
 
-@action(needs="registry:write")
+@action("registry:write", safe=True)
 async def registry_set(context: ActionContext, key: str, value: Any) -> Any:
-    """Store a value in the shared registry. Fields: `key`, `value`."""
+    """Store a value in the shared registry."""
     await context.run.registry.set(key, value)
     return {"success": True, "key": key, "saved": True}
 
 
-@action(needs="registry:read")
+@action("registry:read", safe=True)
 async def registry_get(context: ActionContext, key: str) -> Any:
-    """Read a value from the shared registry; gives `value` and `found`. Fields: `key`."""
+    """Read a value from the shared registry; gives `value` and `found`."""
     found = await context.run.registry.has(key)
     return {"success": True, "key": key, "value": await context.run.registry.get(key), "found": found}
 
 
-@action(needs="registry:write")
+@action("registry:write", safe=True)
 async def registry_delete(context: ActionContext, key: str) -> Any:
-    """Remove a key from the shared registry; gives `deleted`. Fields: `key`."""
+    """Remove a key from the shared registry; gives `deleted`."""
     return {"success": True, "key": key, "deleted": await context.run.registry.delete(key)}
 
 
-@action(needs="registry:read")
+@action("registry:read", safe=True)
 async def registry_keys(context: ActionContext, prefix: str = "") -> Any:
-    """List the keys of the shared registry; gives `count` and `keys`. Fields: `prefix`."""
+    """List the keys of the shared registry that begin with a prefix; gives `count` and `keys`."""
     keys = await context.run.registry.keys(prefix)
     return {"success": True, "count": len(keys), "keys": keys}
 
 
-@action(needs="registry:read")
-async def registry_search(context: ActionContext, query: Any) -> Any:
-    """Find values by their fields, e.g. {"age": {"$gt": 30}}; gives `count` and `results`. Fields: `query`."""
+@action("registry:read", safe=True)
+async def registry_search(context: ActionContext, query: dict[str, Any]) -> Any:
+    """Find values by their fields, e.g. {"age": {"$gt": 30}}; gives `count` and `results`."""
     results = await context.run.registry.search(query)
     return {"success": True, "count": len(results), "results": results}

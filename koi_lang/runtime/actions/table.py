@@ -1,20 +1,22 @@
-"""What a built-in action is, and the table of all of them."""
+"""What a built-in action is, the table of all of them, and carrying one out."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.playbook.execution import Execution
 
 ActionFunction = Callable[..., Awaitable[Any]]
-NEEDED = inspect.Parameter.empty
 
 
 class ActionError(KoiError):
@@ -23,10 +25,11 @@ class ActionError(KoiError):
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action can reach: its agent and the run."""
+    """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of."""
 
     run: Run
     agent: Agent
+    execution: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +39,39 @@ class ActionKind:
     Attributes:
         needs: the permission its agent's role must have; None needs nothing.
         description: first line of its docstring.
-        fields: its fields and their defaults; NEEDED where there is none.
+        schema: JSON Schema of its fields.
+        aliases: other names of fields, from older programs and from models.
+        safe: whether carrying it out twice does no harm.
     """
 
     name: str
     needs: str | None
     description: str
-    fields: Mapping[str, Any]
+    schema: Schema
     function: ActionFunction
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    safe: bool = False
+
+    @property
+    def signature(self) -> str:
+        """The action as it stands in prompts: `print(message: any)`."""
+        return f"{self.name}({signature_text(self.schema)})"
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        described = {"name": self.name, "needs": self.needs, "description": self.description, "safe": self.safe}
+        return {**described, "parameters": dict(self.schema)}
 
 
-def action(needs: str | None = None, name: str = "") -> Callable[[ActionFunction], ActionFunction]:
+def action(
+    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, safe: bool = False
+) -> Callable[[ActionFunction], ActionFunction]:
     """Enter a function into the table; its parameters after the context are the fields of the action."""
 
     def enter(function: ActionFunction) -> ActionFunction:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        fields = {parameter.name.rstrip("_"): parameter.default for parameter in parameters}
-        description = (inspect.getdoc(function) or "").partition("\n")[0]
         known = name or function.__name__
-        _ACTIONS[known] = ActionKind(known, needs, description, fields, function)
+        description = (inspect.getdoc(function) or "").partition("\n")[0]
+        _ACTIONS[known] = ActionKind(known, needs, description, _schema(function), function, aliases or {}, safe)
         return function
 
     return enter
@@ -63,33 +80,58 @@ def action(needs: str | None = None, name: str = "") -> Callable[[ActionFunction
 _ACTIONS: dict[str, ActionKind] = {}
 
 
+def _schema(function: ActionFunction) -> dict[str, Any]:
+    hints = typing.get_type_hints(function, {**function.__globals__, "Agent": Any, "Run": Any})
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {
+        "type": "object",
+        "properties": {parameter.name: of_annotation(hints[parameter.name]) for parameter in parameters},
+        "required": [parameter.name for parameter in parameters if parameter.default is parameter.empty],
+    }
+
+
 def find(name: str) -> ActionKind | None:
     """A built-in action by name."""
     return _ACTIONS.get(name)
 
 
+def all_actions() -> Sequence[ActionKind]:
+    """Every built-in action, in the order of declaration."""
+    return list(_ACTIONS.values())
+
+
 def allowed(agent: Agent) -> list[ActionKind]:
-    """The actions an agent's role permits, in the order of their declaration."""
+    """The actions an agent's role permits, in the order of declaration."""
     return [kind for kind in _ACTIONS.values() if agent.role.allows(kind.needs)]
+
+
+def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields an action takes, under their proper names; unknown ones are left out.
+
+    Raises:
+        ActionError: says what is wrong with every field at once.
+    """
+    known = kind.schema["properties"]
+    renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}
+    taken = {**renamed, **{name: value for name, value in fields.items() if name in known}}
+    wrong = list(problems(taken, kind.schema))
+    if wrong:
+        raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
+    return taken
 
 
 async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, checked: bool) -> Any:
     """Carry an action out.
 
     Args:
-        fields: what was asked for; unknown fields are ignored.
-        checked: whether the role counts: always for what a model asks, not for code.
+        fields: what was asked for.
+        checked: whether the role counts: always for what a model asks, not for code, which is the author's.
 
     Raises:
         PermissionDenied: the role does not allow the action.
-        ActionError: a field is missing, or the action itself says so.
+        ActionError: a field is missing or wrong, or the action itself says so.
     """
-    if checked and not context.agent.role.allows(kind.needs):
-        raise PermissionDenied(
-            f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{context.agent.role.name}` lacks"
-        )
-    missing = [name for name, default in kind.fields.items() if default is NEEDED and name not in fields]
-    if missing:
-        listed = ", ".join(f"`{name}`" for name in missing)
-        raise ActionError(f"`{kind.name}` lacks {listed}")
-    return await kind.function(context, *(fields.get(name, default) for name, default in kind.fields.items()))
+    role = context.agent.role
+    if checked and not role.allows(kind.needs):
+        raise PermissionDenied(f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks")
+    return await kind.function(context, **check(kind, fields))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
-from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import Scope, settle
 from koi_lang.runtime.values.undefined import undefined
 
@@ -27,6 +25,9 @@ class Skill:
 
     def __init__(self, name: str, affordance: str, functions: Mapping[str, Function]) -> None:
         self.name, self.affordance, self.functions = name, affordance, dict(functions)
+
+    def __repr__(self) -> str:
+        return f"[Skill: {self.name}]"
 
     def __getitem__(self, name: str) -> Function:
         return self.functions[name]
@@ -64,23 +65,42 @@ def skill(name: str) -> Callable[[Callable[[], Mapping[str, Function]]], Skill]:
 def export(function: Function) -> Function:
     """Give a function an async Python face; Koi code calls the function itself, as `__koi_code__`.
 
-    Python callers get `None` for undefined, and everything the call starts has ended when it returns.
+    Python's rules count for its arguments. Its callers get None for undefined, and everything the call starts has
+    ended when it returns.
     """
+    function.__qualname__ = function.__name__
 
     @functools.wraps(function)
     async def exported(*arguments: Any, **named: Any) -> Any:
         async with Scope():
-            result = await settle(_bound(function, arguments, named))
-        return None if result is undefined else result
+            result = await settle(function(*arguments, **named))
+        return ordinary(result)
 
-    exported.__qualname__ = function.__name__
     exported.__koi_code__ = function  # type: ignore[attr-defined]
     return exported
 
 
-def _bound(function: Function, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-    """Call with Python's rules when names are used or the number fits, else with Koi's."""
-    if named:
-        return function(*arguments, **named)
-    inspect.signature(function).bind(*arguments)
-    return apply(function, *arguments)
+def ordinary(value: Any) -> Any:
+    """A value as Python callers get it: a list or dictionary that holds undefined is copied, with None in its place."""
+    return _without_undefined(value, {}) if _holds_undefined(value, set()) else value
+
+
+def _holds_undefined(value: Any, seen: set[int]) -> bool:
+    if not isinstance(value, (list, dict)) or id(value) in seen:
+        return value is undefined
+    seen.add(id(value))
+    return any(_holds_undefined(item, seen) for item in (value.values() if isinstance(value, dict) else value))
+
+
+def _without_undefined(value: Any, made: dict[int, Any]) -> Any:
+    if not isinstance(value, (list, dict)):
+        return None if value is undefined else value
+    if id(value) in made:
+        return made[id(value)]
+    if isinstance(value, list):
+        items: list[Any] = made.setdefault(id(value), [])
+        items.extend(_without_undefined(item, made) for item in value)
+        return items
+    members: dict[str, Any] = made.setdefault(id(value), {})
+    members.update((key, _without_undefined(item, made)) for key, item in value.items())
+    return members

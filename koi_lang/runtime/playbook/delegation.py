@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.router import Offer, rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,12 @@ class Reachable:
 
     def is_called(self, name: str) -> bool:
         """Whether a name means this member: its key or its agent's name, in any letter case."""
-        return name.lower() in (self.key.lower(), self.agent.about.name.lower())
+        return name.strip().lower() in (self.key.lower(), self.agent.about.name.lower())
+
+    @property
+    def events(self) -> list[str]:
+        """The events it handles."""
+        return list(self.agent.about.handlers)
 
 
 def reachable(agent: Agent) -> list[Reachable]:
@@ -39,31 +45,71 @@ def _members(agent: Agent) -> Iterator[Reachable]:
 
 
 def resolve(agent: Agent, intent: str) -> tuple[type[Agent], str]:
-    """The member and event that an intent names: `member::event`, `member.event`, or an event one of them handles.
+    """The member and event that an intent names.
+
+    A qualified name (`member::event`, `member.event`) reaches that member and no other. Otherwise the first member
+    that handles an event of that name, in any spelling of words; then the one whose event or description is most
+    like the intent.
 
     Raises:
         AgentError: nobody is meant; the message lists whom the agent can reach.
     """
     members = reachable(agent)
-    for separator in ("::", "."):
-        name, found, event = intent.partition(separator)
-        named = next((member for member in members if found and member.is_called(name)), None)
-        if named is not None:
-            return named.agent, _event(named, event)
+    qualified = _qualified(members, intent)
+    if qualified is not None:
+        return qualified
     for member in members:
-        for event in member.agent.about.handlers:
-            if _letters(event) == _letters(intent):
-                return member.agent, event
-    known = [f"{member.key}::{event}" for member in members for event in member.agent.about.handlers]
+        event = _same(member.events, intent)
+        if event is not None:
+            return member.agent, event
+    if "::" not in intent:
+        liked = _liked(members, intent)
+        if liked is not None:
+            return liked
+    known = [f"{member.key}::{event}" for member in members for event in member.events]
     raise AgentError(f"nobody `{agent.name}` can reach handles `{intent}`", help=suggestion(intent, known, "target"))
 
 
-def _event(member: Reachable, wanted: str) -> str:
-    handlers = list(member.agent.about.handlers)
-    found = next((event for event in handlers if _letters(event) == _letters(wanted)), None)
-    if found is None:
-        raise AgentError(f"`{member.key}` does not handle `{wanted}`", help=suggestion(wanted, handlers, "event"))
-    return found
+def _qualified(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
+    for separator in ("::", "."):
+        name, found, wanted = intent.partition(separator)
+        member = next((member for member in members if found and member.is_called(name)), None)
+        if member is None:
+            continue
+        event = _same(member.events, wanted) or _nearest_event(member, wanted)
+        if event is None:
+            help = suggestion(wanted, member.events, "event")
+            raise AgentError(f"`{member.key}` does not handle `{wanted}`", help=help)
+        return member.agent, event
+    return None
+
+
+def _nearest_event(member: Reachable, wanted: str) -> str | None:
+    """The event of a member that wanted words are most like."""
+    matches = rank(wanted, _offers(member), limit=1)
+    return matches[0].offer.event if matches else None
+
+
+def _liked(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
+    offers = [offer for member in members for offer in _offers(member)]
+    matches = rank(intent, offers, limit=1)
+    if not matches:
+        return None
+    best = matches[0].offer
+    return next(member.agent for member in members if member.key == best.key), best.event
+
+
+def _offers(member: Reachable) -> list[Offer]:
+    about = member.agent.about
+    return [
+        Offer(member.key, handler.event, handler.affordance or about.playbooks.get(handler.event, "") or about.affordance)
+        for handler in about.handlers.values()
+    ]
+
+
+def _same(events: Sequence[str], wanted: str) -> str | None:
+    """The event of a name; letter case and marks between words do not count."""
+    return next((event for event in events if _letters(event) == _letters(wanted)), None)
 
 
 def _letters(name: str) -> str:

@@ -1,141 +1,178 @@
-"""The turn loop: ask the model, carry out its actions, tell it the results, until it returns."""
+"""The turn loop: ask the model, carry out actions while it writes them, tell it the results, until it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.errors import KoiError, PlaybookError
-from koi_lang.llm.messages import Member, Message, Request, Result, Task
-from koi_lang.runtime.actions import core, registry
-from koi_lang.runtime.actions.table import ActionContext, allowed, find, perform
+from koi_lang.errors import ProviderError
+from koi_lang.llm.messages import Member, Message, Request, Task
+from koi_lang.runtime.actions import control, core, registry, shell
+from koi_lang.runtime.actions.table import allowed
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.team import gathered
+from koi_lang.runtime.limits import Circles, Failures, Spending
 from koi_lang.runtime.playbook import delegation, prompting
-from koi_lang.runtime.playbook.replies import Action, Group, ReplyError, Step, read_reply
+from koi_lang.runtime.playbook.execution import Execution, current_execution
+from koi_lang.runtime.playbook.references import Names
+from koi_lang.runtime.playbook.replies import Action, ReplyError, ReplyReader
 from koi_lang.runtime.prompts import Scope, joined
 from koi_lang.runtime.values.undefined import undefined
 
-MOST_TURNS = 50
-MOST_FAILURES = 10
-ACTION_MODULES = (core, registry)
+ACTION_MODULES = (control, core, registry, shell)
+MOST_BROKEN = 3
+Parts = Callable[[Scope], Sequence[Any]]
 
 
 @dataclass(slots=True)
-class Call:
-    """One call of a playbook handler.
+class Answer:
+    """What has arrived of one answer.
 
     Attributes:
-        messages: the conversation so far; the list is the agent's memory for calls that are remembered.
-        results: what was carried out in this call.
-        failures: actions and answers that failed, one after the other.
-        ended: whether `return` was carried out; `value` is its result.
+        text: as the model wrote it.
+        feedback: a line for every action that was carried out.
+        problem: why the rest was not read or not carried out, for the model.
+        broken: the error that cut the stream.
     """
 
-    agent: Agent
-    event: str
-    args: Any
-    parts: Callable[[Scope], Sequence[Any]]
-    messages: list[Message]
-    results: list[Result] = field(default_factory=list)
-    failures: int = 0
-    ended: bool = False
-    value: Any = undefined
+    text: str = ""
+    feedback: list[str] = field(default_factory=list)
+    problem: str = ""
+    broken: ProviderError | None = None
 
 
-async def run_playbook(agent: Agent, event: str, args: Any, parts: Callable[[Scope], Sequence[Any]]) -> Any:
-    """Carry out a playbook and give what it returns. Raises PlaybookError when it cannot be completed."""
-    remembered = not agent.about.amnesia and not agent.run.is_delegated()
-    call = Call(agent, event, args, parts, agent.memory if remembered else [])
-    call.messages.append(Message("user", prompting.first_message(args, agent.state)))
-    for _ in range(MOST_TURNS):
-        answer = await ask(call)
-        await carry_out(call, answer)
-        if call.ended:
-            return call.value
-        if call.failures >= MOST_FAILURES:
-            raise PlaybookError(f"`{agent.name}.{event}` gave up after {call.failures} failures in a row")
-    raise PlaybookError(f"`{agent.name}.{event}` did not return within {MOST_TURNS} turns")
+async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any:
+    """Carry out a playbook and give what it returns. Raises PlaybookError or ProviderError when that fails."""
+    execution, messages = begin(agent, event, args)
+    broken = 0
+    while not execution.ended:
+        request = await next_request(execution, messages, parts)
+        answer = await carry_out(execution, request)
+        broken = broken + 1 if answer.broken is not None and not answer.feedback else 0
+        if answer.broken is not None and broken == MOST_BROKEN:
+            raise answer.broken
+        remember(messages, answer, execution)
+    return execution.value
 
 
-async def ask(call: Call) -> str:
-    """The model's next answer; prompts that depend on the state are rendered anew for each."""
-    playbook = await joined(call.parts(Scope(call.agent, call.args)), Scope(call.agent, call.args), "\n")
-    system = prompting.system_prompt(call.agent, playbook)
-    request = Request(system, tuple(call.messages), json=True, task=task(call, playbook))
-    answer = await call.agent.run.answer(call.agent, request)
-    call.messages.append(Message("assistant", answer))
-    return answer
+def begin(agent: Agent, event: str, args: Any) -> tuple[Execution, list[Message]]:
+    """A new call and its conversation: a delegate's is fresh, a root agent's goes on unless it has amnesia."""
+    run, parent = agent.run, current_execution()
+    what = f"`{agent.name}.{event}`"
+    given = {} if args is undefined else args
+    spending = Spending(run.budget(agent), what, run.clock, parent.spending if parent else None)
+    names = Names(run.evaluate, given, agent.state)
+    execution = Execution(agent, event, given, names, spending, Circles(what), Failures(what), parent)
+    messages = agent.memory if parent is None and not agent.about.amnesia else []
+    messages.append(Message("user", prompting.first_message(given, agent.state)))
+    return execution, messages
 
 
-def task(call: Call, playbook: str) -> Task:
+async def next_request(execution: Execution, messages: list[Message], parts: Parts) -> Request:
+    """The next request; prompts that depend on the state are rendered anew, the conversation only grows."""
+    agent = execution.agent
+    scope = Scope(agent, execution.args)
+    execution.playbook = await joined(parts(scope), scope, "\n")
+    if execution.failures.must_pivot():
+        messages.append(Message("user", prompting.PIVOT))
+    system = prompting.system_prompt(agent, execution.playbook, is_delegate=execution.parent is not None)
+    return Request(system, tuple(messages), json=True, task=task(execution))
+
+
+def task(execution: Execution) -> Task:
     """What the request is about, as data, for models inside this process."""
-    agent = call.agent
+    agent = execution.agent
     members = delegation.reachable(agent) if agent.role.allows("delegate") else []
     return Task(
-        playbook=playbook,
-        args={} if call.args is undefined else call.args,
+        playbook=execution.playbook,
+        args=execution.args,
         state=dict(agent.state),
         actions=tuple(kind.name for kind in allowed(agent)),
-        members=tuple(Member(m.key, m.agent.about.affordance, tuple(m.agent.about.handlers)) for m in members),
-        results=tuple(call.results),
+        members=tuple(Member(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
+        results=tuple(execution.results),
     )
 
 
-async def carry_out(call: Call, answer: str) -> None:
-    """Carry out the steps of an answer in order, up to a failure or `return`, and add the feedback."""
+# ---------------------------------------------------------------- one answer
+
+
+async def carry_out(execution: Execution, request: Request) -> Answer:
+    """Read an answer and carry out its actions as they become complete.
+
+    Reading goes on while an action runs. A failure or `return` ends the answer: what would follow is not read.
+    """
+    answer = Answer()
+    actions: asyncio.Queue[Action | None] = asyncio.Queue()
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(read(execution, request, answer, actions))
+        await execute(execution, answer, actions)
+        reading.cancel()
+    return answer
+
+
+async def read(execution: Execution, request: Request, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:
+    """Put the actions of an answer into a queue while it arrives, then None."""
+    reader = ReplyReader()
     try:
-        steps = read_reply(answer)
+        async with aclosing(execution.agent.run.stream(execution.agent, request, execution.spending)) as pieces:
+            await read_pieces(pieces, reader, answer, actions)
+        reader.finish()
     except ReplyError as error:
-        call.failures += 1
-        call.messages.append(Message("user", prompting.unreadable(error.message)))
-        return
-    feedback: list[str] = []
-    for step in steps:
-        done = await carry_out_step(call, step)
-        feedback += done
-        if call.ended or any(line.startswith("❌") for line in done):
-            break
-    call.messages.append(Message("user", "\n".join([*feedback, "Continue."])))
+        answer.problem = error.message
+    except ProviderError as error:
+        answer.broken, answer.problem = error, f"the connection broke: {error.message}"
+    actions.put_nowait(None)
 
 
-async def carry_out_step(call: Call, step: Step) -> list[str]:
-    """One action, or a group of them at the same time; gives a line of feedback for each."""
-    if isinstance(step, Group):
-        return list(await gathered(carry_out_action(call, action) for action in step.actions))
-    return [await carry_out_action(call, step)]
+async def read_pieces(
+    pieces: AsyncIterator[str], reader: ReplyReader, answer: Answer, actions: asyncio.Queue[Action | None]
+) -> None:
+    """Feed pieces of an answer to the reader."""
+    async for piece in pieces:
+        answer.text += piece
+        for action in reader.feed(piece):
+            actions.put_nowait(action)
 
 
-async def carry_out_action(call: Call, action: Action) -> str:
-    """One action; whatever goes wrong is told to the model."""
-    events, name = call.agent.run.events, call.agent.name
-    events.emit("action_started", name, intent=action.intent)
-    try:
-        value = await dispatch(call, action)
-    except KoiError as error:
-        call.failures += 1
-        call.results.append(Result(action.intent, dict(action.data), False, error.message))
-        events.emit("action_failed", name, intent=action.intent, error=error.message)
-        return prompting.failed(action.intent, action.id, f"{error.message}. {error.help or ''}".strip())
-    call.failures = 0
-    call.results.append(Result(action.intent, dict(action.data), True, value))
-    events.emit("action_ended", name, intent=action.intent)
-    if action.intent == "return":
-        call.ended, call.value = True, value
-    return prompting.succeeded(action.intent, action.id, value)
+async def execute(execution: Execution, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:
+    """Carry out the actions of a queue in order; members of a parallel group run at the same time."""
+    waiting = await actions.get()
+    while waiting is not None:
+        if waiting.group:
+            waiting, lines = await execute_group(execution, waiting, actions)
+        else:
+            lines = [await execution.carry_out(waiting)]
+            waiting = None if stops(execution, lines) else await actions.get()
+        answer.feedback += lines
+        if stops(execution, lines):
+            return
 
 
-def dispatch(call: Call, action: Action) -> Awaitable[Any]:
-    """Hand an action to the built-in function or the team member it names."""
-    kind = None if action.delegated else find(action.intent)
-    if kind is not None:
-        return perform(kind, ActionContext(call.agent.run, call.agent), action.data, checked=True)
-    return delegate(call, action)
+async def execute_group(
+    execution: Execution, first: Action, actions: asyncio.Queue[Action | None]
+) -> tuple[Action | None, list[str]]:
+    """Start the members of a group as they come; gives what follows the group, and their feedback in order."""
+    following: Action | None = first
+    async with asyncio.TaskGroup() as group:
+        members = []
+        while following is not None and following.group == first.group:
+            members.append(group.create_task(execution.carry_out(following)))
+            following = await actions.get()
+    return following, [member.result() for member in members]
 
 
-async def delegate(call: Call, action: Action) -> Any:
-    """Have a team member do it, with fresh memory. Raises PermissionDenied or AgentError."""
-    call.agent.run.require(call.agent, "delegate", action.intent)
-    member, event = delegation.resolve(call.agent, action.intent)
-    return await call.agent.run.delegate(member, event, action.data.get("data", dict(action.data)))
+def stops(execution: Execution, feedback: list[str]) -> bool:
+    """Whether the rest of an answer is not carried out: the playbook has returned, or something failed."""
+    return execution.ended or any(prompting.is_failure(line) for line in feedback)
+
+
+def remember(messages: list[Message], answer: Answer, execution: Execution) -> None:
+    """Add an answer and what came of it to the conversation."""
+    if answer.text:
+        messages.append(Message("assistant", answer.text))
+    if answer.problem and not execution.ended:
+        execution.failures.failed(answer.problem)
+        answer.feedback.append(prompting.unreadable(answer.problem))
+    messages.append(Message("user", prompting.feedback(answer.feedback)))

@@ -2,73 +2,126 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from koi_lang.errors import KoiError, PermissionDenied
 from koi_lang.runtime.actions.table import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
+from koi_lang.runtime.playbook.replies import Action
+from koi_lang.runtime.schema import of_annotation, signature_text
 from koi_lang.runtime.values.json_text import stringify
 from koi_lang.runtime.values.undefined import undefined
 
 RULES = """\
-You carry out the playbook above by answering with actions. Answer with JSON only, one of these forms:
+You carry out the playbook above by answering with actions. Answer with JSON only, in one of these forms:
 {"actionType":"direct","intent":"<action>", ...its fields}
 {"actionType":"delegate","intent":"<member>::<event>","data":{...}}
 {"batch":[action, {"parallel":[action, action]}, action]}
-Results come back before your next answer; use the values you are given. Put actions that do not need each other's
-results into one batch. When everything is done, `return`. If an action fails, try another way; do not repeat one that
-was denied. Ask the person one question at a time."""
+Actions run in order while you write; their results come back before your next answer. Put actions that need no
+result of each other into one batch, independent slow ones into `parallel`. An action with an "id" can be referred to
+later in the same answer: "${id.output.field}". Any action may have a "condition", such as "${id.output.n} > 3".
+When everything is done, `return`. If something fails, try another way; never repeat what was denied. Ask the person
+one question at a time."""
+PIVOT = """\
+Ten attempts in a row have failed. Stop what you are doing and take a completely different approach, or `return` what
+you have with an explanation."""
 MOST_RESULT = 6000
+ONLY_DELEGATES = frozenset({"ask_parent"})
+ONLY_SKILLS = frozenset({"call_skill"})
+ONLY_TEAMS = frozenset({"send_message"})
+# Known for older programs, not worth a model's attention.
+HIDDEN = frozenset({"format", "action_history"})
+FAILED, DENIED, DONE = "❌", "🚫", "✅"
 
 
-def system_prompt(agent: Agent, playbook: str) -> str:
+def system_prompt(agent: Agent, playbook: str, *, is_delegate: bool = False) -> str:
     """The instructions of one call: the playbook, the rules, and only what this agent may do."""
-    sections = [playbook, RULES, "## Actions\n" + "\n".join(_actions(agent))]
+    sections = [playbook, RULES, "## Actions\n" + "\n".join(_actions(agent, is_delegate))]
     members = reachable(agent) if agent.role.allows("delegate") else []
     if members:
         sections.append("## Agents\n" + "\n".join(line for member in members for line in _member(member)))
+    skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
+    if skills:
+        sections.append("## Skills, for call_skill\n" + "\n".join(skills))
     return "\n\n".join(sections)
 
 
-def _actions(agent: Agent) -> list[str]:
-    return [f"- {kind.name}: {kind.description}" for kind in allowed(agent)]
+def _actions(agent: Agent, is_delegate: bool) -> list[str]:
+    hidden = set(HIDDEN)
+    hidden |= set() if is_delegate else ONLY_DELEGATES
+    hidden |= set() if agent.about.skills() else ONLY_SKILLS
+    hidden |= set() if reachable(agent) else ONLY_TEAMS
+    return [f"- {kind.signature} {kind.description}" for kind in allowed(agent) if kind.name not in hidden]
 
 
 def _member(member: Reachable) -> list[str]:
     about = member.agent.about
     lines = [f"### {member.key}" + (f" - {about.affordance}" if about.affordance else "")]
     for handler in about.handlers.values():
-        told = f": {handler.affordance}" if handler.affordance else ""
-        expects = f" In: {json.dumps(handler.schema)}" if handler.schema else ""
-        lines.append(f"- {member.key}::{handler.event}{told}{expects}")
+        told = handler.affordance or about.playbooks.get(handler.event, "")
+        fields = signature_text(handler.schema) if handler.schema else "data?: object"
+        lines.append(f"- {member.key}::{handler.event}({fields})" + (f" {told}" if told else ""))
     return lines
+
+
+def _skill(name: str, affordance: str, functions: Mapping[str, Callable[..., Any]]) -> list[str]:
+    lines = [f"### {name}" + (f" - {affordance}" if affordance else "")]
+    return lines + [f"- {name}.{function_name}({_parameters(function)})" for function_name, function in functions.items()]
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    """The parameters of a skill's function with their types."""
+    hints = typing.get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    properties = {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in parameters}
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    return signature_text({"properties": properties, "required": required})
+
+
+# ---------------------------------------------------------------- messages of a conversation
 
 
 def first_message(args: Any, state: Mapping[str, Any]) -> str:
     """What a call begins with."""
-    context = {"args": {} if args is undefined else args, "state": dict(state)}
-    return f"Begin with your first action.\nContext: {stringify(context)}"
+    return f"Begin with your first action.\nContext: {stringify({'args': args, 'state': dict(state)})}"
 
 
-def succeeded(intent: str, id: str, value: Any) -> str:
+def succeeded(action: Action, value: Any) -> str:
     """Feedback on an action that was carried out."""
-    shown = "null" if value is undefined else str(stringify(value))
+    if value is undefined:
+        return f"{DONE} {_label(action)} (nothing)"
+    shown = str(stringify(value))
     if len(shown) > MOST_RESULT:
         shown = f"{shown[:MOST_RESULT]}… ({len(shown) - MOST_RESULT} more characters)"
-    return f"✅ {_label(intent, id)} -> {shown}"
+    return f"{DONE} {_label(action)} -> {shown}"
 
 
-def failed(intent: str, id: str, message: str) -> str:
+def failed(action: Action, error: KoiError) -> str:
     """Feedback on an action that was not."""
-    return f"❌ {_label(intent, id)} failed: {message}"
+    if isinstance(error, PermissionDenied):
+        return f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again."
+    help = f". {error.help}" if error.help else ""
+    return f"{FAILED} {_label(action)} failed: {error.message}{help}"
+
+
+def is_failure(line: str) -> bool:
+    """Whether a line of feedback tells of something that was not carried out."""
+    return line.startswith((FAILED, DENIED))
 
 
 def unreadable(message: str) -> str:
-    """Feedback on an answer that could not be read."""
-    return f"❌ Your answer could not be read: {message}. Answer with JSON only."
+    """Feedback on an answer, or the end of one, that could not be read."""
+    return f"{FAILED} The rest of your answer was not carried out: {message}. Go on from here, with JSON only."
 
 
-def _label(intent: str, id: str) -> str:
-    return f"[{id}] {intent}" if id else intent
+def feedback(lines: Sequence[str]) -> str:
+    """All feedback on one answer."""
+    return "\n".join([*lines, "Continue."])
+
+
+def _label(action: Action) -> str:
+    return f"[{action.id}] {action.intent}" if action.id else action.intent

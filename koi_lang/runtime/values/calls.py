@@ -110,7 +110,7 @@ def describe(value: Value) -> str:
     if isinstance(value, dict):
         return "an object"
     if callable(value):
-        return f"the function `{function_name(value)}`"
+        return f"the function `{function_name(value)}`" if function_name(value) else "a function"
     return "undefined" if value is undefined else f"`{type(value).__name__}`"
 
 

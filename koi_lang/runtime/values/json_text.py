@@ -6,7 +6,9 @@ import json
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from json.encoder import encode_basestring
+from os.path import commonprefix
 
 from koi_lang.runtime.values.access import get
 from koi_lang.runtime.values.calls import apply
@@ -18,6 +20,8 @@ from koi_lang.runtime.values.tables import Table, namespace
 from koi_lang.runtime.values.undefined import Value, undefined
 
 METHODS = Table()
+_BLANKS = (" ", "\t", "\r", "\n")
+_WORDS = ("true", "false", "null")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -123,10 +127,25 @@ def parse(source: Value, reviver: Value = undefined) -> Value:
     """
     written = text(source)
     try:
-        value = json.loads(written, parse_int=_whole, parse_float=_real, parse_constant=_refuse)
+        value, end = _decoder().raw_decode(written, _next(written, 0))
     except json.JSONDecodeError as error:
         raise SyntaxErrorValue(_complaint(written, error.pos)) from error
+    end = _next(written, end)
+    if end < len(written):
+        raise SyntaxErrorValue(f"Unexpected non-whitespace character after JSON at position {end}")
     return _revive("", value, reviver) if callable(reviver) else value
+
+
+@cache
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(parse_int=_whole, parse_float=_real, parse_constant=_refuse)
+
+
+def _next(source: str, at: int) -> int:
+    """The position of the next character that is not blank."""
+    while source[at : at + 1] in _BLANKS:
+        at += 1
+    return at
 
 
 def _whole(digits: str) -> int | float:
@@ -138,13 +157,15 @@ def _real(digits: str) -> int | float:
 
 
 def _refuse(name: str) -> Value:
-    raise SyntaxErrorValue(f"Unexpected token '{name.lstrip('-')[0]}', {name} is not valid JSON")
+    raise SyntaxErrorValue(f'"{name}" is not valid JSON')
 
 
 def _complaint(source: str, at: int) -> str:
     """What is wrong at a position, with the text around it."""
-    at += len(source[at:]) - len(source[at:].lstrip(" \t\r\n"))
-    if at >= len(source) or not source.strip():
+    at = _next(source, at)
+    word = next((word for word in _WORDS if word[0] == source[at : at + 1]), "")
+    at += len(commonprefix([word, source[at:]]))
+    if at >= len(source):
         return "Unexpected end of JSON input"
     if len(source) <= 40:
         return f"Unexpected token '{source[at]}', \"{source}\" is not valid JSON"

@@ -28,7 +28,7 @@ def _wrap(function: Callable[[float], float], beyond: float = NAN) -> Callable[[
     return compute
 
 
-for _name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "asinh", "acosh", "cbrt"):
+for _name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "asinh", "acosh"):
     METHODS.named(_name)(_wrap(getattr(math, _name)))
 for _name in ("exp", "expm1", "cosh"):
     METHODS.named(_name)(_wrap(getattr(math, _name), INFINITY))
@@ -42,6 +42,15 @@ def _logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callabl
 for _name in ("log", "log2", "log10"):
     METHODS.named(_name)(_wrap(_logarithm(getattr(math, _name))))
 METHODS.named("log1p")(_wrap(_logarithm(math.log1p, -1.0)))
+
+
+@METHODS.named("cbrt")
+def _cbrt(value: Value = undefined) -> int | float:
+    x = float(number(value))
+    root = math.cbrt(x)
+    if root == 0 or not math.isfinite(root):
+        return shorten(root)
+    return shorten(root - (root * root * root - x) / (3 * root * root))
 
 
 @METHODS.named("sinh")

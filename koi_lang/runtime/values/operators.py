@@ -142,7 +142,7 @@ def instance_of(value: Value, kind: Value) -> bool:
     if isinstance(kind, Constructor):
         return kind.holds(value)
     if isinstance(kind, type):
-        return isinstance(value, kind)
+        return isinstance(value, kind) or isinstance(getattr(value, "exception", None), kind)
     if callable(kind):
         return False
     raise TypeErrorValue(f"Right-hand side of 'instanceof' is not callable: {describe(kind)}")

@@ -144,7 +144,7 @@ def replace(subject: str, wanted: Value, replacement: Value, every: bool) -> str
         found = re.compile(re.escape(text(wanted)))
         return _replaced(subject, found.finditer(subject) if every else _first(found.search(subject)), replacement)
     if every and not wanted.is_global:
-        raise TypeErrorValue("replaceAll must be called with a global RegExp")
+        raise TypeErrorValue("String.prototype.replaceAll called with a non-global RegExp argument")
     if wanted.is_global:
         wanted.last_index = 0
         return _replaced(subject, wanted.find_all(subject), replacement)

@@ -1,0 +1,1 @@
+"""What Koi promises about its speed, measured: `python -m benchmarks`."""

@@ -1,0 +1,44 @@
+"""Programs of several sizes to what it costs to read, check and translate them, the Python process included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchmarks.measuring import Figure, python, repeat
+from benchmarks.programs import code_program, playbook_program
+
+SMALL, LARGE = 10_000, 50_000
+TRANSLATE = "import sys; from koi_lang.program import syntax_trees; syntax_trees(sys.argv[1])"
+
+
+def figures(folder: Path) -> list[Figure]:
+    """Speed, growth, playbooks and parentheses."""
+    return [*_sizes(folder), _playbooks(folder), _parentheses(folder)]
+
+
+def _sizes(folder: Path) -> list[Figure]:
+    small, large = code_program(SMALL), code_program(LARGE)
+    lines = small.count("\n")
+    pairs = repeat(3, lambda: (_cpu_s(folder, small), _cpu_s(folder, large)))
+    return [
+        Figure(f"compile {SMALL:,} lines of code", 5000, [lines / one for one, _ in pairs], "lines/s", at_least=True),
+        Figure(f"growth from {SMALL:,} to {LARGE:,} lines", 5.5, [many / one for one, many in pairs], "×"),
+    ]
+
+
+def _playbooks(folder: Path) -> Figure:
+    program = playbook_program(1000)
+    return Figure("compile 1,000 playbooks", 3.0, repeat(5, lambda: _cpu_s(folder, program)), "s")
+
+
+def _parentheses(folder: Path) -> Figure:
+    one, six = code_program(2000, 1), code_program(2000, 6)
+    ratios = repeat(5, lambda: _cpu_s(folder, six) / _cpu_s(folder, one))
+    return Figure("six nested parentheses against one", 1.2, ratios, "×")
+
+
+def _cpu_s(folder: Path, program: str) -> float:
+    """CPU seconds of a process that makes the syntax trees of a program."""
+    path = folder / "program.koi"
+    path.write_text(program, "utf-8")
+    return python("-c", TRANSLATE, str(path)).cpu_s

@@ -1,0 +1,127 @@
+"""JSON Schema, as far as Koi's own types need it: from annotations, and checking values."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from koi_lang.runtime.values.undefined import undefined
+
+Schema = Mapping[str, Any]
+NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+WORDS = {
+    "string": "a text",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "null": "null",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def of_annotation(annotation: Any) -> dict[str, Any]:
+    """The schema of a Python annotation; empty (anything) for those that say nothing."""
+    if annotation in NAMES:
+        return {"type": NAMES[annotation]}
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        return {"anyOf": [of_annotation(argument) for argument in arguments]}
+    if origin is typing.Literal:
+        return {"enum": list(arguments)}
+    if annotation is list or origin is list:
+        return {"type": "array", **({"items": of_annotation(arguments[0])} if arguments else {})}
+    if annotation is dict or origin is dict:
+        return {"type": "object"}
+    return {}
+
+
+def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """What is wrong with a value, one clause a problem: which field, what was expected, what came."""
+    if "anyOf" in schema:
+        if all(any(problems(value, option, path)) for option in schema["anyOf"]):
+            expected = " or ".join(_expected(option) for option in schema["anyOf"])
+            yield f"{_field(path)} must be {expected}, not {_shown(value)}"
+        return
+    if not _fits(value, schema):
+        yield f"{_field(path)} must be {_expected(schema)}, not {_shown(value)}"
+        return
+    if isinstance(value, dict):
+        yield from _object_problems(value, schema, path)
+    if isinstance(value, list) and "items" in schema:
+        for index, item in enumerate(value):
+            yield from problems(item, schema["items"], f"{path}[{index}]")
+
+
+def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
+    prefix = f"{path}." if path else ""
+    for name in schema.get("required", ()):
+        if value.get(name, undefined) is undefined:
+            yield f"{_field(prefix + name)} is missing"
+    for name, described in schema.get("properties", {}).items():
+        if value.get(name, undefined) is not undefined:
+            yield from problems(value[name], described, prefix + name)
+
+
+def _fits(value: Any, schema: Schema) -> bool:
+    if "const" in schema:
+        return bool(value == schema["const"] and type(value) is type(schema["const"]))
+    if "enum" in schema:
+        return value in schema["enum"]
+    match schema.get("type"):
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case "null":
+            return value is None or value is undefined
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+    return True
+
+
+def _expected(schema: Schema) -> str:
+    if "const" in schema:
+        return repr(schema["const"])
+    if "enum" in schema:
+        return "one of " + ", ".join(map(repr, schema["enum"]))
+    return WORDS.get(schema.get("type", ""), "anything")
+
+
+def _field(path: str) -> str:
+    return f"`{path}`" if path else "the value"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def signature_text(schema: Schema) -> str:
+    """An object schema as it is shown to models: `name: string, lang?: string`."""
+    required = schema.get("required", ())
+    fields = schema.get("properties", {}).items()
+    return ", ".join(f"{name}{'' if name in required else '?'}: {type_text(field)}" for name, field in fields)
+
+
+def type_text(schema: Schema) -> str:
+    """A schema as a short type."""
+    if "anyOf" in schema:
+        return " | ".join(type_text(option) for option in schema["anyOf"])
+    if "const" in schema:
+        return repr(schema["const"])
+    if "enum" in schema:
+        return " | ".join(map(repr, schema["enum"]))
+    if schema.get("type") == "array":
+        return f"{type_text(schema.get('items', {}))}[]"
+    if schema.get("type") == "object" and schema.get("properties"):
+        return "{ " + signature_text(schema) + " }"
+    return str(schema.get("type", "any"))

@@ -1,0 +1,3 @@
+def mean(values):
+    """The mean of some numbers."""
+    return sum(values) / len(values)

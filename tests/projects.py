@@ -1,0 +1,59 @@
+"""A temporary folder with programs, and commands run in it as a person would run them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import koi_lang
+
+LIMIT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder whose programs are compiled into a cache of its own."""
+
+    folder: Path
+
+    def write(self, name: str, text: str) -> Path:
+        """A file with a text; the indentation of the test is taken away."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), "utf-8", newline="")
+        return path
+
+    def load(self, name: str, text: str) -> ModuleType:
+        """The module of a file that is written first."""
+        return self.load_file(self.write(name, text))
+
+    def load_file(self, path: Path) -> ModuleType:
+        """The module of a file."""
+        return koi_lang.load(str(path))
+
+    def koi(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """The outcome of a `koi` command."""
+        return self.run(sys.executable, "-m", "koi_lang", *words, stdin=stdin)
+
+    def python(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The outcome of a Python script."""
+        return self.run(sys.executable, "-c", textwrap.dedent(script), **environment)
+
+    def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """The outcome of a command; texts are UTF-8."""
+        return subprocess.run(
+            words,
+            cwd=self.folder,
+            input=stdin,
+            env={**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "PYTHONUTF8": "1", **environment},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            timeout=LIMIT_S,
+            check=False,
+        )
