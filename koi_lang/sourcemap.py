@@ -10,6 +10,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
+from koi_lang.layout import lay_out
+
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -26,7 +28,7 @@ def write_module(tree: ast.Module, beside: Path | None = None, source: str = "")
     """The readable module of a tree. Written to another folder than the source's, its paths start from there."""
     if beside is not None:
         tree = _Moved(Path(source).parent, beside.resolve().parent).visit(deepcopy(tree))
-    return ast.unparse(tree) + "\n"
+    return lay_out(ast.unparse(tree)) + "\n"
 
 
 class _Moved(ast.NodeTransformer):

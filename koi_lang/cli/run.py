@@ -113,9 +113,17 @@ async def _main(module: ModuleType, options: Options) -> None:
         config=settings.koi_config(folder),
         consumers=(_show_event,) if options.verbose else (),
         payload=options.payload,
+        evaluate=_evaluate,
     )
     async with Run(services):
         await module.main()
+
+
+def _evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """An expression that arrived while running; the reader of expressions is loaded with the first one."""
+    from koi_lang.expressions import evaluate
+
+    return evaluate(text, names)
 
 
 def _connect(llm: Mapping[str, Any], options: Options, folder: Path, host: Terminal) -> Any:

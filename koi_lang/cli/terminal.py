@@ -8,9 +8,10 @@ import stat
 import sys
 from collections.abc import Sequence
 
-from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.host import Approval, NobodyToAsk
 
 READ_SIZE = 65536
+APPROVALS: dict[str, Approval] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
 
 
 class Terminal:
@@ -54,12 +55,12 @@ class Terminal:
         sys.stderr.write(f"{question.rstrip()} ")
         sys.stderr.flush()
 
-    async def approve(self, what: str, detail: str) -> bool:
-        """Ask for permission; no where nobody is at a terminal."""
+    async def approve(self, what: str, detail: str) -> Approval:
+        """Ask for permission; no where nobody is at a terminal, and for every answer that is not clear."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        answer = await self.ask(f"{what}: {detail}\nAllow? [y/N]")
-        return answer.lower() in ("y", "yes")
+            return "no"
+        answer = (await self.ask(f"The agent wants to {what}: {detail}\nAllow? [y]es, [a]lways, [N]o")).lower()
+        return APPROVALS.get(answer, "no")
 
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""

@@ -453,7 +453,15 @@ class Statements(Expressions):
         return n.Try(_cover(children), body, binding, handler, finalizer)
 
     def playbook(self, children: Children) -> n.Playbook:
-        return n.Playbook(_between(children[0], children[1][-1]), children[1])
+        _, parts, budget = children
+        return n.Playbook(_between(children[0], budget or parts[-1]), parts, budget)
+
+    def budget(self, children: Children) -> n.Budget:
+        return n.Budget(_cover(children), _only(children, tuple))
+
+    def budget_limit(self, children: Children) -> tuple[n.Name, int | float]:
+        name, _, value = children
+        return _name(name), duration_s(value) if value.type == "DURATION" else number(value)
 
     def playbook_parts(self, children: Children) -> tuple[n.Node, ...]:
         return tuple(children[::2])
@@ -461,8 +469,13 @@ class Statements(Expressions):
     def prompt_call(self, children: Children) -> n.PromptCall:
         return n.PromptCall(_between(children[0], children[-1]), _name(children[0]), _only(children, n.Expression))
 
+    def state_name(self, children: Children) -> n.Name:
+        """`state` is reserved in code; where prompts are filled it is a name, spelled in capitals."""
+        return n.Name(span_of(children[0]), "STATE")
+
     def path(self, children: Children) -> n.Expression:
-        result: n.Expression = _name(children[0])
+        first = children[0]
+        result: n.Expression = self.state_name(children) if first.type == "STATE" else _name(first)
         for token in children[2::2]:
             result = n.Member(_between(children[0], token), result, str(token), span_of(token))
         return result

@@ -12,7 +12,7 @@ from koi_lang.compiler.codegen.module import module
 from koi_lang.compiler.imports import Files, Loaded, load
 from koi_lang.compiler.rules import check
 from koi_lang.diagnostics import CompileError, Diagnostic, Place
-from koi_lang.source import Span
+from koi_lang.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,11 @@ def check_program(path: str, files: Files, *, strict: bool = False) -> Checked:
     loaded = load(path, files)
     if loaded.problems:
         return Checked((), _ordered(loaded, loaded.problems), loaded.read)
-    analysed = tuple(analyse(unit) for unit in loaded.units)
-    problems = check(analysed)
+    try:
+        analysed = tuple(analyse(unit) for unit in loaded.units)
+        problems = check(analysed)
+    except RecursionError:
+        return Checked((), (too_deep(loaded.units[0].source),), loaded.read)
     if strict:
         problems = [replace(problem, severity="error") for problem in problems]
     return Checked(analysed, _ordered(loaded, problems), loaded.read)
@@ -55,12 +58,12 @@ def generate(file: Analysis) -> ast.Module:
         place = Place(file.unit.source, error.span)
         raise CompileError([Diagnostic("E0102", "error", error.message, place, help=error.help)]) from None
     except RecursionError:
-        raise CompileError([too_deep(file)]) from None
+        raise CompileError([too_deep(file.unit.source)]) from None
 
 
-def too_deep(file: Analysis) -> Diagnostic:
+def too_deep(source: Source) -> Diagnostic:
     """The problem of a file whose code is nested deeper than Python can follow."""
-    place = Place(file.unit.source, Span(0, 1))
+    place = Place(source, Span(0, 1))
     return Diagnostic(
         "E0104", "error", "this file nests its code too deeply", place, help="split the deepest expression."
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.team import Query, Team
 from koi_lang.runtime.context import current
@@ -21,12 +21,19 @@ from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
-    from koi_lang.llm.messages import Adapter, Request
+    from koi_lang.llm.messages import Adapter, Request, Usage
+    from koi_lang.runtime.limits import Budget, Spending
     from koi_lang.runtime.prompts import Scope as PromptScope
     from koi_lang.runtime.registry import Registry
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
-_delegated: ContextVar[bool] = ContextVar("koi_delegated", default=False)
+Evaluate = Callable[[str, Mapping[str, Any]], Any]
+# Characters of a token, where a provider does not count.
+CHARACTERS_PER_TOKEN = 4
+
+
+def _no_expressions(text: str, names: Mapping[str, Any]) -> Any:
+    raise KoiError("expressions are not available in this run")
 
 
 @dataclass(slots=True)
@@ -40,6 +47,10 @@ class Services:
         config: the content of `.koi-config.json`.
         consumers: are told every event.
         payload: fields that `run` statements pass on beside their own.
+        evaluate: computes an expression over names, safely; for conditions and references in actions.
+        limits: most a call may spend, from the command line; counts before what agents declare.
+        clock: seconds that only grow.
+        allow: permissions given beforehand, such as `shell` or `shell:git status`.
     """
 
     connect: Connect
@@ -49,6 +60,10 @@ class Services:
     config: Mapping[str, Any] = field(default_factory=dict)
     consumers: Sequence[Callable[[Any], None]] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
+    evaluate: Evaluate = _no_expressions
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+    allow: Sequence[str] = ()
 
 
 class Run:
@@ -58,16 +73,22 @@ class Run:
         id: names the run.
         host: the person and the terminal.
         events: what happens.
+        evaluate: computes an expression over names, safely.
+        clock: seconds that only grow.
+        allowed: what the person has allowed, such as `shell:git status`.
     """
 
     def __init__(self, services: Services) -> None:
         self.id = uuid.uuid4().hex[:12]
         self.host, self.events = services.host, Events(self.id)
+        self.evaluate, self.clock = services.evaluate, services.clock
+        self.allowed = set(services.allow)
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
         self._models: dict[str, Adapter] = {}
         self._registry: Registry | None = None
         self._scope = Scope()
+        self._endings: list[Callable[[], Awaitable[None]]] = []
         for consumer in services.consumers:
             self.events.subscribe(consumer)
 
@@ -88,7 +109,13 @@ class Run:
             current.reset(self._token)
             await self._close()
 
+    def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
+        """Have something ended when the run ends, such as a process."""
+        self._endings.append(end)
+
     async def _close(self) -> None:
+        for end in reversed(self._endings):
+            await end()
         for model in self._models.values():
             await model.aclose()
         if self._registry is not None:
@@ -139,10 +166,10 @@ class Run:
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code; an unknown one gives null."""
-        from koi_lang.runtime.actions.table import ActionContext, find, perform
-        from koi_lang.runtime.playbook import loop
+        from koi_lang.runtime.actions import builtin
+        from koi_lang.runtime.actions.table import ActionContext, perform
 
-        assert loop.ACTION_MODULES
+        find = builtin.find
         kind = find(intent)
         if kind is None:
             return None
@@ -179,33 +206,61 @@ class Run:
             self._models[key] = self._services.connect(settings)
         return self._models[key]
 
-    async def stream(self, agent: Agent, request: Request, spending: Spending | None = None) -> AsyncGenerator[str]:
-        """The answer of an agent's model, piece by piece. Raises ProviderError, and LimitReached before it is asked."""
-        from koi_lang.llm.accounting import cost_of, worst_case
+    def budget(self, agent: Agent, event: str) -> Budget:
+        """The most a call of a handler may spend: from the command line, its playbook, its agent, the defaults."""
+        from koi_lang.runtime.limits import MOST_TURNS, Budget
+
+        declared = Budget.of(agent.handler(event).budget).over(Budget.of(agent.about.budget))
+        return Budget.of(self._services.limits).over(declared.over(Budget(turns=MOST_TURNS)))
+
+    async def stream(self, agent: Agent, request: Request, spending: Spending | None = None) -> AsyncGenerator[str, None]:
+        """The answer of an agent's model, piece by piece.
+
+        Raises:
+            LimitReached: a budget does not allow the request, or its time is up.
+            ProviderError: the model cannot answer.
+        """
+        from koi_lang.llm.accounting import worst_case
         from koi_lang.llm.messages import TextDelta
 
         model = self.model(agent)
+        name = request.model or model.model
         if spending is not None:
-            spending.begin_turn(*worst_case(request, request.model or model.model))
-        self.events.emit("model_asked", agent.name, model=model.model)
-        characters = 0
+            spending.begin_turn(*worst_case(request, name))
+        self.events.emit("model_asked", agent.name, model=name)
+        written = 0
         async for delta in model(request):
             if isinstance(delta, TextDelta):
-                characters += len(delta.text)
+                written += len(delta.text)
                 yield delta.text
                 continue
-            tokens, usd = cost_of(request, characters, delta.usage, request.model or model.model)
-            if spending is not None:
-                spending.spend(tokens, usd)
-            self.events.emit("model_answered", agent.name, tokens=tokens, usd=usd, stop=delta.stop_reason)
+            usage = delta.usage or _estimated(request, written)
+            self._account(agent, name, usage, spending, delta.stop_reason)
 
-    async def complete(self, agent: Agent, instruction: str, data: str) -> str:
+    def _account(self, agent: Agent, model: str, usage: Usage, spending: Spending | None, stop: str) -> None:
+        from koi_lang.llm.models import cost_usd
+
+        usd, tokens = cost_usd(model, usage), usage.input_tokens + usage.output_tokens
+        if spending is not None:
+            spending.spend(tokens, usd)
+        counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
+        self.events.emit("model_answered", agent.name, model=model, tokens=counted, usd=usd, stop=stop)
+
+    async def complete(self, agent: Agent, instruction: str, data: str, spending: Spending | None = None) -> str:
         """A plain answer to an instruction about some data."""
         from koi_lang.llm.messages import Message, Request
 
-        execution = _spending_of_current()
-        pieces = self.stream(agent, Request(instruction, (Message("user", data),)), execution)
+        request = Request(instruction, (Message("user", data),))
+        pieces = self.stream(agent, request, spending)
         return "".join([piece async for piece in pieces])
+
+
+def _estimated(request: Request, written: int) -> Usage:
+    """What an answer took, from the number of characters."""
+    from koi_lang.llm.messages import Usage
+
+    read = len(request.system) + sum(len(message.text) for message in request.messages)
+    return Usage(read // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN)
 
 
 class _Nobody(Agent, koi_name="nobody"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Literal, Protocol
 
 from koi_lang.errors import KoiError
+
+Approval = Literal["yes", "always", "no"]
 
 
 class NobodyToAsk(KoiError):
@@ -26,8 +28,8 @@ class Host(Protocol):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAsk."""
 
-    async def approve(self, what: str, detail: str) -> bool:
-        """Whether the person allows something; False when nobody can be asked."""
+    async def approve(self, what: str, detail: str) -> Approval:
+        """Whether the person allows something, once or always; `no` when nobody can be asked."""
 
     async def secret(self, name: str) -> str:
         """A value that must not be shown while typed. Raises NobodyToAsk."""
@@ -50,9 +52,9 @@ class SilentHost:
             f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in."
         )
 
-    async def approve(self, what: str, detail: str) -> bool:
+    async def approve(self, what: str, detail: str) -> Approval:
         """Deny."""
-        return False
+        return "no"
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""

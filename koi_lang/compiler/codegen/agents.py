@@ -75,9 +75,16 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
                 _add(result, "llm", item.name, py.thunk(lone_expression(item.options, file, names), at), at)
             case n.Resilience():
                 _add(result, "resilience", item.name.value, _resilience(item, file, names), at)
+            case n.Budget():
+                result["budget"] = _limits(item, at)
             case n.NamedPlaybook():
                 _add(result, "playbooks", item.name.value, py.constant(item.text.value, at), at)
     return result
+
+
+def _limits(node: n.Budget, at: py.At) -> ast.expr:
+    """A budget as a dictionary of its limits."""
+    return _literal({name.name: value for name, value in node.limits}, at)
 
 
 def _used(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
@@ -109,7 +116,14 @@ def _state(node: n.State, file: Analysis, names: ModuleNames) -> ast.expr:
 def _resilience(node: n.Resilience, file: Analysis, names: ModuleNames) -> ast.expr:
     at = place(node.span, file)
     keys: list[ast.expr | None] = [py.constant(name.name, at) for name, _ in node.properties]
-    return py.thunk(ast.Dict(keys, [lone_expression(value, file, names) for _, value in node.properties], **at), at)
+    return py.thunk(ast.Dict(keys, [_property(value, file, names) for _, value in node.properties], **at), at)
+
+
+def _property(value: n.Expression, file: Analysis, names: ModuleNames) -> ast.expr:
+    """A value of a `resilience` block; a bare word that names nothing is a text, as in `backoff = exponential`."""
+    if isinstance(value, n.Name) and value in file.code[value].unknown:
+        return py.constant(value.name, place(value.span, file))
+    return lone_expression(value, file, names)
 
 
 # ---------------------------------------------------------------- handlers
@@ -132,7 +146,7 @@ def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFun
         body = [_told(node, told, file, names, arguments[0].arg)]
     result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
-    result.decorator_list = [_on(node, told is not None, file)]
+    result.decorator_list = [_on(node, told, file)]
     return result
 
 
@@ -150,7 +164,7 @@ def _told(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames,
     return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
 
 
-def _on(node: n.Handler, told: bool, file: Analysis) -> ast.expr:
+def _on(node: n.Handler, told: n.Playbook | None, file: Analysis) -> ast.expr:
     """The decorator that names the event and says what callers must know."""
     at = place(node.name.span, file)
     description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
@@ -165,6 +179,7 @@ def _on(node: n.Handler, told: bool, file: Analysis) -> ast.expr:
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
         playbook=py.constant(True, at) if told else None,
+        budget=_limits(told.budget, at) if told and told.budget else None,
     )
 
 

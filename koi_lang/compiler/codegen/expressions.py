@@ -74,6 +74,9 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
             return py.helper("live", [reference], at)
         is_text = symbol.kind == "prompt" and not (isinstance(symbol.node, n.Prompt) and symbol.node.parameters)
         return py.attribute(reference, "text", at) if is_text else reference
+    role = e.names.table.roles.get(name)
+    if role is not None:
+        return e.names.reference(role, at)
     if name == "this":
         return py.load("this", at)
     if name == "callAction":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
 from koi_lang.compiler.nodes.expressions import Function, McpAddress, Name, Object, Parameter, Text, Type
-from koi_lang.compiler.nodes.statements import Affordance, Block, Variable
+from koi_lang.compiler.nodes.statements import Affordance, Block, Budget, Variable
 
 
 @node
@@ -163,7 +163,9 @@ class Resilience(Node):
     properties: tuple[tuple[Name, Expression], ...]
 
 
-AgentItem = Uses | ExposeMcp | Affordance | Llm | Amnesia | Handler | State | NamedPlaybook | Resilience | Function
+AgentItem = (
+    Uses | ExposeMcp | Affordance | Llm | Amnesia | Handler | State | NamedPlaybook | Resilience | Budget | Function
+)
 
 
 @node

@@ -118,6 +118,13 @@ class Try(Statement):
 
 
 @node
+class Budget(Node):
+    """`budget { tokens: 50000, usd: 0.5, time: 2m, turns: 40 }`; durations are in seconds."""
+
+    limits: tuple[tuple[Name, int | float], ...]
+
+
+@node
 class PromptCall(Node):
     """A prompt with arguments in a playbook: `Greeting(args.name, "x")`."""
 
@@ -127,9 +134,10 @@ class PromptCall(Node):
 
 @node
 class Playbook(Statement):
-    """`playbook part + part`: texts, prompts and calls of prompts."""
+    """`playbook part + part budget { … }`: texts, prompts and calls of prompts."""
 
     parts: tuple[Text | Name | PromptCall, ...]
+    budget: Budget | None = None
 
 
 @node

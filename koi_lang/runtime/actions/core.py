@@ -9,10 +9,16 @@ from typing import Any
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.limits import Spending
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
+
+
+def spending(context: ActionContext) -> Spending | None:
+    """What the call that an action belongs to spends; None in code."""
+    return context.execution.spending if context.execution is not None else None
 
 
 @action(aliases={"text": "message", "data": "message"})
@@ -51,7 +57,7 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed; gives `result`, a text."""
     material = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    answer = await context.run.complete(context.agent, instruction, material)
+    answer = await context.run.complete(context.agent, instruction, material, spending(context))
     return {"result": FENCE.sub("", answer.strip())}
 
 
@@ -95,7 +101,7 @@ async def ask_parent(context: ActionContext, question: str) -> Any:
     parent = context.execution.parent
     instruction = f"A team member you delegated to asks a question. Answer it shortly.\n\n{parent.playbook}"
     material = json.dumps({"question": question, "task": context.execution.args}, ensure_ascii=False, default=str)
-    return {"answer": (await context.run.complete(parent.agent, instruction, material)).strip()}
+    return {"answer": (await context.run.complete(parent.agent, instruction, material, spending(context))).strip()}
 
 
 @action(safe=True)

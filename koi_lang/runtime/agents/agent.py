@@ -37,6 +37,7 @@ class About:
     llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     playbooks: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Agent:

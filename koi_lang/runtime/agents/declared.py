@@ -51,6 +51,7 @@ class Handler:
         private: not offered outside of the program.
         background: declared `async`.
         playbook: whether a model carries it out.
+        budget: most a call may spend.
     """
 
     event: str
@@ -60,6 +61,7 @@ class Handler:
     private: bool = False
     background: bool = False
     playbook: bool = False
+    budget: Mapping[str, Any] = field(default_factory=dict)
 
 
 def on(event: str, **about: Any) -> Callable[[HandlerFunction], Handler]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,25 @@ class Skill:
         if arguments and isinstance(arguments[0], str) and (len(arguments) > 1 or arguments[0] in self.functions):
             return self.function(arguments[0]), arguments[1:]
         return next(iter(self.functions.values())), arguments
+
+    def first(self) -> str:
+        """The name of the first exported function. Raises AgentError when there is none."""
+        self.choose(())
+        return next(iter(self.functions))
+
+    async def invoke(self, name: str, input: Any) -> Any:
+        """Call a function with an object of its parameters, or with one value. Raises AgentError, also for wrong input."""
+        function = self.function(name)
+        signature = inspect.signature(function)
+        by_name = isinstance(input, dict) and bool(input.keys() & signature.parameters.keys() or not signature.parameters)
+        try:
+            bound = signature.bind(**input) if by_name else signature.bind(input)
+        except TypeError as error:
+            raise AgentError(f"`{self.name}.{name}` cannot be called: {error}", help=f"It takes {signature}.") from None
+        try:
+            return await function(*bound.args, **bound.kwargs)
+        except Exception as error:
+            raise AgentError(f"Skill {self.name}.{name} failed: {error}") from error
 
     def function(self, name: str) -> Function:
         """An exported function. Raises AgentError."""

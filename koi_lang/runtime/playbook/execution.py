@@ -143,5 +143,5 @@ class Execution:
             return self.names.holds(condition)
         instruction = f"{condition.get('instruction', '')}\nAnswer with exactly one word: true or false."
         material = str(self.names.resolve(condition.get("data", "")))
-        answer = await self.agent.run.complete(self.agent, instruction, material)
+        answer = await self.agent.run.complete(self.agent, instruction, material, self.spending)
         return bool(truth("true" in answer.lower()))

@@ -10,8 +10,7 @@ from typing import Any
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Member, Message, Request, Task
-from koi_lang.runtime.actions import control, core, registry, shell
-from koi_lang.runtime.actions.table import allowed
+from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.limits import Circles, Failures, Spending
 from koi_lang.runtime.playbook import delegation, prompting
@@ -21,7 +20,6 @@ from koi_lang.runtime.playbook.replies import Action, ReplyError, ReplyReader
 from koi_lang.runtime.prompts import Scope, joined
 from koi_lang.runtime.values.undefined import undefined
 
-ACTION_MODULES = (control, core, registry, shell)
 MOST_BROKEN = 3
 Parts = Callable[[Scope], Sequence[Any]]
 
@@ -62,7 +60,7 @@ def begin(agent: Agent, event: str, args: Any) -> tuple[Execution, list[Message]
     run, parent = agent.run, current_execution()
     what = f"`{agent.name}.{event}`"
     given = {} if args is undefined else args
-    spending = Spending(run.budget(agent), what, run.clock, parent.spending if parent else None)
+    spending = Spending(run.budget(agent, event), what, run.clock, parent.spending if parent else None)
     names = Names(run.evaluate, given, agent.state)
     execution = Execution(agent, event, given, names, spending, Circles(what), Failures(what), parent)
     messages = agent.memory if parent is None and not agent.about.amnesia else []

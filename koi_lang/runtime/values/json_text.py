@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from functools import cache
 from json.encoder import encode_basestring
-from os.path import commonprefix
 
 from koi_lang.runtime.values.access import get
 from koi_lang.runtime.values.calls import apply
@@ -164,7 +163,8 @@ def _complaint(source: str, at: int) -> str:
     """What is wrong at a position, with the text around it."""
     at = _next(source, at)
     word = next((word for word in _WORDS if word[0] == source[at : at + 1]), "")
-    at += len(commonprefix([word, source[at:]]))
+    while word and source[at : at + 1] == word[0]:
+        at, word = at + 1, word[1:]
     if at >= len(source):
         return "Unexpected end of JSON input"
     if len(source) <= 40:

@@ -104,7 +104,8 @@ class Translation:
         character = self.pattern[self.at : self.at + 1]
         if character in _CLASSES:
             self.at += 1
-            return f"[^{_CLASSES[character.lower()]}]" if character.isupper() else f"[{_CLASSES[character]}]"
+            inside = f"^{_CLASSES[character.lower()]}" if character.isupper() else _CLASSES[character]
+            return f"(?-i:[{inside}])" if "i" in self.flags else f"[{inside}]"
         if character in ("b", "B"):
             self.at += 1
             return _BOUNDARY if character == "b" else _INSIDE

@@ -1,0 +1,92 @@
+"""Map and Set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.values.collections import MAP, SET
+from koi_lang.runtime.values.failures import TypeErrorValue
+from koi_lang.runtime.values.members import get, invoke, iterate, new
+from koi_lang.runtime.values.numbers import NAN
+from koi_lang.runtime.values.undefined import undefined
+
+
+def test_keys_are_told_apart_as_in_javascript() -> None:
+    """1 is not true and not "1"; NaN is itself and -0 is 0; objects are keys by identity."""
+    items: list[Any] = []
+    values = new(SET, [1, 1.0, True, "1", NAN, NAN, 0, -0.0, None, undefined, items, items, []])
+
+    assert get(values, "size") == 9
+
+
+def test_a_map_keeps_the_order_of_its_keys() -> None:
+    """A key that is set again keeps its place, one that is removed and set again goes last."""
+    made = new(MAP, [["a", 1], ["b", 2], ["c", 3]])
+    invoke(made, "set", "a", 9)
+    invoke(made, "delete", "b")
+    invoke(made, "set", "b", 5)
+
+    assert list(iterate(made)) == [["a", 9], ["c", 3], ["b", 5]]
+
+
+def test_members_of_a_map() -> None:
+    """Reading, asking, removing and counting work as in JavaScript; `set` returns the map."""
+    made = new(MAP)
+    same = invoke(made, "set", "k", "v") is made
+
+    assert [True, "v", undefined, True, False, True, False, 0] == [
+        same,
+        invoke(made, "get", "k"),
+        invoke(made, "get", "x"),
+        invoke(made, "has", "k"),
+        invoke(made, "has", "x"),
+        invoke(made, "delete", "k"),
+        invoke(made, "delete", "k"),
+        get(made, "size"),
+    ]
+
+
+def test_iterators_of_a_map() -> None:
+    """Keys, values and entries can be spread."""
+    made = new(MAP, [["a", 1]])
+
+    assert [list(iterate(invoke(made, name))) for name in ("keys", "values", "entries")] == [["a"], [1], [["a", 1]]]
+
+
+def test_for_each_gives_value_key_and_collection() -> None:
+    """The callback gets as many of the three as it accepts."""
+    seen: list[Any] = []
+    invoke(new(MAP, [["a", 1]]), "forEach", lambda value, key, whole: seen.append((value, key, get(whole, "size"))))
+    invoke(new(SET, ["x"]), "forEach", lambda value: seen.append(value))
+
+    assert seen == [(1, "a", 1), "x"]
+
+
+def test_a_collection_may_change_while_it_is_visited() -> None:
+    """What is removed is skipped, what is added is visited."""
+    values = new(SET, [1, 2, 3])
+    seen = []
+    for value in iterate(values):
+        seen.append(value)
+        if value == 1:
+            invoke(values, "delete", 2)
+            invoke(values, "add", 4)
+
+    assert seen == [1, 3, 4]
+
+
+def test_a_map_needs_pairs() -> None:
+    """Entries that are no arrays are refused."""
+    with pytest.raises(TypeErrorValue, match="Iterator value 1 is not an entry object"):
+        new(MAP, [1])
+
+
+def test_a_set_of_a_text_has_its_characters() -> None:
+    """Anything that can be iterated makes a set; `clear` empties it."""
+    values = new(SET, "aab")
+    before = list(iterate(values))
+    invoke(values, "clear")
+
+    assert (before, get(values, "size")) == (["a", "b"], 0)

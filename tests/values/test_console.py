@@ -1,0 +1,98 @@
+"""The global console."""
+
+from __future__ import annotations
+
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.host import SilentHost, use_host
+from koi_lang.runtime.values.globals import GLOBALS
+from koi_lang.runtime.values.members import invoke
+
+
+class Recorder(SilentHost):
+    """A host that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.printed: list[str] = []
+        self.logged: list[str] = []
+
+    def print(self, text: str) -> None:
+        """Keep a piece of output."""
+        self.printed.append(text)
+
+    def log(self, text: str) -> None:
+        """Keep a line that is no output."""
+        self.logged.append(text)
+
+
+@pytest.fixture
+def host() -> Recorder:
+    """The host that `say` speaks to."""
+    return Recorder()
+
+
+def say(host: Recorder, method: str, *values: Any) -> None:
+    """Call a method of the console with a host in place."""
+
+    def speak() -> None:
+        use_host(host)
+        invoke(GLOBALS["console"], method, *values)
+
+    copy_context().run(speak)
+
+
+@pytest.mark.parametrize(
+    ("method", "printed"),
+    [("log", True), ("info", True), ("dir", True), ("error", False), ("warn", False), ("debug", False)],
+)
+def test_output_is_printed_and_the_rest_is_logged(host: Recorder, method: str, printed: bool) -> None:
+    """Only what the program means as output goes to the output."""
+    say(host, method, {"a": 1})
+
+    assert ((host.printed, host.logged) if printed else (host.logged, host.printed)) == (["{ a: 1 }"], [])
+
+
+def test_several_values_stand_on_one_line(host: Recorder) -> None:
+    """Texts come raw, placeholders are filled; nothing at all is an empty line."""
+    say(host, "log", "%s has", "Ada", 2, ["x"])
+    say(host, "log")
+
+    assert host.printed == ["Ada has 2 [ 'x' ]", ""]
+
+
+def test_only_failed_assertions_are_logged(host: Recorder) -> None:
+    """What follows the condition explains it."""
+    say(host, "assert", 1, "fine")
+    say(host, "assert", 0, "n is", 0)
+    say(host, "assert", False)
+
+    assert host.logged == ["Assertion failed: n is 0", "Assertion failed"]
+
+
+def test_a_table_has_a_column_for_every_member(host: Recorder) -> None:
+    """Rows are set in a box, as Node draws it."""
+    say(host, "table", [{"a": 1, "b": "x"}, {"a": 2, "c": True}])
+
+    assert host.printed == [
+        "┌─────────┬───┬─────┬──────┐\n"
+        "│ (index) │ a │ b   │ c    │\n"
+        "├─────────┼───┼─────┼──────┤\n"
+        "│ 0       │ 1 │ 'x' │      │\n"
+        "│ 1       │ 2 │     │ true │\n"
+        "└─────────┴───┴─────┴──────┘"
+    ]
+
+
+def test_plain_values_of_a_table_have_a_column_of_their_own(host: Recorder) -> None:
+    """It stands last; a value that is no table is printed as by `log`."""
+    say(host, "table", [1, [2, 3]])
+    say(host, "table", 5)
+
+    assert [
+        host.printed[0].split("\n")[1],
+        host.printed[0].split("\n")[3],
+        host.printed[1],
+    ] == ["│ (index) │ 0 │ 1 │ Values │", "│ 0       │   │   │ 1      │", "5"]
