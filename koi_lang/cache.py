@@ -7,7 +7,6 @@ import hashlib
 import marshal
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +63,8 @@ def store(path: str, entry: Entry) -> None:
 
 def _write(target: Path, data: bytes) -> None:
     """Write and rename, so that readers see all of it or nothing."""
+    import tempfile
+
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent)
     with os.fdopen(handle, "wb") as file:

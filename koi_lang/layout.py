@@ -167,5 +167,7 @@ def _is_long(node: ast.Constant) -> bool:
 
 def _triple_quoted(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    shown = "".join(character if character == "\n" or character.isprintable() else repr(character)[1:-1] for character in escaped)
+    shown = "".join(
+        character if character == "\n" or character.isprintable() else repr(character)[1:-1] for character in escaped
+    )
     return f'"""{shown[:-1]}\\""""' if shown.endswith('"') else f'"""{shown}"""'

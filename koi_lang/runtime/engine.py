@@ -213,7 +213,9 @@ class Run:
         declared = Budget.of(agent.handler(event).budget).over(Budget.of(agent.about.budget))
         return Budget.of(self._services.limits).over(declared.over(Budget(turns=MOST_TURNS)))
 
-    async def stream(self, agent: Agent, request: Request, spending: Spending | None = None) -> AsyncGenerator[str, None]:
+    async def stream(
+        self, agent: Agent, request: Request, spending: Spending | None = None
+    ) -> AsyncGenerator[str, None]:
         """The answer of an agent's model, piece by piece.
 
         Raises:

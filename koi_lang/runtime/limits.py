@@ -138,7 +138,11 @@ class Circles:
     def _alternating(self, count: int) -> bool:
         last = self._seen[-2 * count :]
         pair = set(last)
-        return len(last) == 2 * count and len(pair) == 2 and all(one != two for one, two in zip(last, last[1:], strict=False))
+        return (
+            len(last) == 2 * count
+            and len(pair) == 2
+            and all(one != two for one, two in zip(last, last[1:], strict=False))
+        )
 
     def _circle(self, message: str) -> LimitReached:
         help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."

@@ -50,7 +50,9 @@ class Skill:
         """Call a function with an object of its parameters, or with one value. Raises AgentError, also for wrong input."""
         function = self.function(name)
         signature = inspect.signature(function)
-        by_name = isinstance(input, dict) and bool(input.keys() & signature.parameters.keys() or not signature.parameters)
+        by_name = isinstance(input, dict) and bool(
+            input.keys() & signature.parameters.keys() or not signature.parameters
+        )
         try:
             bound = signature.bind(**input) if by_name else signature.bind(input)
         except TypeError as error:

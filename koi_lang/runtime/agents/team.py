@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from koi_lang.errors import AgentError, SendTimeout
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.tasks import gathered
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
@@ -100,16 +101,6 @@ class Query:
         if self.select == "any":
             return await found[0].handle(self.wanted, payload)
         return await gathered(agent.handle(self.wanted, payload) for agent in found)
-
-
-async def gathered(answers: Iterable[Any]) -> list[Any]:
-    """Run coroutines at the same time and give their results in order; the first failure ends the others."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(answer) for answer in answers]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 async def send(

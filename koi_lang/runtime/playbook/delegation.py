@@ -102,7 +102,9 @@ def _liked(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str]
 def _offers(member: Reachable) -> list[Offer]:
     about = member.agent.about
     return [
-        Offer(member.key, handler.event, handler.affordance or about.playbooks.get(handler.event, "") or about.affordance)
+        Offer(
+            member.key, handler.event, handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
+        )
         for handler in about.handlers.values()
     ]
 

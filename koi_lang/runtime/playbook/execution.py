@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from koi_lang.runtime.limits import Circles, Failures, LimitReached, Spending
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.playbook.replies import Action, as_action
+from koi_lang.runtime.tasks import gathered
 from koi_lang.runtime.values.operators import truth
 from koi_lang.runtime.values.undefined import undefined
 
@@ -79,7 +79,11 @@ class Execution:
 
     async def value_of(self, action: Action, names: Names) -> Any:
         """The result of an action; undefined when its condition does not hold. Raises KoiError."""
-        if "condition" in action.data and action.intent not in ("if", "while") and not names.holds(action.data["condition"]):
+        if (
+            "condition" in action.data
+            and action.intent not in ("if", "while")
+            and not names.holds(action.data["condition"])
+        ):
             return undefined
         fields = names.filled(action.data)
         if action.intent not in REPEATABLE:
@@ -130,7 +134,7 @@ class Execution:
         for item in actions:
             if isinstance(item, dict) and "parallel" in item:
                 group = [as_action(member) for member in item["parallel"]]
-                results += await asyncio.gather(*(self.value_of(action, names) for action in group))
+                results += await gathered(self.value_of(action, names) for action in group)
             else:
                 results.append(await self.value_of(as_action(item), names))
             if self.ended:

@@ -18,6 +18,7 @@ from koi_lang.runtime.playbook.execution import Execution, current_execution
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.playbook.replies import Action, ReplyError, ReplyReader
 from koi_lang.runtime.prompts import Scope, joined
+from koi_lang.runtime.tasks import together
 from koi_lang.runtime.values.undefined import undefined
 
 MOST_BROKEN = 3
@@ -103,7 +104,7 @@ async def carry_out(execution: Execution, request: Request) -> Answer:
     """
     answer = Answer()
     actions: asyncio.Queue[Action | None] = asyncio.Queue()
-    async with asyncio.TaskGroup() as group:
+    async with together() as group:
         reading = group.create_task(read(execution, request, answer, actions))
         await execute(execution, answer, actions)
         reading.cancel()
@@ -153,7 +154,7 @@ async def execute_group(
 ) -> tuple[Action | None, list[str]]:
     """Start the members of a group as they come; gives what follows the group, and their feedback in order."""
     following: Action | None = first
-    async with asyncio.TaskGroup() as group:
+    async with together() as group:
         members = []
         while following is not None and following.group == first.group:
             members.append(group.create_task(execution.carry_out(following)))

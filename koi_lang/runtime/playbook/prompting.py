@@ -70,7 +70,9 @@ def _member(member: Reachable) -> list[str]:
 
 def _skill(name: str, affordance: str, functions: Mapping[str, Callable[..., Any]]) -> list[str]:
     lines = [f"### {name}" + (f" - {affordance}" if affordance else "")]
-    return lines + [f"- {name}.{function_name}({_parameters(function)})" for function_name, function in functions.items()]
+    return lines + [
+        f"- {name}.{function_name}({_parameters(function)})" for function_name, function in functions.items()
+    ]
 
 
 def _parameters(function: Callable[..., Any]) -> str:

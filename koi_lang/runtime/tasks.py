@@ -1,0 +1,34 @@
+"""Tasks that end before their parent goes on, with plain errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def together() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group whose first failure is raised itself, instead of in a group of errors."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+
+
+async def gathered(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run coroutines at the same time and give their results in order; the first failure ends the others."""
+    async with together() as group:
+        tasks = [group.create_task(coroutine) for coroutine in work]
+    return [task.result() for task in tasks]
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    first: BaseException = failures
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
