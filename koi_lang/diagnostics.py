@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from koi_lang.errors import EXIT_SOURCE, KoiError
@@ -84,6 +83,8 @@ def render(diagnostic: Diagnostic) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that a person most likely meant; letter case does not count."""
+    from difflib import get_close_matches
+
     candidates = {candidate.lower(): candidate for candidate in known}
     found = get_close_matches(name.lower(), candidates, n=1, cutoff=0.6)
     return candidates[found[0]] if found else None

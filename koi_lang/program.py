@@ -199,6 +199,27 @@ def teams_of(module: ModuleType) -> list[Any]:
     """The teams a program declares: in its own file first, then in the files it has loaded."""
     from koi_lang.runtime.agents.team import Team
 
-    modules = [module, *loaded().values()]
-    found = [value for each in modules for value in vars(each).values() if isinstance(value, Team)]
-    return list(dict.fromkeys(found))
+    return [value for value in _declared(module) if isinstance(value, Team)]
+
+
+def agents_of(module: ModuleType) -> list[Any]:
+    """The agents a program declares, in the same order."""
+    from koi_lang.runtime.agents.agent import Agent
+
+    return [value for value in _declared(module) if isinstance(value, type) and issubclass(value, Agent) and value is not Agent]
+
+
+def _declared(module: ModuleType) -> list[Any]:
+    """The values of a module, then those of the Koi files it has loaded, each once."""
+    waiting, modules = [module], {}
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) not in modules:
+            modules[id(current)] = current
+            waiting += [value for value in vars(current).values() if _is_koi(value)]
+    values = {id(value): value for each in modules.values() for value in vars(each).values()}
+    return list(values.values())
+
+
+def _is_koi(value: Any) -> bool:
+    return isinstance(value, ModuleType) and str(getattr(value, "__file__", "")).endswith(".koi")

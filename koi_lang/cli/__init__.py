@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -17,6 +18,8 @@ COMMANDS = {
     "run": "Run a program.",
     "check": "Report the problems of a program without running it.",
     "compile": "Write the Python module of a program.",
+    "audit": "Show what a model may do on behalf of each agent.",
+    "actions": "List the actions a playbook can use.",
     "explain": "Explain the code of a message, such as E0203.",
     "cache": "Show or clear the cache of compiled programs.",
     "registry": "Show or clear the registry of this folder.",
@@ -77,6 +80,8 @@ def main(args: list[str] | None = None) -> Any:
         # Whoever read the output has left; nothing more can be said to them.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
+    finally:
+        gc.freeze()  # the process ends: to search what is left for garbage would only take time
 
 
 def _told(error: KoiError) -> str:

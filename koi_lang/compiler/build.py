@@ -57,6 +57,7 @@ def _only(children: Children, *kinds: type) -> tuple[Any, ...]:
     return tuple(child for child in children if isinstance(child, kinds))
 
 
+LONGEST_TYPE = 2000
 SEND_FORM = 'write `await send peers.event("name").any()({ … })`.'
 
 
@@ -350,7 +351,7 @@ class Expressions:
         parts = _only(children, n.Type)
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]
-        return n.Type(_cover(children), "union", " | ".join(part.text for part in parts), parts)
+        return n.Type(_cover(children), "union", _clip(" | ".join(part.text for part in parts)), parts)
 
     def named_type(self, children: Children) -> n.Type:
         return n.Type(span_of(children[0]), str(children[0]), str(children[0]))
@@ -362,15 +363,15 @@ class Expressions:
     def generic_type(self, children: Children) -> n.Type:
         arguments = _only(children, n.Type)
         listed = ", ".join(argument.text for argument in arguments)
-        return n.Type(_cover(children), str(children[0]), f"{children[0]}<{listed}>", arguments)
+        return n.Type(_cover(children), str(children[0]), _clip(f"{children[0]}<{listed}>"), arguments)
 
     def array_type(self, children: Children) -> n.Type:
-        return n.Type(_cover(children), "Array", f"{children[0].text}[]", (children[0],))
+        return n.Type(_cover(children), "Array", _clip(f"{children[0].text}[]"), (children[0],))
 
     def object_type(self, children: Children) -> n.Type:
         fields = _only(children, n.TypeField)
         listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
-        return n.Type(_between(children[0], children[-1]), "object", f"{{ {listed} }}", (), fields)
+        return n.Type(_between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
 
     def type_field(self, children: Children) -> n.TypeField:
         return n.TypeField(_cover(children), str(children[0]), children[3], children[1] is not None)
@@ -485,6 +486,11 @@ class Statements(Expressions):
 
     def affordance(self, children: Children) -> n.Affordance:
         return n.Affordance(_between(*children), children[1])
+
+
+def _clip(text: str) -> str:
+    """The text of a type; long ones are cut, so that nested types do not take memory by the square of their depth."""
+    return text if len(text) <= LONGEST_TYPE else text[: LONGEST_TYPE - 1] + "…"
 
 
 def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:

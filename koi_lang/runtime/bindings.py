@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.runtime.values.failures import TypeErrorValue
 from koi_lang.runtime.values.members import get, iterate, put, spread
-from koi_lang.runtime.values.operators import nullish
+from koi_lang.runtime.values.operators import nullish, truth
 from koi_lang.runtime.values.undefined import undefined
 
 
@@ -31,12 +31,27 @@ def put_last(value: Any, holder: Any, key: Any) -> Any:
     return put(holder, key, value)
 
 
+def either(value: Any, other: Any) -> Any:
+    """`value || other`."""
+    return value if truth(value) else other
+
+
+def both(value: Any, other: Any) -> Any:
+    """`value && other`."""
+    return other if truth(value) else value
+
+
+def coalesce(value: Any, other: Any) -> Any:
+    """`value ?? other`."""
+    return other if nullish(value) else value
+
+
 def peek(holder: Any, key: Any) -> Any:
     """A member, or undefined where the holder itself is missing."""
     return undefined if nullish(holder) else get(holder, key)
 
 
-def unpack(value: Any, count: int, has_rest: bool) -> list[Any]:
+def unpack(value: Any, count: int, has_rest: bool = False) -> list[Any]:
     """The items an array pattern takes, padded with undefined; the last one is the list of the rest if wanted."""
     items: Iterator[Any] = iter(iterate(value))
     single = count - has_rest

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +79,7 @@ class Run:
     """
 
     def __init__(self, services: Services) -> None:
-        self.id = uuid.uuid4().hex[:12]
+        self.id = os.urandom(6).hex()
         self.host, self.events = services.host, Events(self.id)
         self.evaluate, self.clock = services.evaluate, services.clock
         self.allowed = set(services.allow)

@@ -9,7 +9,7 @@ from koi_lang.runtime.agents.declared import Mcp, on
 from koi_lang.runtime.agents.declared import role as Role
 from koi_lang.runtime.agents.skills import export, skill
 from koi_lang.runtime.agents.team import Query, Team, send
-from koi_lang.runtime.bindings import Box, open_object, peek, put_last, unpack, without
+from koi_lang.runtime.bindings import Box, both, coalesce, either, open_object, peek, put_last, unpack, without
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.modules import python_file
 from koi_lang.runtime.prompts import Prompt, fill
@@ -93,8 +93,8 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "call", "caught", "decrement",
-    "divide", "equal", "export", "fill", "get", "greater", "greater_equal", "has", "increment", "instance_of", "invoke",
+    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call", "caught",
+    "coalesce", "decrement", "divide", "either", "equal", "export", "fill", "get", "greater", "greater_equal", "has", "increment", "instance_of", "invoke",
     "iterate", "keys", "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on",
     "open_object", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "regex", "registry", "remainder",
     "remove", "run", "same", "send", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "truth",

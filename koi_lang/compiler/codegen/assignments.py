@@ -9,8 +9,10 @@ from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen import python as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import (
+    CHOICES,
     OPERATORS,
     expression,
+    is_harmless,
     key_of,
     named_value,
     outside_chain,
@@ -52,6 +54,8 @@ def _combined(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at:
     """The new value of `old operator= value`."""
     if operator not in LAZY:
         return py.helper(OPERATORS[operator], [old, outside_chain(value, e)], at)
+    if is_harmless(value, e):
+        return py.helper(CHOICES[operator], [old, outside_chain(value, e)], at)
     name = e.fresh("value")
     test = py.helper("nullish" if operator == "??" else "truth", [py.walrus(name, old, at)], at)
     new, kept = outside_chain(value, e), py.load(name, at)
@@ -137,10 +141,14 @@ def store(variable: Variable | None, value: ast.expr, at: py.At) -> ast.stmt:
     """A statement that stores a value into a variable."""
     if variable is None:
         return py.evaluate(value, at)
+    return ast.Assign([target(variable, at)], value, **at)
+
+
+def target(variable: Variable, at: py.At) -> ast.expr:
+    """A variable as what is assigned to."""
     if variable.boxed:
-        target = ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
-        return ast.Assign([target], value, **at)
-    return py.assign(variable.python, value, at)
+        return ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
+    return py.store(variable.python, at)
 
 
 def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
@@ -154,7 +162,8 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
                 py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)
             ]
         case n.ArrayPattern():
-            return _bind_elements(pattern, py.helper("unpack", [value, *_shape(pattern, at)], at), e)
+            parts = py.helper("unpack", [value, *_shape(pattern, at)], at)
+            return _unpacked(pattern, parts, e) or _bind_elements(pattern, parts, e)
         case n.ObjectPattern():
             return _bind_elements(pattern, py.helper("open_object", [value], at), e)
     raise AssertionError(f"not a pattern: {pattern!r}")
@@ -163,7 +172,21 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
 def _shape(pattern: n.ArrayPattern, at: py.At) -> list[ast.expr]:
     """How many items an array pattern takes, and whether the last one takes the rest."""
     has_rest = bool(pattern.elements) and pattern.elements[-1].rest
-    return [py.constant(len(pattern.elements), at), py.constant(has_rest, at)]
+    count = py.constant(len(pattern.elements), at)
+    return [count, py.constant(True, at)] if has_rest else [count]
+
+
+def _unpacked(pattern: n.ArrayPattern, parts: ast.expr, e: Emitter) -> list[ast.stmt]:
+    """`a, b = parts` where all elements are variables; otherwise nothing."""
+    at, targets = e.at(pattern.span), list[ast.expr]()
+    for element in pattern.elements:
+        variable = e.variable(element.pattern)
+        if variable is None or element.default is not None:
+            return []
+        targets.append(target(variable, e.at(element.span)))
+    if len(targets) == 1:
+        return [ast.Assign(targets, ast.Subscript(parts, py.constant(0, at), py.LOAD, **at), **at)]
+    return [ast.Assign([ast.Tuple(targets, py.STORE, **at)], parts, **at)] if targets else []
 
 
 def _bind_elements(pattern: n.ArrayPattern | n.ObjectPattern, value: ast.expr, e: Emitter) -> list[ast.stmt]:

@@ -39,7 +39,7 @@ class Emitter:
     has_agent: bool
     pending: list[ast.stmt] = field(default_factory=list)
     updates: list[list[ast.stmt]] = field(default_factory=list)
-    guards: list[tuple[str, ast.expr, py.At]] | None = None
+    guards: list[tuple[ast.expr, py.At]] | None = None
     hint: str | None = None
     target: Variable | None = None
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)

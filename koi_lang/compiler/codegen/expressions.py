@@ -18,6 +18,7 @@ OPERATORS = {
     "===": "same", "==": "equal", "<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal",
     "instanceof": "instance_of", "in": "has",
 }  # fmt: skip
+CHOICES = {"||": "either", "&&": "both", "??": "coalesce"}
 NEGATED = {"!==": "same", "!=": "equal"}
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
 
@@ -244,7 +245,54 @@ def _binary(operator: str, operands: list[ast.expr], at: py.At) -> ast.expr:
 
 
 def _lazy(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
-    """`a && b && c` as conditional expressions that evaluate each operand at most once."""
+    """`a && b && c` so that each operand is evaluated at most once; the last ones at once if nobody can tell."""
+    if operator != "??" and all(map(_is_boolean, operands[:-1])):
+        return _boolean(operator, operands, e)
+    harmless = 0
+    while harmless < len(operands) - 1 and is_harmless(operands[-harmless - 1], e):
+        harmless += 1
+    result = _conditionals(operator, operands[: len(operands) - harmless], e)
+    for operand in operands[len(operands) - harmless :]:
+        at = e.at(Span(operands[0].span.start, operand.span.end))
+        result = py.helper(CHOICES[operator], [result, outside_chain(operand, e)], at)
+    return result
+
+
+def _boolean(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
+    """`and` and `or`, which do the same for the booleans of Python."""
+    at = e.at(Span(operands[0].span.start, operands[-1].span.end))
+    return ast.BoolOp(ast.And() if operator == "&&" else ast.Or(), [outside_chain(each, e) for each in operands], **at)
+
+
+def _is_boolean(node: n.Expression) -> bool:
+    """Whether the value is a boolean whatever happens."""
+    match node:
+        case n.Parenthesized():
+            return _is_boolean(node.value)
+        case n.Operation(operators=(("&&" | "||"), *_)):
+            return all(map(_is_boolean, node.operands))
+        case n.Operation():
+            return node.operators[-1] in COMPARISONS
+    return isinstance(node, n.Prefix) and node.operator == "!"
+
+
+def is_harmless(node: n.Expression, e: Emitter) -> bool:
+    """Whether evaluating an expression in vain has no effect: literals, variables that have a value, lists of these."""
+    match node:
+        case n.Literal() | n.Text():
+            return True
+        case n.Name():
+            variable = e.variable(node)
+            return variable is not None and variable.function is e.function and node.span.start >= variable.ready
+        case n.Array():
+            return all(is_harmless(item, e) for item in node.items)
+        case n.Object():
+            return not node.properties
+    return False
+
+
+def _conditionals(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
+    """The same as conditional expressions."""
     result = outside_chain(operands[-1], e)
     for operand in reversed(operands[:-1]):
         at = e.at(operand.span)
@@ -279,6 +327,11 @@ def key_of(node: n.Member | n.Index, e: Emitter) -> ast.expr:
     return outside_chain(node.index, e)
 
 
+def is_key_harmless(node: n.Member | n.Index, e: Emitter) -> bool:
+    """Whether evaluating the key of a member access in vain has no effect."""
+    return isinstance(node, n.Member) or is_harmless(node.index, e)
+
+
 @expression.register(n.Member)
 @expression.register(n.Index)
 @expression.register(n.Call)
@@ -291,11 +344,12 @@ def _chain(node: n.Member | n.Index | n.Call, e: Emitter) -> ast.expr:
 
 def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
     """The outermost link of a chain; `awaited` calls return their coroutine instead of starting it."""
+    if isinstance(node, (n.Member, n.Index)) and node.optional and is_key_harmless(node, e):
+        return py.helper("peek", [whole_chain(node.object, e, awaited=False), key_of(node, e)], e.at(node.span))
     saved, e.guards = e.guards, []
     result = link(node, e, awaited=awaited)
-    for name, value, at in reversed(e.guards):
-        test = py.helper("nullish", [py.walrus(name, value, at)], at)
-        result = ast.IfExp(test, py.koi("undefined", at), result, **at)
+    for value, at in reversed(e.guards):
+        result = ast.IfExp(py.helper("nullish", [value], at), py.koi("undefined", at), result, **at)
     e.guards = saved
     return result
 
@@ -321,8 +375,12 @@ def _base(node: n.Expression, optional: bool, e: Emitter) -> ast.expr:
     if not optional:
         return value
     assert e.guards is not None
-    at, name = e.at(node.span), e.fresh("value")
-    e.guards.append((name, value, at))
+    at = e.at(node.span)
+    if isinstance(node, n.Name) and is_harmless(node, e):
+        e.guards.append((value, at))
+        return expression(node, e)
+    name = e.fresh("value")
+    e.guards.append((py.walrus(name, value, at), at))
     return py.load(name, at)
 
 

@@ -14,6 +14,8 @@ from lark.exceptions import UnexpectedInput
 from koi_lang.compiler.hints.pieces import CLOSERS, Piece, Scan, scan
 from koi_lang.source import Source, Span
 
+# How many characters after the failure are looked at for the closers of open brackets.
+LOOK_AHEAD = 20_000
 # Words that do not say what a bracket belongs to.
 SILENT = frozenset(("DEFAULT", "NULL", "BOOLEAN", "STRING", "TRIPLE", "NUMBER", "NAME", "WORD", "ASYNC", "BACKTICK"))
 
@@ -112,9 +114,9 @@ class Failure:
 
 def failure_of(source: Source, error: UnexpectedInput, read: Span) -> Failure:
     """The parser's error as a place among the pieces of the text."""
-    found = scan(source.text, read)
     token = getattr(error, "token", None)
     at = read.end if token is not None and token.type == "$END" else error.pos_in_stream or 0
+    found = scan(source.text, read, at + LOOK_AHEAD)
     stack = getattr(error, "state", None)
     values: Sequence[Any] = stack.value_stack if stack is not None else ()
     expected = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()

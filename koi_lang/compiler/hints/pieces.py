@@ -54,11 +54,17 @@ class Scan:
     stray: Sequence[int]
 
 
-def scan(text: str, span: Span) -> Scan:
-    """Read a text from left to right in linear time; a literal that never ends takes the rest of it."""
+def scan(text: str, span: Span, last: int | None = None) -> Scan:
+    """Read a text from left to right in linear time; a literal that never ends takes the rest of it.
+
+    Args:
+        text: the whole source.
+        span: the part of it that is read.
+        last: where to stop reading, if not at its end.
+    """
     scanner = _Scanner(text, span.end)
-    at = span.start
-    while at < span.end:
+    at, end = span.start, span.end if last is None else min(last, span.end)
+    while at < end:
         at = scanner.step(at)
     return Scan(scanner.pieces, scanner.partners, sorted(scanner.unclosed + scanner.waiting), scanner.stray)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.playbook.execution import Execution
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.playbook.execution import Execution
 
 MOST_ITERATIONS = 1000
 

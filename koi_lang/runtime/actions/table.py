@@ -95,14 +95,9 @@ def find(name: str) -> ActionKind | None:
     return _ACTIONS.get(name)
 
 
-def all_actions() -> Sequence[ActionKind]:
-    """Every built-in action, in the order of declaration."""
+def known() -> Sequence[ActionKind]:
+    """Every action entered so far."""
     return list(_ACTIONS.values())
-
-
-def allowed(agent: Agent) -> list[ActionKind]:
-    """The actions an agent's role permits, in the order of declaration."""
-    return [kind for kind in _ACTIONS.values() if agent.role.allows(kind.needs)]
 
 
 def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:

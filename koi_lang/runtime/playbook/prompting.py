@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.errors import KoiError, PermissionDenied
-from koi_lang.runtime.actions.table import allowed
+from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
 from koi_lang.runtime.playbook.replies import Action

@@ -11,6 +11,8 @@ from koi_lang.runtime.values.undefined import Value, nullish
 
 def same(a: Value, b: Value) -> bool:
     """`a === b`: primitives by value and kind, everything else by identity."""
+    if type(a) is int and type(b) is int:
+        return a == b
     if a is b:
         return a == a if type(a) is float else True
     if isinstance(a, str):

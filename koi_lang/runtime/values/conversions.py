@@ -54,7 +54,7 @@ def text(value: Value) -> str:
     """A value to text, as `String(v)` and templates do."""
     if type(value) is str:
         return value
-    if isinstance(value, bool):
+    if value is True or value is False:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return number_text(value)

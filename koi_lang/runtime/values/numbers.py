@@ -39,8 +39,8 @@ def fit(n: int) -> int | float:
 
 def number_text(n: int | float) -> str:
     """A number as `String(n)` writes it: `1e+21`, `0.1`, `NaN`, `0` for -0."""
-    if isinstance(n, int) and -LARGEST <= n <= LARGEST:
-        return str(int(n))
+    if type(n) is int and -LARGEST <= n <= LARGEST:
+        return str(n)
     x = double(n)
     if x != x:
         return "NaN"
@@ -48,6 +48,8 @@ def number_text(n: int | float) -> str:
         return "Infinity" if x > 0 else "-Infinity"
     if x == 0:
         return "0"
+    if x == int(x) and abs(x) <= LARGEST:
+        return str(int(x))
     sign = "-" if x < 0 else ""
     digits, point = shortest(abs(x))
     return sign + _place(digits, point)

@@ -36,6 +36,8 @@ def add(a: Value, b: Value, *more: Value) -> Value:
 
 
 def _add(a: Value, b: Value) -> Value:
+    if type(a) is str and type(b) is int:
+        return a + text(b)
     a, b = primitive(a), primitive(b)
     if isinstance(a, str) or isinstance(b, str):
         return text(a) + text(b)

@@ -42,15 +42,11 @@ def own_keys(value: Value) -> list[str]:
 def own_entries(value: Value) -> list[tuple[str, Value]]:
     """The members a value itself has, with their values."""
     if is_record(value):
-        return [(name, value[name]) for name in ordered(value)] if all(type(k) is str for k in value) else _odd(value)
+        record = value if all(type(key) is str for key in value) else {str(key): value[key] for key in value}
+        return [(name, record[name]) for name in ordered(record)]
     if is_array(value) or isinstance(value, str):
         return [(str(index), item) for index, item in enumerate(value)]
     return [(name, item) for name, item in fields(value).items()]
-
-
-def _odd(record: Mapping[Value, Value]) -> list[tuple[str, Value]]:
-    """The members of a mapping whose keys are not all strings, as Python modules may return it."""
-    return [(str(name), item) for name, item in record.items()]
 
 
 def fields(value: Value) -> dict[str, Value]:
