@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 
-WIDTH = 100
-INDENT = "    "
+from koi_lang.breaks import broken
+
 LEAST_TEXT = 40
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
-TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\blambda\b|[()\[\]{},:]""")
-CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 def lay_out(text: str) -> str:
@@ -85,11 +82,11 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _with_short_lines(text: str) -> str:
-    """Lines that are too long, broken at their brackets; what stands inside of docstrings is left alone."""
+    """Lines that are too long are broken; what stands inside of docstrings is left alone."""
     docstrings = {line for node in ast.walk(ast.parse(text)) for line in _lines_of_docstring(node)}
     result: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
-        result += [line] if number in docstrings else _broken(line)
+        result += [line] if number in docstrings else broken(line)
     return "\n".join(result)
 
 
@@ -97,52 +94,6 @@ def _lines_of_docstring(node: ast.AST) -> range:
     if isinstance(node, ast.Expr) and _is_docstring(node):
         return range(node.lineno, (node.end_lineno or node.lineno) + 1)
     return range(0)
-
-
-def _broken(line: str) -> list[str]:
-    """A line, or several: the items in its longest brackets get lines of their own."""
-    if len(line) <= WIDTH:
-        return [line]
-    found = max(_brackets(line), key=lambda bracket: bracket[1] - bracket[0], default=None)
-    if found is None:
-        return [line]
-    start, end, commas = found
-    inside = line[: len(line) - len(line.lstrip())] + INDENT
-    cuts = [start, *commas, end]
-    items = [line[left + 1 : right].strip() for left, right in zip(cuts, cuts[1:], strict=False)]
-    last = "," if _takes_comma(line, start) else ""
-    endings = [","] * (len(items) - 1) + [last]
-    parts = [part for item, ending in zip(items, endings, strict=True) for part in _broken(inside + item + ending)]
-    return [line[: start + 1], *parts, *_broken(inside[len(INDENT) :] + line[end:])]
-
-
-def _brackets(line: str) -> Iterator[tuple[int, int, list[int]]]:
-    """Start and end of the outermost brackets of a line with the commas right inside of them; empty ones are left out."""
-    waiting: list[str] = []
-    lambdas: list[int] = []
-    start, commas = 0, list[int]()
-    for found in TOKEN.finditer(line):
-        token, depth = found[0], len(waiting)
-        if token in CLOSING:
-            waiting.append(CLOSING[token])
-            if depth == 0:
-                start, commas = found.start(), []
-        elif waiting and token == waiting[-1]:
-            waiting.pop()
-            if depth == 1 and found.start() > start + 1:
-                yield start, found.start(), commas
-        elif token == "lambda":
-            lambdas.append(depth)
-        elif token == ":" and lambdas and lambdas[-1] == depth:
-            lambdas.pop()
-        elif token == "," and depth == 1 and 1 not in lambdas:
-            commas.append(found.start())
-
-
-def _takes_comma(line: str, start: int) -> bool:
-    """Whether a comma may follow the last item: in calls, lists and dictionaries, not in `(a)` and `a[b]`."""
-    follows_value = start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_)]")
-    return follows_value if line[start] == "(" else line[start] == "{" or not follows_value
 
 
 # ---------------------------------------------------------------- texts

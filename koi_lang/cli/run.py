@@ -15,11 +15,13 @@ from typing import Any
 import click
 
 from koi_lang import cache, program, settings
+from koi_lang.cli.progress import Bill, as_json, as_lines
 from koi_lang.cli.terminal import Terminal
 from koi_lang.errors import EXIT_OK, UsageError
 from koi_lang.failures import exit_code, explain
+from koi_lang.redaction import redactor
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.events import Event
+from koi_lang.runtime.events import Consumer
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
@@ -32,6 +34,7 @@ class Options:
     debug: bool
     verbose: bool
     quiet: bool
+    as_json: bool
     answers: str | None
     rehearse: bool
     payload: Mapping[str, Any]
@@ -47,7 +50,8 @@ class Options:
 @click.option("--no-cache", is_flag=True, help="Compile anew.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
-@click.option("--debug", is_flag=True, help="Show Python tracebacks.")
+@click.option("--debug", is_flag=True, help="Show Python tracebacks, every event, and all that models are told.")
+@click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @click.option("--no-precalculate", is_flag=True, hidden=True)
 def command(file: str, strict: bool, no_cache: bool, no_precalculate: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
@@ -104,19 +108,38 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
 
 async def _main(module: ModuleType, options: Options) -> None:
     folder = Path.cwd()
-    host = Terminal(quiet=options.quiet)
+    host = Terminal(quiet=options.quiet, silent=options.as_json)
+    bill = Bill()
     services = Services(
         connect=lambda llm: _connect(llm, options, folder, host),
         host=host,
         teams=lambda: program.teams_of(module),
         folder=folder,
         config=settings.koi_config(folder),
-        consumers=(_show_event,) if options.verbose else (),
+        consumers=[bill, *_consumers(options, host)],
         payload=options.payload,
         evaluate=_evaluate,
+        verbatim=options.debug,
     )
-    async with Run(services):
-        await module.main()
+    try:
+        async with Run(services):
+            await module.main()
+    finally:
+        line = bill.line()
+        if line is not None and (options.verbose or sys.stderr.isatty()):
+            host.note(line)
+
+
+def _consumers(options: Options, host: Terminal) -> list[Consumer]:
+    """Who is told what happens, as the command line says; secrets are taken out first."""
+    redact = redactor(settings.environment())
+    if options.as_json:
+        return [as_json(redact)]
+    if options.verbose or options.debug:
+        return [as_lines(host.log, redact)]
+    if sys.stderr.isatty() and not options.quiet:
+        return [host.status]
+    return []
 
 
 def _evaluate(text: str, names: Mapping[str, Any]) -> Any:
@@ -139,8 +162,3 @@ def _connect(llm: Mapping[str, Any], options: Options, folder: Path, host: Termi
     if model.provider == "rehearsal":
         host.note(REHEARSAL if options.rehearse else f"no model is configured; {REHEARSAL}")
     return model
-
-
-def _show_event(event: Event) -> None:
-    data = " ".join(f"{key}={json.dumps(value, default=str)}" for key, value in event.data.items())
-    click.echo(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip(), err=True)

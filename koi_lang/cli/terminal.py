@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Sequence
 
+from koi_lang.cli.progress import StatusLine
 from koi_lang.runtime.host import Approval, NobodyToAsk
 
 READ_SIZE = 65536
@@ -17,19 +18,24 @@ APPROVALS: dict[str, Approval] = {"y": "yes", "yes": "yes", "a": "always", "alwa
 class Terminal:
     """A person at a terminal, or whatever is piped in. Questions are shown only where somebody can see them."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.quiet = quiet
+    def __init__(self, *, quiet: bool = False, silent: bool = False) -> None:
+        self.quiet, self.silent = quiet, silent
+        self.status = StatusLine(sys.stderr)
         self._pending = b""
         self._ended = False
         self._turn = asyncio.Lock()
 
     def print(self, text: str) -> None:
-        """A line of output, at once."""
+        """A line of output, at once; a silent terminal leaves it to events."""
+        self.status.clear()
+        if self.silent:
+            return
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
     def log(self, text: str) -> None:
         """A line that is not output."""
+        self.status.clear()
         sys.stderr.write(text + "\n")
 
     def note(self, text: str) -> None:
@@ -50,6 +56,7 @@ class Terminal:
     def _show(self, question: str, options: Sequence[str]) -> None:
         if not sys.stderr.isatty():
             return
+        self.status.clear()
         for number, option in enumerate(options, 1):
             sys.stderr.write(f"  {number}. {option}\n")
         sys.stderr.write(f"{question.rstrip()} ")

@@ -359,11 +359,15 @@ class _Resolver:
 
     def send(self, node: n.Send) -> None:
         self.visit(node.base)
+        if node.role is not None:
+            self.result.taken.add(python_name(node.role.name))
         for argument in node.arguments:
             self.visit(argument)
 
     def playbook(self, node: n.Playbook) -> None:
-        """Prompts and templates have names of their own kind; rules of their own check them."""
+        """Prompts and templates have names of their own kind, which no variable may hide; other rules check them."""
+        mentioned = [part.name if isinstance(part, n.PromptCall) else part for part in node.parts]
+        self.result.taken |= {python_name(name.name) for name in mentioned if isinstance(name, n.Name)}
 
     # ------------------------------------------------------------ statements with scopes of their own
 
@@ -415,7 +419,7 @@ class _Resolver:
 
 def _name_variables(result: Resolution) -> None:
     """Choose Python names: the Koi name where that is safe, else the name with a number."""
-    outer = {python_name(name) for name in result.outer}
+    outer = {python_name(name) for name in result.outer} | result.taken
     result.taken |= outer | PYTHON_NAMES
     chosen: dict[str, list[Variable]] = {}
     for function in result.functions.values():

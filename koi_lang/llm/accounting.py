@@ -1,16 +1,141 @@
-"""What answers take and cost."""
+"""Answers turned into what they took and cost: a ledger beside a model, and estimates where nobody counted."""
 
 from __future__ import annotations
 
-from koi_lang.llm.messages import Request, Usage
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+from koi_lang.llm.layers import Layer, name_of, opened
+from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
 from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
-MOST_OUTPUT_TOKENS = 4096
+USUAL_OUTPUT_TOKENS = 4096
+MOST_OUTPUT_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What some answers took.
+
+    Attributes:
+        requests: answers that came from a model, broken ones that had begun included.
+        cached_tokens: those of `input_tokens` that the provider had read before.
+        usd: what the answers with known prices cost.
+        unpriced: requests whose price is not known; with any, `usd` is only the part that is known.
+        estimated: requests whose tokens are a guess.
+        replayed: answers that were kept from an earlier request; they count nowhere else.
+    """
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+    estimated: int = 0
+    replayed: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.requests + other.requests,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.usd + other.usd,
+            self.unpriced + other.unpriced,
+            self.estimated + other.estimated,
+            self.replayed + other.replayed,
+        )
+
+
+class Ledger:
+    """What was spent, by `provider/model`, in the order in which they first answered."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, Tally] = {}
+
+    @property
+    def total(self) -> Tally:
+        """All models together."""
+        return sum(self.models.values(), Tally())
+
+    def enter(self, model: str, usage: Usage, *, replayed: bool = False) -> None:
+        """Add one answer of a model, named `provider/model`."""
+        self.models[model] = self.models.get(model, Tally()) + _tally(model, usage, replayed=replayed)
+
+
+def accounted(model: Adapter, ledger: Ledger) -> Adapter:
+    """A model whose every answer is entered into a ledger and ends with a usage, estimated where it had none."""
+    return _Accounted(model, ledger)
+
+
+def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
+    """The usage a provider told, else an estimate from the request and the characters of the answer."""
+    return usage or Usage(_input_tokens(request), _tokens(characters), estimated=True)
+
+
+def cost_of(request: Request, characters: int, usage: Usage | None, model: str) -> tuple[int, float | None]:
+    """Tokens and price of an answer of so many characters; the price is None where it is not known."""
+    known = usage_of(request, characters, usage)
+    return known.input_tokens + known.output_tokens, cost_usd(model, known)
 
 
 def worst_case(request: Request, model: str) -> tuple[int, float | None]:
-    """The most tokens a request and its answer can take, and what they would cost; None where prices are unknown."""
-    read = (len(request.system) + sum(len(message.text) for message in request.messages)) // CHARACTERS_PER_TOKEN
-    written = request.max_tokens or min(card_of(model).output_tokens or MOST_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS)
-    return read + written, cost_usd(model, Usage(read, written))
+    """The most tokens a request and its answer should take and what they would cost, to check before it is sent.
+
+    The answer counts with `max_tokens`, else with the model's limit up to 8192, else with 4096 tokens. The price is
+    None where it is not known.
+    """
+    known = min(card_of(model).output_tokens or USUAL_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS)
+    usage = Usage(_input_tokens(request), known if request.max_tokens is None else request.max_tokens)
+    return usage.input_tokens + usage.output_tokens, cost_usd(model, usage)
+
+
+class _Accounted(Layer):
+    def __init__(self, inner: Adapter, ledger: Ledger) -> None:
+        super().__init__(inner)
+        self._ledger = ledger
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        characters, name = 0, f"{self.provider}/{request.model or self.model}"
+        try:
+            async with opened(self.inner, request) as stream:
+                async for delta in stream:
+                    if isinstance(delta, TextDelta):
+                        characters += len(delta.text)
+                        yield delta
+                        continue
+                    end, characters = self._entered(delta, request, characters, name), 0
+                    yield end
+        finally:
+            if characters:  # an answer that broke off, or was no longer wanted, is paid for all the same
+                self._ledger.enter(name, usage_of(request, characters, None))
+
+    def _entered(self, end: Finished, request: Request, characters: int, name: str) -> Finished:
+        usage = usage_of(request, characters, end.usage)
+        self._ledger.enter(end.answered_by or name, usage, replayed=end.replayed)
+        return replace(end, usage=usage)
+
+
+def _tally(model: str, usage: Usage, *, replayed: bool) -> Tally:
+    if replayed:
+        return Tally(replayed=1)
+    usd = cost_usd(model, usage)
+    return Tally(
+        1,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usd or 0.0,
+        unpriced=int(usd is None),
+        estimated=int(usage.estimated),
+    )
+
+
+def _input_tokens(request: Request) -> int:
+    return _tokens(len(request.system) + sum(len(message.text) for message in request.messages))
+
+
+def _tokens(characters: int) -> int:
+    return -(-characters // CHARACTERS_PER_TOKEN)

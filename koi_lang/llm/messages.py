@@ -68,6 +68,7 @@ class Request:
         temperature: None leaves the choice to the connection, then to the provider.
         max_tokens: most tokens of the answer; None as for `temperature`.
         json: whether the answer must be one JSON value.
+        schema: the JSON Schema of that value, where the caller knows one; it asks for JSON, too.
     """
 
     system: str
@@ -76,16 +77,25 @@ class Request:
     temperature: float | None = None
     max_tokens: int | None = None
     json: bool = False
+    schema: Mapping[str, Any] | None = None
     task: Task | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer consumed; `cached_tokens` are part of `input_tokens`."""
+    """What an answer consumed.
+
+    Attributes:
+        cached_tokens: those of `input_tokens` that the provider had read before.
+        stored_tokens: those of `input_tokens` that it was paid to remember.
+        estimated: whether the numbers are a guess from the length of the texts.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+    stored_tokens: int = 0
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +107,18 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The end of an answer; `usage` is None where the provider does not tell."""
+    """The end of an answer.
+
+    Attributes:
+        usage: None where the provider does not tell.
+        answered_by: `provider/model` where that is not the model that was asked; else empty.
+        replayed: whether the answer was kept from an earlier request, so that it cost nothing.
+    """
 
     usage: Usage | None
     stop_reason: str
+    answered_by: str = ""
+    replayed: bool = False
 
 
 Delta: TypeAlias = TextDelta | Finished

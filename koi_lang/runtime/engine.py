@@ -16,7 +16,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.team import Query, Team
 from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
-from koi_lang.runtime.host import Host, SilentHost, use_host
+from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
 
@@ -51,6 +51,7 @@ class Services:
         limits: most a call may spend, from the command line; counts before what agents declare.
         clock: seconds that only grow.
         allow: permissions given beforehand, such as `shell` or `shell:git status`.
+        verbatim: whether events carry all that a model is told.
     """
 
     connect: Connect
@@ -64,6 +65,7 @@ class Services:
     limits: Mapping[str, Any] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     allow: Sequence[str] = ()
+    verbatim: bool = False
 
 
 class Run:
@@ -80,7 +82,8 @@ class Run:
 
     def __init__(self, services: Services) -> None:
         self.id = os.urandom(6).hex()
-        self.host, self.events = services.host, Events(self.id)
+        self.events = Events(self.id)
+        self.host: Host = _Announcing(services.host, self.events)
         self.evaluate, self.clock = services.evaluate, services.clock
         self.allowed = set(services.allow)
         self._services = services
@@ -229,7 +232,8 @@ class Run:
         name = request.model or model.model
         if spending is not None:
             spending.begin_turn(*worst_case(request, name))
-        self.events.emit("model_asked", agent.name, model=name)
+        asked = {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
+        self.events.emit("model_asked", agent.name, model=name, **(asked if self._services.verbatim else {}))
         written = 0
         async for delta in model(request):
             if isinstance(delta, TextDelta):
@@ -263,6 +267,30 @@ def _estimated(request: Request, written: int) -> Usage:
 
     read = len(request.system) + sum(len(message.text) for message in request.messages)
     return Usage(read // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN)
+
+
+class _Announcing:
+    """A host whose prints, questions and approvals are events, too."""
+
+    def __init__(self, host: Host, events: Events) -> None:
+        self._host, self._events = host, events
+        self.log, self.secret = host.log, host.secret
+
+    def print(self, text: str) -> None:
+        self._events.emit("printed", message=text)
+        self._host.print(text)
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        self._events.emit("asked", question=question, options=list(options))
+        answer = await self._host.ask(question, options)
+        self._events.emit("answered", question=question, answer=answer)
+        return answer
+
+    async def approve(self, what: str, detail: str) -> Approval:
+        self._events.emit("approval_requested", what=what, detail=detail)
+        answer = await self._host.approve(what, detail)
+        self._events.emit("approval_given", what=what, answer=answer)
+        return answer
 
 
 class _Nobody(Agent, koi_name="nobody"):

@@ -52,12 +52,12 @@ class Prompt:
         self,
         name: str,
         raw: Callable[[], list[str | Prompt]],
-        parts: Callable[..., Any],
+        parts: Callable[..., Any] | None = None,
         parameters: Sequence[str] = (),
         composed: bool = False,
     ) -> None:
         self.name, self.parameters = name, tuple(parameters)
-        self._raw, self._parts = raw, parts
+        self._raw, self._parts = raw, parts or (lambda scope, *given: raw())
         self._separator = "\n" if composed else "\n\n"
 
     @property

@@ -137,7 +137,8 @@ def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFun
     if not arguments and rest is None:
         arguments = [ast.arg("args", **at)]
     first = ast.arg("this", **at)
-    missing = [py.koi("undefined", at)] * (len(arguments) - len(defaults))
+    # Only the first parameter is always given something.
+    missing = [py.koi("undefined", at)] * (len(arguments) - len(defaults) - 1)
     listed = py.parameter_list([first, *arguments], [*missing, *defaults], rest, (), at)
     told = playbook_of(node)
     if told is None:

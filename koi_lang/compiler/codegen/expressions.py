@@ -348,10 +348,13 @@ def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
         return py.helper("peek", [whole_chain(node.object, e, awaited=False), key_of(node, e)], e.at(node.span))
     saved, e.guards = e.guards, []
     result = link(node, e, awaited=awaited)
-    for value, at in reversed(e.guards):
-        result = ast.IfExp(py.helper("nullish", [value], at), py.koi("undefined", at), result, **at)
+    tests: list[ast.expr] = [py.helper("nullish", [value], at) for value, at in e.guards]
     e.guards = saved
-    return result
+    if not tests:
+        return result
+    at = e.at(node.span)
+    missing = ast.BoolOp(ast.Or(), tests, **at) if len(tests) > 1 else tests[0]
+    return ast.IfExp(missing, py.koi("undefined", at), result, **at)
 
 
 def link(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:

@@ -26,7 +26,8 @@ def module(file: Analysis) -> ast.Module:
 class _Module:
     def __init__(self, file: Analysis) -> None:
         self.file, self.unit = file, file.unit
-        self.names = ModuleNames(file.unit, file.table)
+        local = [resolution.taken for resolution in file.code.values()]
+        self.names = ModuleNames(file.unit, file.table, frozenset().union(*local))
 
     def build(self) -> ast.Module:
         declared = self.declarations()
@@ -40,13 +41,15 @@ class _Module:
     def imports(self) -> list[ast.stmt]:
         """What the module needs; other files of the program are loaded under the aliases they were mentioned by."""
         brought = [self.imported(item) for item in self.unit.imports if item.kind != "koi"]
+        installed = [statement for statement in brought if isinstance(statement, (ast.Import, ast.ImportFrom))]
+        made = [statement for statement in brought if statement not in installed]
         files = [unit for unit in self.unit.reached if unit.path not in self.names.imported]
         for unit in files:
             self.names.alias(unit)
         loaded = [self.loaded(path, alias) for path, alias in self.names.imported.items()]
         koi_lang = [ast.Import([ast.alias("koi_lang", None, **START)], **START)] if loaded else []
         prelude = ast.ImportFrom("koi_lang.runtime", [ast.alias("prelude", "koi", **START)], 0, **START)
-        return [*koi_lang, prelude, *loaded, *brought]
+        return [*installed, *koi_lang, prelude, *loaded, *made]
 
     def loaded(self, path: str, alias: str) -> ast.stmt:
         """`alias = koi_lang.load("./file.koi", beside=__file__)`; packages are loaded by their name."""

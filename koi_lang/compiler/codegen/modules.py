@@ -20,11 +20,12 @@ class ModuleNames:
         imported: alias of every other file of the program that was mentioned, in order of first mention.
     """
 
-    def __init__(self, unit: Unit, table: Table) -> None:
+    def __init__(self, unit: Unit, table: Table, local: frozenset[str]) -> None:
+        """`local` are names of variables in the code of the file, which must not hide a module."""
         self.unit, self.table = unit, table
         self.imported: dict[str, str] = {}
         self._own = {unit.path: _names_of(unit)}
-        self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES
+        self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local
 
     def name(self, symbol: Symbol) -> str:
         """The Python name of a declaration in the module that declares it."""

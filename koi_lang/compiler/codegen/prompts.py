@@ -108,12 +108,16 @@ def prompt_value(node: n.Prompt, source: Source, names: ModuleNames) -> ast.expr
     at = e.at(node.span)
     rendered = ast.List([_playbook_part(part, e) for part in node.value], py.LOAD, **at)
     raw = ast.List([_raw_part(part, e) for part in node.value], py.LOAD, **at)
-    return py.call(
-        py.koi("Prompt", at),
-        [py.constant(node.name.name, at), py.thunk(raw, at), py.thunk(rendered, at, "scope", *parameters)],
-        at,
-        parameters=py.text_list(parameters, at) if parameters else None,
-    )
+    return _prompt(node.name.name, raw, rendered, parameters, at)
+
+
+def _prompt(name: str, raw: ast.expr, rendered: ast.expr, parameters: list[str], at: py.At) -> ast.expr:
+    """`koi.Prompt("Name", lambda: raw, lambda scope: rendered)`; what is rendered as written is written once."""
+    arguments = [py.constant(name, at), py.thunk(raw, at)]
+    if ast.dump(raw) != ast.dump(rendered):
+        arguments.append(py.thunk(rendered, at, "scope", *parameters))
+    listed = py.text_list(parameters, at) if parameters else None
+    return py.call(py.koi("Prompt", at), arguments, at, parameters=listed)
 
 
 def _local(name: str) -> Callable[[py.At], ast.expr]:
@@ -129,6 +133,5 @@ def prompt_file(text: n.Text, name: str, source: Source, names: ModuleNames, at:
     """`koi.Prompt(…)` of a text file; everything stands where it is imported."""
     e = template_emitter(source, names, {})
     e.fixed = at
-    rendered = py.thunk(ast.List([filled(text, e)], py.LOAD, **at), at, "scope")
-    raw = py.thunk(ast.List([py.constant(text.value, at)], py.LOAD, **at), at)
-    return py.helper("Prompt", [py.constant(name, at), raw, rendered], at)
+    rendered = ast.List([filled(text, e)], py.LOAD, **at)
+    return _prompt(name, ast.List([py.constant(text.value, at)], py.LOAD, **at), rendered, [], at)

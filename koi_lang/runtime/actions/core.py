@@ -26,7 +26,6 @@ async def print(context: ActionContext, message: Any) -> Any:
     """Show a message to the person."""
     line = message if isinstance(message, str) else inspect(message)
     context.run.host.print(line)
-    context.run.events.emit("printed", context.agent.name, message=line)
     return {"printed": True, "message": line}
 
 
@@ -37,7 +36,6 @@ async def prompt_user(context: ActionContext, question: str, options: list[Any] 
     lines = question.splitlines()
     asked = "\n".join(line for line in lines if not LIST_LINE.match(line)) if choices else question
     answer = await context.run.host.ask(asked or question, choices)
-    context.run.events.emit("answered", context.agent.name, question=question, answer=answer)
     return {"answer": answer}
 
 

@@ -54,7 +54,6 @@ async def _permit(context: ActionContext, command: str, description: str) -> Non
     if is_allowed(command, context.run.allowed):
         return
     answer = await context.run.host.approve(f"run `{command}`", description)
-    context.run.events.emit("approval_result", context.agent.name, what=command, answer=answer)
     if answer == "always":
         context.run.allowed.add(f"shell:{command}")
     elif answer != "yes":

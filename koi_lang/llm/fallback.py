@@ -1,0 +1,83 @@
+"""Several models turned into one: the next answers where one cannot."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.failures import RequestFailed
+from koi_lang.llm.layers import Layer, OnEvent, name_of, opened, tell_nobody
+from koi_lang.llm.messages import Adapter, Delta, Finished, Request
+
+BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
+LONGEST_REASON = 120
+
+
+def fallback(models: Sequence[Adapter], on_event: OnEvent = tell_nobody) -> Adapter:
+    """A model that asks several in order and answers with the first that begins to.
+
+    Args:
+        models: at least one; provider and model of the first are those of the whole.
+        on_event: told `model_replaced` with `model`, `by` and `error`.
+    """
+    return _Fallback(models, on_event)
+
+
+class _Fallback(Layer):
+    def __init__(self, models: Sequence[Adapter], on_event: OnEvent) -> None:
+        super().__init__(models[0])
+        self._models, self._on_event = tuple(models), on_event
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        for model, following in zip(self._models, (*self._models[1:], None), strict=True):
+            begun = False
+            try:
+                async with opened(model, self._request_for(model, request)) as stream:
+                    async for delta in stream:
+                        begun = True
+                        yield self._signed(delta, model)
+                return
+            except ProviderError as error:
+                if begun or _is_our_mistake(error):
+                    raise
+                failure = error
+            self._move_on(model, following, failure)
+
+    async def aclose(self) -> None:
+        """Close all models, also when closing one of them fails."""
+        async with AsyncExitStack() as stack:
+            for model in self._models:
+                stack.push_async_callback(model.aclose)
+
+    def _request_for(self, model: Adapter, request: Request) -> Request:
+        """A model that a request names belongs to the first provider."""
+        return request if model is self._models[0] else replace(request, model="")
+
+    def _signed(self, delta: Delta, model: Adapter) -> Delta:
+        if model is self._models[0] or not isinstance(delta, Finished):
+            return delta
+        return replace(delta, answered_by=name_of(model))
+
+    def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
+        """Tell about the next model. Raises ProviderError when there is none."""
+        if following is not None:
+            names = {"model": name_of(model), "by": name_of(following)}
+            self._on_event("model_replaced", {**names, "error": failure.message})
+            return
+        if len(self._models) == 1:
+            raise failure
+        names_of_all = ", ".join(f"`{name_of(each)}`" for each in self._models)
+        message = f"none of {names_of_all} answers; the last: {_shortened(failure.message)}"
+        if isinstance(failure, RequestFailed):
+            raise failure.told_as(message) from failure
+        raise ProviderError(message, help=failure.help) from failure
+
+
+def _is_our_mistake(error: ProviderError) -> bool:
+    return isinstance(error, RequestFailed) and error.status in BAD_REQUESTS
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"

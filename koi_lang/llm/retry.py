@@ -1,0 +1,104 @@
+"""Failed requests repeated: a model turned into one that waits and asks again while nothing has been handed out."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from koi_lang.llm.failures import RequestFailed
+from koi_lang.llm.layers import Layer, OnEvent, name_of, opened, tell_nobody
+from koi_lang.llm.messages import Adapter, Delta, Request
+
+Sleep: TypeAlias = Callable[[float], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long to wait between attempts.
+
+    Attributes:
+        base_s: after the first failure; it doubles with every further one.
+        cap_s: the longest wait; a provider that asks for more is not waited for.
+        spread: a number from 0 to 1 that says where between half the pause and the whole one to wait, so that
+            agents that failed together do not come back together.
+    """
+
+    base_s: float = 2.0
+    cap_s: float = 60.0
+    spread: Callable[[], float] = random.random
+
+    def after(self, attempt: int) -> float:
+        """Seconds to wait after a failed attempt, counted from 1."""
+        whole_s = min(self.cap_s, self.base_s * 2 ** (attempt - 1))
+        return whole_s * (1 + self.spread()) / 2
+
+
+DEFAULT_PAUSES = Pauses()
+
+
+def retry(
+    model: Adapter,
+    *,
+    tries: int = 3,
+    pauses: Pauses = DEFAULT_PAUSES,
+    sleep: Sleep = asyncio.sleep,
+    on_event: OnEvent = tell_nobody,
+) -> Adapter:
+    """A model that repeats a request that may succeed later, as long as no part of an answer was handed out.
+
+    Args:
+        tries: most attempts, the first one included.
+        sleep: waits a number of seconds; cancelling it ends the request.
+        on_event: told `retry_started` before a pause and `retry_ended` when it is known what came of it.
+    """
+    return _Retry(model, tries, pauses, sleep, on_event)
+
+
+class _Retry(Layer):
+    def __init__(self, inner: Adapter, tries: int, pauses: Pauses, sleep: Sleep, on_event: OnEvent) -> None:
+        super().__init__(inner)
+        self._tries, self._pauses, self._sleep, self._on_event = tries, pauses, sleep, on_event
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        for attempt in range(1, self._tries + 1):
+            begun = False
+            try:
+                async with opened(self.inner, request) as stream:
+                    async for delta in stream:
+                        if not begun:
+                            self._succeeded(attempt)
+                        begun = True
+                        yield delta
+                return
+            except RequestFailed as error:
+                if begun or not error.repeatable:
+                    raise
+                failure = error
+            await self._wait_after(attempt, failure)
+
+    async def _wait_after(self, attempt: int, failure: RequestFailed) -> None:
+        """Wait for the next attempt. Raises RequestFailed when there is none."""
+        if attempt == self._tries:
+            self._give_up(attempt, failure, f"{failure.message} ({attempt} attempts)")
+        delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
+        if delay_s > self._pauses.cap_s:
+            asked = f"`{self.provider}` asks to wait {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
+            self._give_up(attempt, failure, asked)
+        about = {"attempt": attempt, "tries": self._tries, "delay_s": delay_s, "error": failure.message}
+        self._on_event("retry_started", {"model": name_of(self), **about})
+        await self._sleep(delay_s)
+
+    def _succeeded(self, attempt: int) -> None:
+        if attempt > 1:
+            self._on_event("retry_ended", {"model": name_of(self), "ok": True, "attempt": attempt})
+
+    def _give_up(self, attempt: int, failure: RequestFailed, message: str) -> None:
+        if attempt > 1:
+            about = {"ok": False, "attempt": attempt, "error": message}
+            self._on_event("retry_ended", {"model": name_of(self), **about})
+        if self._tries > 1:
+            raise failure.told_as(message) from failure
+        raise failure
