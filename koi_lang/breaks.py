@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 WIDTH = 100
@@ -49,7 +50,7 @@ def broken(line: str, *, is_item: bool = False) -> list[str]:
 
 def _pieces(line: str, cuts: Sequence[int], indent: int) -> list[str]:
     """The pieces between some cuts on lines of their own."""
-    pieces = [line[left:right].strip() for left, right in zip(cuts, cuts[1:], strict=False)]
+    pieces = [line[left:right].strip() for left, right in pairwise(cuts)]
     return [part for piece in pieces for part in broken(" " * indent + piece, is_item=True)]
 
 
@@ -57,7 +58,7 @@ def _opened(line: str, bracket: Bracket, is_item: bool) -> list[str]:
     """The line with each item of a bracket on a line of its own."""
     indent = " " * _indent(line)
     cuts = [bracket.start, *bracket.commas, bracket.end]
-    items = [line[left + 1 : right].strip() for left, right in zip(cuts, cuts[1:], strict=False)]
+    items = [line[left + 1 : right].strip() for left, right in pairwise(cuts)]
     endings = [","] * (len(items) - 1) + ["," if _takes_comma(line, bracket.start) else ""]
     lines = [indent + INDENT + item + ending for item, ending in zip(items, endings, strict=True)]
     inside = [part for each in lines for part in broken(each, is_item=True)]

@@ -63,8 +63,11 @@ class CompileError(KoiError):
         self.diagnostics = tuple(diagnostics)
 
 
-def render(diagnostic: Diagnostic) -> str:
-    """The text form: the message, the excerpt with its marks, other places, the help."""
+def render(diagnostic: Diagnostic, folder: str = "") -> str:
+    """The text form: the message, the excerpt with its marks, other places, the help.
+
+    Files in `folder` are named relative to it.
+    """
     places = (diagnostic.place, *diagnostic.others)
     numbers = [place.source.position(place.span.start).line for place in places]
     gutter = " " * len(str(max(numbers)))
@@ -73,12 +76,16 @@ def render(diagnostic: Diagnostic) -> str:
     for place, number in zip(places, numbers, strict=True):
         if place.source.path != shown:
             column = place.source.position(place.span.start).column
-            lines += [f"{gutter}--> {place.source.path}:{number}:{column}", f"{gutter} |"]
+            lines += [f"{gutter}--> {_relative(place.source.path, folder)}:{number}:{column}", f"{gutter} |"]
             shown = place.source.path
         lines += _excerpt(place, number, gutter)
     if diagnostic.help:
         lines.append(f"{gutter} = help: {_printable(diagnostic.help)}")
     return "\n".join(lines)
+
+
+def _relative(path: str, folder: str) -> str:
+    return path.removeprefix(folder.rstrip("/") + "/") if folder else path
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -22,7 +22,7 @@ def exit_code(error: BaseException) -> int:
     return error.exit_code if isinstance(error, KoiError) else EXIT_FAILED
 
 
-def explain(error: BaseException) -> str:
+def explain(error: BaseException, folder: str = "") -> str:
     """The message: what went wrong, the `.koi` line where it did, and the lines it was called from."""
     error = innermost(error)
     help = error.help if isinstance(error, KoiError) else None
@@ -31,7 +31,7 @@ def explain(error: BaseException) -> str:
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = reversed(places)
     shown = tuple(callers[:MOST_CALLERS])
-    return render(Diagnostic(CODE, "error", message(error), place, shown, help))
+    return render(Diagnostic(CODE, "error", message(error), place, shown, help), folder)
 
 
 def innermost(error: BaseException) -> BaseException:

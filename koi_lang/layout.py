@@ -43,8 +43,6 @@ def _blanks(body: Sequence[ast.stmt], around: int) -> Iterator[tuple[int, int]]:
             yield _first_line(statement), around
         elif around == 2 and _kind(previous) != _kind(statement):
             yield _first_line(statement), 1
-        elif _is_docstring(previous) and isinstance(body[-1], DEFINITIONS):
-            yield _first_line(statement), 1
         previous = statement
         for block in _blocks(statement):
             yield from _blanks(block, 1)

@@ -115,8 +115,7 @@ def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.E
     Raises:
         CompileError: the program has errors; with `strict` also when it has warnings.
     """
-    path = absolute(path)
-    known = None if strict or fresh else cache.find(path)
+    known = None if strict or fresh else cache.find(absolute(path))
     return known if known is not None else _compile(path, strict)
 
 
@@ -128,7 +127,7 @@ def _compile(path: str, strict: bool) -> cache.Entry:
         entries = {file: cache.Entry(_code(tree, file), hashes, warnings) for file, tree in trees.items()}
     for file, entry in entries.items():
         cache.store(file, entry)
-    return entries[path]
+    return entries[absolute(path)]
 
 
 def _code(tree: ast.Module, path: str) -> CodeType:

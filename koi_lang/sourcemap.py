@@ -43,7 +43,8 @@ class _Moved(ast.NodeTransformer):
         path = node.args[0] if node.args else None
         is_beside = any(isinstance(value, ast.Name) and value.id == "__file__" for value in given)
         if is_beside and isinstance(path, ast.Constant) and isinstance(path.value, str):
-            node.args[0] = ast.Constant(Path(os.path.relpath(self.old / path.value, self.new)).as_posix())
+            moved = Path(os.path.relpath(self.old / path.value, self.new)).as_posix()
+            node.args[0] = ast.Constant(moved if moved.startswith(".") else f"./{moved}")
         return node
 
 

@@ -162,8 +162,10 @@ def check(text: str) -> int:
 
 def seeds() -> list[str]:
     """Good programs: one that uses every construct, the golden ones, and the examples."""
-    folders = (HERE / "data", HERE / "messages", HERE.parent / "examples", HERE.parent / "stdlib_skills")
-    return [path.read_text("utf-8") for folder in folders for path in sorted(folder.rglob("*.koi"))]
+    everything = HERE / "data" / "everything.koi"
+    folders = (HERE / "data", HERE / "messages", HERE / "koi", HERE.parent / "examples", HERE.parent / "stdlib_skills")
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.koi")) if path != everything]
+    return [path.read_text("utf-8") for path in (everything, *paths)]
 
 
 def programs(seed: int) -> Iterator[str]:

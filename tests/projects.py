@@ -40,9 +40,9 @@ class Project:
         """The outcome of a `koi` command."""
         return self.run(sys.executable, "-m", "koi_lang", *words, stdin=stdin)
 
-    def python(self, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def python(self, script: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a Python script."""
-        return self.run(sys.executable, "-c", textwrap.dedent(script), **environment)
+        return self.run(sys.executable, "-c", textwrap.dedent(script), stdin=stdin, **environment)
 
     def run(self, *words: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a command; texts are UTF-8."""

@@ -74,7 +74,9 @@ def main(args: list[str] | None = None) -> Any:
     try:
         return koi.main(args, prog_name="koi")
     except KoiError as error:
-        click.echo(_told(error), err=True)
+        from koi_lang.cli.messages import show_error
+
+        show_error(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # Whoever read the output has left; nothing more can be said to them.
@@ -82,11 +84,3 @@ def main(args: list[str] | None = None) -> Any:
         sys.exit(EXIT_FAILED)
     finally:
         gc.freeze()  # the process ends: to search what is left for garbage would only take time
-
-
-def _told(error: KoiError) -> str:
-    """An error as a person reads it; compile errors are rendered already."""
-    from koi_lang.diagnostics import CompileError
-    from koi_lang.failures import explain
-
-    return error.message if isinstance(error, CompileError) else explain(error)

@@ -9,7 +9,8 @@ from collections import Counter
 import click
 
 from koi_lang import program
-from koi_lang.diagnostics import Diagnostic, render
+from koi_lang.cli.messages import show_diagnostics
+from koi_lang.diagnostics import Diagnostic
 from koi_lang.errors import EXIT_SOURCE
 
 
@@ -23,8 +24,7 @@ def command(file: str, strict: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([diagnostic.as_data() for diagnostic in checked.diagnostics], indent=2))
     else:
-        for diagnostic in checked.diagnostics:
-            click.echo(render(diagnostic) + "\n", err=True)
+        show_diagnostics(checked.diagnostics)
         click.echo(_summary(file, checked.diagnostics), err=True)
     sys.exit(EXIT_SOURCE if checked.errors else 0)
 

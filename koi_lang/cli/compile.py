@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from koi_lang import program
-from koi_lang.diagnostics import render
+from koi_lang.cli.messages import show_diagnostics
 from koi_lang.sourcemap import source_map, write_module
 
 
@@ -18,8 +18,7 @@ from koi_lang.sourcemap import source_map, write_module
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
     trees, checked = program.syntax_trees(file, strict=strict)
-    for diagnostic in checked.diagnostics:
-        click.echo(render(diagnostic), err=True)
+    show_diagnostics(checked.diagnostics)
     tree = trees[program.absolute(file)]
     if output is None:
         click.echo(write_module(tree))

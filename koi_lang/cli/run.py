@@ -15,10 +15,11 @@ from typing import Any
 import click
 
 from koi_lang import cache, program, settings
+from koi_lang.cli.messages import show_error, show_warnings
 from koi_lang.cli.progress import Bill, as_json, as_lines
 from koi_lang.cli.terminal import Terminal
 from koi_lang.errors import EXIT_OK, UsageError
-from koi_lang.failures import exit_code, explain
+from koi_lang.failures import exit_code
 from koi_lang.redaction import redactor
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
@@ -59,8 +60,7 @@ def command(file: str, strict: bool, no_cache: bool, no_precalculate: bool, **gi
     options = Options(payload=payload, **given)
     entry = program.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
-        for warning in entry.warnings:
-            click.echo(warning, err=True)
+        show_warnings(entry.warnings)
     sys.exit(_run(file, entry, options))
 
 
@@ -101,7 +101,7 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
         if options.debug:
             traceback.print_exception(error)
         else:
-            click.echo(explain(error), err=True)
+            show_error(error)
         return exit_code(error)
     return EXIT_OK
 

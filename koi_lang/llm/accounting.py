@@ -75,12 +75,6 @@ def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
     return usage or Usage(_input_tokens(request), _tokens(characters), estimated=True)
 
 
-def cost_of(request: Request, characters: int, usage: Usage | None, model: str) -> tuple[int, float | None]:
-    """Tokens and price of an answer of so many characters; the price is None where it is not known."""
-    known = usage_of(request, characters, usage)
-    return known.input_tokens + known.output_tokens, cost_usd(model, known)
-
-
 def worst_case(request: Request, model: str) -> tuple[int, float | None]:
     """The most tokens a request and its answer should take and what they would cost, to check before it is sent.
 

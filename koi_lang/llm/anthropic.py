@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.llm.connection import Connection
-from koi_lang.llm.messages import Request, Usage, merge_turns
+from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
+from koi_lang.llm.schemas import is_object, is_strict
 from koi_lang.llm.streaming import Ending, SdkModel
 
 if TYPE_CHECKING:
     import anthropic.types
-    from anthropic import AsyncAnthropic
+    from anthropic import AsyncAnthropic, AsyncAnthropicBedrock
 
 DEFAULT_MAX_TOKENS = 8000
-ALIASES = {"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "haiku": "claude-haiku-5-5"}
+REMEMBERED_TURNS = 2
+REMEMBER = {"cache_control": {"type": "ephemeral"}}
 
 
 class Anthropic(SdkModel):
-    """A model behind Anthropic's messages interface."""
+    """A model behind Anthropic's messages interface.
+
+    Attributes:
+        aliases: short names of models, for those who do not care which version.
+    """
+
+    aliases: ClassVar[Mapping[str, str]] = {
+        "sonnet": "claude-sonnet-5-5",
+        "opus": "claude-opus-5-5",
+        "haiku": "claude-haiku-5-5",
+    }
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(replace(connection, model=ALIASES.get(connection.model, connection.model)))
+        super().__init__(replace(connection, model=self._full_name(connection.model)))
 
-    def _open(self) -> AsyncAnthropic:
+    def _full_name(self, model: str) -> str:
+        return self.aliases.get(model, model)
+
+    def _open(self) -> AsyncAnthropic | AsyncAnthropicBedrock:
         from anthropic import AsyncAnthropic, Timeout
 
         return AsyncAnthropic(
@@ -35,7 +51,23 @@ class Anthropic(SdkModel):
         )
 
     async def _send(self, request: Request) -> Any:
-        return await self._client.messages.create(stream=True, **_body(request))
+        request = replace(request, model=self._full_name(request.model))
+        return await self._client.messages.create(stream=True, **self._body(request))
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        card = card_of(request.model)
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
+            "messages": _turns(request),
+        }
+        if system := _system(request):
+            body["system"] = system
+        if request.temperature is not None and card.sampling:
+            body["extra_body"] = {"temperature": request.temperature}  # the SDK has dropped the argument
+        if self.connection.provider.json_schema and card.schemas and _fits(request.schema):
+            body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
+        return body
 
     def _ending(self) -> Ending:
         return _EventReader()
@@ -52,33 +84,55 @@ class _EventReader(Ending):
         self.begun = True
         if part.type == "content_block_delta" and part.delta.type == "text_delta":
             return part.delta.text
-        if part.type == "message_start":
+        if part.type == "content_block_start":
+            self.called_tool = self.called_tool or part.content_block.type == "tool_use"
+        if part.type == "message_start" and part.message.usage:
             self.usage = _input_usage(part.message.usage)
         if part.type == "message_delta":
-            self.stop_reason = part.delta.stop_reason or self.stop_reason
-            self.usage = replace(self.usage or Usage(0, 0), output_tokens=part.usage.output_tokens)
+            self._take_end(part)
         return ""
 
+    def _take_end(self, part: anthropic.types.RawMessageDeltaEvent) -> None:
+        self.stop_reason = part.delta.stop_reason or self.stop_reason
+        if self.stop_reason == "refusal":
+            self.refusal = ""
+        if part.usage and self.usage:
+            self.usage = replace(self.usage, output_tokens=part.usage.output_tokens)
 
-def _body(request: Request) -> dict[str, Any]:
-    model = ALIASES.get(request.model, request.model)
-    system = "\n\n".join([request.system, *(turn.text for turn in request.messages if turn.role == "system")])
-    turns = merge_turns(turn for turn in request.messages if turn.role != "system")
-    body: dict[str, Any] = {
-        "model": model,
-        "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
-        "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
-        "cache_control": {"type": "ephemeral"},  # the turns of a playbook repeat everything before them
-    }
-    if system.strip():
-        body["system"] = system
-    if request.temperature is not None and card_of(model).sampling:
-        body["extra_body"] = {"temperature": request.temperature}  # the SDK has dropped the argument
-    return body
+
+def _fits(schema: Mapping[str, Any] | None) -> bool:
+    return schema is not None and is_object(schema) and is_strict(schema)
+
+
+def _system(request: Request) -> list[dict[str, Any]]:
+    """The system text, to be remembered by the provider, then what was added in the conversation."""
+    added = [turn.text for turn in request.messages if turn.role == "system"]
+    first, *rest = [text for text in (request.system, *added) if text.strip()] or [""]
+    return [_block(first) | REMEMBER, *map(_block, rest)] if first else []
+
+
+def _turns(request: Request) -> list[dict[str, Any]]:
+    """The conversation without its system turns.
+
+    The last turns of the user end what the provider remembers: a playbook's next request repeats everything up to the
+    last one, and finds what the request before had stored at the one before it.
+    """
+    turns = merge_turns(turn for turn in request.messages if turn.role != "system" and turn.text.strip())
+    asked = [index for index, turn in enumerate(turns) if turn.role == "user"]
+    remembered = asked[-REMEMBERED_TURNS:]
+    return [_turn(turn, remember=index in remembered) for index, turn in enumerate(turns)]
+
+
+def _turn(turn: Message, *, remember: bool) -> dict[str, Any]:
+    return {"role": turn.role, "content": [_block(turn.text) | REMEMBER] if remember else turn.text}
+
+
+def _block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _input_usage(usage: anthropic.types.Usage) -> Usage:
     """Anthropic counts cached tokens apart from the others."""
     cached = usage.cache_read_input_tokens or 0
-    written = usage.cache_creation_input_tokens or 0
-    return Usage(usage.input_tokens + cached + written, usage.output_tokens, cached)
+    stored = usage.cache_creation_input_tokens or 0
+    return Usage(usage.input_tokens + cached + stored, usage.output_tokens, cached, stored)

@@ -13,9 +13,11 @@ class Provider:
 
     Attributes:
         keys: environment variables that may hold the key, in order; empty when none is needed.
+        needs_key: whether one of them must be set; Amazon has other ways to say who asks.
         style: which adapter speaks to it.
         base_url: None leaves it to the provider's own SDK.
         json_mode: whether it can be told to answer with a JSON object.
+        json_schema: whether it can be held to a JSON Schema.
         stream_usage: whether it must, and may, be asked to count tokens of a stream.
         prefixes: how names of its own models begin.
     """
@@ -26,8 +28,10 @@ class Provider:
     base_url: str | None = None
     style: str = "openai"
     json_mode: bool = True
+    json_schema: bool = False
     stream_usage: bool = True
     prefixes: tuple[str, ...] = ()
+    needs_key: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,7 +13,15 @@ from koi_lang.llm.connection import Connection
 
 LONGEST_DETAIL = 200
 REPEATABLE = frozenset({408, 409, 425, 429})
-STATUS_OF_TYPE = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500}
+STATUS_OF_TYPE = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+}
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
 
@@ -43,6 +53,12 @@ class RequestFailed(ProviderError):
         self.status = status
         self.retry_after_s: float | None = None
         self.repeatable = status is None or status >= 500 or status in REPEATABLE
+
+    def told_as(self, message: str) -> RequestFailed:
+        """The same failure in other words."""
+        failure = RequestFailed(message, help=self.help, status=self.status)
+        failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
+        return failure
 
 
 def explain(error: Exception, connection: Connection, model: str, *, begun: bool) -> RequestFailed:
@@ -78,6 +94,28 @@ def broken_off(provider: str, *, begun: bool) -> RequestFailed:
     if begun:
         return RequestFailed(f"`{provider}` broke off its answer before it was complete", help="Try again.")
     return RequestFailed(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
+
+
+def refused(provider: str, reason: str, connection: Connection) -> RequestFailed:
+    """The error for an answer that is a refusal; the same request would be refused again."""
+    detail = f": {_line(reason, connection)}" if reason.strip() else ""
+    failure = RequestFailed(
+        f"the model at `{provider}` declined to answer{detail}", help="Word the request differently."
+    )
+    failure.repeatable = False
+    return failure
+
+
+def without_text(provider: str, *, called_tool: bool) -> RequestFailed:
+    """The error for an answer that ended before it said anything."""
+    if called_tool:
+        return RequestFailed(f"`{provider}` answered with a tool call instead of text", help="Choose another model.")
+    failure = RequestFailed(
+        f"the answer of `{provider}` reached its limit of tokens before it said anything",
+        help="Raise `max_tokens` of the agent.",
+    )
+    failure.repeatable = False
+    return failure
 
 
 def cause_of(error: Exception, connection: Connection) -> Exception | None:
@@ -137,16 +175,19 @@ def _code(error: Exception) -> str:
 def _detail(error: Exception, connection: Connection) -> str:
     """What the provider says, in one short line without the key."""
     text = _body(error).get("message")
-    line = " ".join(str(text if isinstance(text, str) and text else "no reason given").split())
-    line = connection.key.hide_in(line)
-    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+    return _line(text if isinstance(text, str) and text else "no reason given", connection)
 
 
 def _root_reason(error: BaseException, connection: Connection) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
-    line = " ".join(str(error).split()) or type(error).__name__
-    return connection.key.hide_in(line)
+    return _line(str(error) or type(error).__name__, connection)
+
+
+def _line(text: str, connection: Connection) -> str:
+    """A text as one short line without the key."""
+    line = connection.key.hide_in(" ".join(text.split()))
+    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
 
 
 def _address(error: Exception, connection: Connection) -> str:
@@ -158,8 +199,26 @@ def _address(error: Exception, connection: Connection) -> str:
 
 
 def _retry_after_s(error: Exception) -> float | None:
+    """What the headers ask to wait: milliseconds, seconds, or a date, which is measured against the answer's own."""
     headers = getattr(getattr(error, "response", None), "headers", {})
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after", "")
+    seconds = _seconds(asked)
+    return _seconds_between(headers.get("date", ""), asked) if seconds is None else seconds
+
+
+def _seconds(text: str) -> float | None:
     try:
-        return float(headers.get("retry-after", ""))
+        number = float(text)
     except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _seconds_between(start: str, end: str) -> float | None:
+    try:
+        return max(0.0, (parsedate_to_datetime(end) - parsedate_to_datetime(start)).total_seconds())
+    except (TypeError, ValueError):  # no dates, or only one with a time zone
         return None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
+from koi_lang.llm.schemas import is_object, is_strict
 from koi_lang.llm.streaming import Ending, SdkModel
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletionChunk
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 
 class OpenAI(SdkModel):
@@ -39,8 +42,8 @@ class OpenAI(SdkModel):
         body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
         if row.stream_usage:
             body["stream_options"] = {"include_usage": True}
-        if request.json and row.json_mode:
-            body["response_format"] = {"type": "json_object"}
+        if form := _answer_form(request, row):
+            body["response_format"] = form
         if request.temperature is not None and card.sampling:
             body["temperature"] = request.temperature
         if request.max_tokens is not None:
@@ -66,7 +69,25 @@ class _ChunkReader(Ending):
             return ""
         choice = part.choices[0]
         self.stop_reason = choice.finish_reason or self.stop_reason
-        return (choice.delta.content if choice.delta else None) or ""
+        if choice.finish_reason == "content_filter":
+            self.refusal = self.refusal or ""
+        return self._text(choice.delta) if choice.delta else ""
+
+    def _text(self, delta: ChoiceDelta) -> str:
+        if delta.refusal:
+            self.refusal = (self.refusal or "") + delta.refusal
+        self.called_tool = self.called_tool or bool(delta.tool_calls)
+        return delta.content or ""
+
+
+def _answer_form(request: Request, row: Provider) -> dict[str, Any] | None:
+    """What `response_format` says: the schema where provider and model can keep to it, else JSON where it can."""
+    schema = request.schema
+    if schema is not None and row.json_schema and card_of(request.model).schemas and is_object(schema):
+        described = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
+        return {"type": "json_schema", "json_schema": described}
+    wants_json = request.json or schema is not None
+    return {"type": "json_object"} if wants_json and row.json_mode else None
 
 
 def _messages(request: Request) -> list[dict[str, str]]:

@@ -1,115 +1,114 @@
-"""The providers that are known, and the options of an `llm` block turned into a model."""
+"""The options of an `llm` block turned into a model with its layers around it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.errors import MissingKey, SettingsError
+from koi_lang.llm.accounting import Ledger, accounted
+from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
+from koi_lang.llm.choice import Choice, choose
 from koi_lang.llm.connection import Connection, Provider, Secret
+from koi_lang.llm.fallback import fallback
+from koi_lang.llm.layers import OnEvent, tell_nobody
 from koi_lang.llm.messages import Adapter
+from koi_lang.llm.retry import Sleep, retry
 
-KeyLookup: TypeAlias = Callable[[str], str | None]
+__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "provider_named"]
+
 Note: TypeAlias = Callable[[str], None]
-
-# In the order in which `auto` looks for a key.
-PROVIDERS = (
-    Provider("openai", ("OPENAI_API_KEY",), "gpt-5.4-mini", prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-")),
-    Provider(
-        "anthropic",
-        ("ANTHROPIC_API_KEY",),
-        "claude-sonnet-5-5",
-        style="anthropic",
-        json_mode=False,
-        prefixes=("claude-", "sonnet", "opus", "haiku"),
-    ),
-    Provider(
-        "gemini",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        "gemini-flash-latest",
-        "https://generativelanguage.googleapis.com/v1beta/openai/",
-        prefixes=("gemini-",),
-    ),
-    Provider("groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b", "https://api.groq.com/openai/v1"),
-    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-flash", "https://api.deepseek.com", prefixes=("deepseek-",)),
-    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k2.6", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
-    Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", prefixes=("grok-",)),
-    Provider(
-        "qwen",
-        ("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
-        "qwen-plus",
-        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        prefixes=("qwen",),
-    ),
-    Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b", "https://api.together.xyz/v1"),
-    Provider("openrouter", ("OPENROUTER_API_KEY",), "openrouter/auto", "https://openrouter.ai/api/v1"),
-    Provider(
-        "mistral",
-        ("MISTRAL_API_KEY",),
-        "mistral-small-latest",
-        "https://api.mistral.ai/v1",
-        stream_usage=False,  # counts tokens of streams unasked and rejects the option
-        prefixes=("mistral-", "ministral-", "codestral-"),
-    ),
-    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1"),
-)
-STAND_INS = ("rehearsal", "scripted")
+INHERITED = ("temperature", "max_tokens", "cache")
 
 
-def connect(options: Mapping[str, Any], key: KeyLookup, *, on_note: Note | None = None) -> Adapter:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the layers around a model work with.
+
+    Attributes:
+        ledger: where every answer is entered; None keeps no account.
+        on_event: told when a request is repeated or another model steps in.
+        sleep: waits between attempts.
+        cache_folder: where answers are kept for blocks that say `cache: true`; None keeps none.
+        ollama: the address `auto` looks at for a running Ollama, as in OLLAMA_HOST; None does not look.
+    """
+
+    ledger: Ledger | None = None
+    on_event: OnEvent = tell_nobody
+    sleep: Sleep = asyncio.sleep
+    cache_folder: Path | None = None
+    ollama: str | None = None
+
+
+NOTHING_AROUND = Surroundings()
+
+
+def connect(
+    options: Mapping[str, Any],
+    key: KeyLookup,
+    *,
+    on_note: Note | None = None,
+    around: Surroundings = NOTHING_AROUND,
+) -> Adapter:
     """The model that an `llm` block asks for; the caller closes it.
 
     Args:
-        options: `provider`, `model`, `temperature`, `max_tokens`, `base_url`; for `scripted` also `answers`, a
-            list or the path of a file. Absent and `auto` mean: choose.
+        options: `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `cache`; for `scripted` also `answers`,
+            a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`. `fallback`
+            lists models to ask when this one cannot answer: names as for `model`, or objects with such options.
         key: the value of a key by the name of its environment variable, None when it is not known.
         on_note: told by the rehearsal model which sentences would need a real one.
 
     Raises:
         MissingKey: a provider is named whose key is not known.
         ProviderError: the provider does not exist.
+        SettingsError: `fallback` is not a list of models.
     """
-    name = str(options.get("provider") or "auto").lower()
-    if name == "auto":
-        name = _choose(_model_of(options), key)
-    if name == "rehearsal":
+    models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
+    model = fallback(models, around.on_event) if len(models) > 1 else models[0]
+    return accounted(model, around.ledger) if around.ledger is not None else model
+
+
+def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The options of each model in `fallback`, with what they leave open taken from the first model."""
+    listed = options.get("fallback") or []
+    inherited = {name: options[name] for name in INHERITED if name in options}
+    if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
+        return [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
+    raise SettingsError(
+        "`fallback` of an `llm` block is not a list of models",
+        help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',
+    )
+
+
+def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
+    choice = choose(options, key, ollama=around.ollama)
+    if choice.provider == "rehearsal":
         return _rehearsal(on_note)
-    if name == "scripted":
+    if choice.provider == "scripted":
         return _scripted(options.get("answers"))
-    return _adapter(_connection(provider_named(name), options, key))
+    connection = _connection(choice, options, key)
+    model = retry(_adapter(connection), sleep=around.sleep, on_event=around.on_event)
+    if not options.get("cache") or around.cache_folder is None:
+        return model
+    from koi_lang.llm.answer_cache import cached
+
+    return cached(model, around.cache_folder, connection)
 
 
-def provider_named(name: str) -> Provider:
-    """The row of a provider. Raises ProviderError with the nearest name."""
-    for provider in PROVIDERS:
-        if provider.name == name.lower():
-            return provider
-    names = [*(provider.name for provider in PROVIDERS), *STAND_INS]
-    near = get_close_matches(name.lower(), names, n=1)
-    help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
-    raise ProviderError(f"there is no provider `{name}`", help=help)
-
-
-def _choose(model: str, key: KeyLookup) -> str:
-    """The provider the model's name belongs to, else the first with a key, else the rehearsal."""
-    with_key = [provider for provider in PROVIDERS if _key_of(provider, key)]
-    if not with_key:
-        return "rehearsal"
-    makers = [provider for provider in PROVIDERS if model and model.startswith(provider.prefixes)]
-    return makers[0].name if makers else with_key[0].name
-
-
-def _connection(provider: Provider, options: Mapping[str, Any], key: KeyLookup) -> Connection:
-    base_url = options.get("base_url")
-    value = _key_of(provider, key)
-    if provider.keys and not value and not base_url:
+def _connection(choice: Choice, options: Mapping[str, Any], key: KeyLookup) -> Connection:
+    provider = provider_named(choice.provider)
+    base_url = options.get("base_url") or choice.base_url
+    value = key_of(provider, key)
+    if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
     return Connection(
         provider,
         Secret(value),
-        _model_of(options) or provider.model,
+        choice.model or provider.model,
         str(base_url) if base_url else None,
         options.get("temperature"),
         options.get("max_tokens"),
@@ -124,20 +123,15 @@ def _missing_key(provider: Provider) -> MissingKey:
     )
 
 
-def _model_of(options: Mapping[str, Any]) -> str:
-    model = str(options.get("model") or "")
-    return "" if model == "auto" else model
-
-
-def _key_of(provider: Provider, key: KeyLookup) -> str:
-    return next((value for value in map(key, provider.keys) if value), "").strip()
-
-
 def _adapter(connection: Connection) -> Adapter:
     if connection.provider.style == "anthropic":
         from koi_lang.llm.anthropic import Anthropic
 
         return Anthropic(connection)
+    if connection.provider.style == "bedrock":
+        from koi_lang.llm.bedrock import Bedrock
+
+        return Bedrock(connection)
     from koi_lang.llm.openai import OpenAI
 
     return OpenAI(connection)

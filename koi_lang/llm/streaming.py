@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from koi_lang.llm.connection import Connection
-from koi_lang.llm.failures import broken_off, cause_of, explain
+from koi_lang.llm.failures import RequestFailed, broken_off, cause_of, explain, refused, without_text
 from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
+
+CUT_SHORT = frozenset({"length", "max_tokens"})
 
 
 class Ending(ABC):
@@ -18,12 +20,16 @@ class Ending(ABC):
         begun: whether any part has arrived.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
+        refusal: why the model declines to answer, often empty; None when it does not decline.
+        called_tool: whether the model called a tool; it was offered none.
     """
 
     def __init__(self) -> None:
         self.begun = False
         self.stop_reason = ""
         self.usage: Usage | None = None
+        self.refusal: str | None = None
+        self.called_tool = False
 
     @abstractmethod
     def take(self, part: Any) -> str:
@@ -44,18 +50,29 @@ class SdkModel(ABC):
         request = self.connection.complete(request)
         if self._client is None:
             self._client = self._open()
-        ending = self._ending()
+        ending, said = self._ending(), False
         try:
             async with await self._send(request) as stream:
                 async for part in stream:
                     if text := ending.take(part):
+                        said = True
                         yield TextDelta(text)
         except self._errors() as error:
             failure = explain(error, self.connection, request.model, begun=ending.begun)
             raise failure from cause_of(error, self.connection)
-        if not ending.stop_reason:
-            raise broken_off(self.provider, begun=ending.begun)
+        if failure := self._failure(ending, said=said):
+            raise failure
         yield Finished(ending.usage, ending.stop_reason)
+
+    def _failure(self, ending: Ending, *, said: bool) -> RequestFailed | None:
+        """What is wrong with an answer whose stream ended properly."""
+        if ending.refusal is not None:
+            return refused(self.provider, ending.refusal, self.connection)
+        if not ending.stop_reason:
+            return broken_off(self.provider, begun=ending.begun)
+        if not said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
+            return without_text(self.provider, called_tool=ending.called_tool)
+        return None
 
     async def aclose(self) -> None:
         """Close the connections to the provider."""

@@ -93,10 +93,11 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call", "caught",
-    "coalesce", "decrement", "divide", "either", "equal", "export", "fill", "get", "greater", "greater_equal", "has", "increment", "instance_of", "invoke",
-    "iterate", "keys", "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on",
-    "open_object", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "regex", "registry", "remainder",
-    "remove", "run", "same", "send", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "truth",
-    "type_of", "undefined", "unpack", "without",
+    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
+    "caught", "coalesce", "decrement", "divide", "either", "equal", "export", "fill", "get", "greater",
+    "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live",
+    "multiply", "negate", "new", "nullish", "number", "on", "open_object", "peek", "peers", "playbook", "power",
+    "put", "put_last", "python_file", "regex", "registry", "remainder", "remove", "run", "same", "send", "settle",
+    "skill", "spread", "subtract", "template", "text", "thrown", "truth", "type_of", "undefined", "unpack",
+    "without",
 ]  # fmt: skip

@@ -44,7 +44,7 @@ def _assigned(target: n.Expression, operator: str, value: n.Expression, e: Emitt
 
 
 def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], value: ast.expr, at: py.At) -> ast.expr:
-    """Store under a holder and key; where they are kept in variables, the value, which sets these, is evaluated first."""
+    """Store under a holder and key; where variables keep these, the value, which sets them, is evaluated first."""
     if any(isinstance(part, ast.NamedExpr) for part in first):
         return py.helper("put_last", [value, *again], at)
     return py.helper("put", [*again, value], at)

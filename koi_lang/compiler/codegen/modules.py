@@ -60,7 +60,7 @@ class ModuleNames:
 
 
 def _names_of(unit: Unit) -> dict[tuple[str, str], str]:
-    """Python names by name space and Koi name. What code mentions keeps its name; roles, skills and servers give way."""
+    """Python names by name space and Koi name; roles, skills and servers give way to what code mentions."""
     names: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     symbols = list(own_symbols(unit))

@@ -15,7 +15,7 @@ from koi_lang.compiler.templates import STATE, Hole, parts
 from koi_lang.source import Source, Span
 
 Locals = Mapping[str, Callable[[py.At], ast.expr]]
-SCOPE = {"args": "args", STATE: "state", "agentName": "agent_name", "userMessage": "user_message", "this": "agent"}
+SCOPE = {"args": "args", STATE: "state", "agentName": "agent_name", "userMessage": "user_message"}
 # Globals that a hole may use besides the names of its scope.
 PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
 

@@ -10,7 +10,20 @@ from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
-ITEMS = ("on", "private", "affordance", "uses", "llm", "amnesia", "state", "expose", "resilience", "playbook", "export")
+ITEMS = (
+    "on",
+    "private",
+    "affordance",
+    "uses",
+    "llm",
+    "amnesia",
+    "state",
+    "expose",
+    "resilience",
+    "budget",
+    "playbook",
+    "export",
+)
 HEAD = ("ON", "WORD", "OPEN", "RPAR")
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
 

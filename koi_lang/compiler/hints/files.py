@@ -11,7 +11,20 @@ HINTS: list[Hint] = []
 DECLARATIONS = ("import", "role", "team", "agent", "skill", "mcp", "prompt", "run")
 LISTED = "a program consists of `import`, `role`, `team`, `agent`, `skill`, `mcp`, `prompt` and `run`."
 ITEMS = frozenset(
-    ("on", "private", "affordance", "uses", "llm", "amnesia", "state", "expose", "resilience", "playbook", "phases")
+    (
+        "on",
+        "private",
+        "affordance",
+        "uses",
+        "llm",
+        "amnesia",
+        "state",
+        "expose",
+        "resilience",
+        "playbook",
+        "phases",
+        "budget",
+    )
 )
 STATEMENTS = frozenset(
     ("const", "let", "var", "if", "else", "for", "while", "return", "try", "throw", "await", "send", "use", "break")

@@ -11,7 +11,8 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import Program, Use
 from koi_lang.compiler.walk import Around, everything
 
-ROOTS = frozenset({"args", "state", "agentName", "userMessage", "JSON", "Math"})
+VALUES = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
+ROOTS = VALUES | {"args", "state", "agentName", "userMessage"}
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
 KEY = re.compile(r'"(\w+)"\s*:')
 

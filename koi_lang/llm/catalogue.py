@@ -1,0 +1,91 @@
+"""The providers that are known, as data, and finding one by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.connection import Provider
+
+KeyLookup: TypeAlias = Callable[[str], str | None]
+
+# In the order in which `auto` looks for a key.
+PROVIDERS = (
+    Provider(
+        "openai", ("OPENAI_API_KEY",), "gpt-5.4-mini", prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"), json_schema=True
+    ),
+    Provider(
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        "claude-sonnet-5-5",
+        style="anthropic",
+        json_mode=False,
+        json_schema=True,
+        prefixes=("claude-", "sonnet", "opus", "haiku"),
+    ),
+    Provider(
+        "gemini",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-flash-latest",
+        "https://generativelanguage.googleapis.com/v1beta/openai/",
+        json_schema=True,
+        prefixes=("gemini-",),
+    ),
+    Provider("groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b", "https://api.groq.com/openai/v1", json_schema=True),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-flash", "https://api.deepseek.com", prefixes=("deepseek-",)),
+    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k2.6", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
+    Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", json_schema=True, prefixes=("grok-",)),
+    Provider(
+        "qwen",
+        ("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
+        "qwen-plus",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        prefixes=("qwen",),
+    ),
+    Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b", "https://api.together.xyz/v1", json_schema=True),
+    Provider(
+        "openrouter", ("OPENROUTER_API_KEY",), "openrouter/auto", "https://openrouter.ai/api/v1", json_schema=True
+    ),
+    Provider(
+        "mistral",
+        ("MISTRAL_API_KEY",),
+        "mistral-small-latest",
+        "https://api.mistral.ai/v1",
+        json_schema=True,
+        stream_usage=False,  # counts tokens of streams unasked and rejects the option
+        prefixes=("mistral-", "ministral-", "codestral-"),
+    ),
+    Provider(
+        "bedrock",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        style="bedrock",
+        json_mode=False,
+        needs_key=False,
+    ),
+    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True),
+)
+STAND_INS = ("rehearsal", "scripted")
+
+
+def provider_named(name: str) -> Provider:
+    """The row of a provider. Raises ProviderError with the nearest name."""
+    for provider in PROVIDERS:
+        if provider.name == name.lower():
+            return provider
+    names = [*(provider.name for provider in PROVIDERS), *STAND_INS]
+    near = get_close_matches(name.lower(), names, n=1)
+    help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
+    raise ProviderError(f"there is no provider `{name}`", help=help)
+
+
+def is_known(name: str) -> bool:
+    """Whether there is a provider, or a stand-in, of this name."""
+    return name in STAND_INS or any(provider.name == name for provider in PROVIDERS)
+
+
+def key_of(provider: Provider, key: KeyLookup) -> str:
+    """The first key that is set for a provider; empty without one."""
+    return next((value for value in map(key, provider.keys) if value), "").strip()

@@ -1,0 +1,68 @@
+"""The address of an Ollama turned into the models it has, with one look that is not waited for longer than 300 ms."""
+
+from __future__ import annotations
+
+import json
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+from koi_lang.errors import SettingsError
+
+USUAL_PORTS = {"": 11434, "http": 80, "https": 443}
+LONGEST_LOOK_S = 0.3
+EVERYWHERE = ("0.0.0.0", "::")  # where a server listens; a client finds it here
+
+
+def origin_of(address: str) -> str:
+    """The `http://host:port` that an address as in OLLAMA_HOST stands for: scheme and port may be missing.
+
+    Raises:
+        SettingsError: it is not an address.
+    """
+    scheme, host, port = _parts(address)
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def models_at(address: str, *, limit_s: float = LONGEST_LOOK_S) -> tuple[str, ...]:
+    """The names of the models an Ollama has; none when nobody answers, or not as Ollama does, within the limit.
+
+    The look runs in a thread of its own: no limit of a socket covers looking up a name, or an answer that drips.
+    """
+    place, found = _parts(address), list[tuple[str, ...]]()
+    thread = Thread(target=lambda: found.append(_installed(*place, limit_s)), daemon=True, name="look for Ollama")
+    thread.start()
+    thread.join(limit_s)
+    return found[0] if found else ()
+
+
+def _installed(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, ...]:
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+    kind = HTTPSConnection if scheme == "https" else HTTPConnection
+    connection = kind(host, port, timeout=limit_s)
+    try:
+        connection.request("GET", "/api/tags")
+        return _names(json.loads(connection.getresponse().read()))
+    except (OSError, HTTPException, ValueError):
+        return ()
+    finally:
+        connection.close()
+
+
+def _names(document: Any) -> tuple[str, ...]:
+    models = document.get("models") if isinstance(document, dict) else None
+    entries = models if isinstance(models, list) else []
+    return tuple(str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name"))
+
+
+def _parts(address: str) -> tuple[str, str, int]:
+    """Scheme, host and port; a scheme brings its own usual port, as in Ollama itself."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname or "127.0.0.1", parts.port or USUAL_PORTS[parts.scheme]
+    except (KeyError, ValueError) as error:
+        raise SettingsError(
+            f"`{address}` is not an address of Ollama", help="Write it as `127.0.0.1:11434` or `http://host:port`."
+        ) from error
+    return parts.scheme or "http", "127.0.0.1" if host in EVERYWHERE else host, port

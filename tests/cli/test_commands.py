@@ -1,0 +1,213 @@
+"""Commands as a person calls them: what goes to which stream, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tests.projects import Project
+
+GREETER = """
+    role Worker { can execute }
+    agent Greeter : Worker {
+      on hello(args: Json) { console.log(`Hello ${args.name}`) }
+    }
+    run Greeter.hello({ name: "Ada" })
+    """
+UNUSED = """
+    role Worker { can execute }
+    role Idle { can rest }
+    agent Greeter : Worker { on hello(args: Json) { console.log("hi") } }
+    run Greeter.hello({})
+    """
+BROKEN = "agent Greeter : Nobody { on hello(args: Json) { return 1 } }\nrun Greeter.hello({})\n"
+
+
+def test_run_prints_what_the_program_prints(project: Project) -> None:
+    """Standard output carries the program's output and nothing else."""
+    project.write("a.koi", GREETER)
+
+    done = project.koi("run", "a.koi")
+
+    assert (0, "Hello Ada\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_fields_from_the_command_line_reach_the_handler(project: Project) -> None:
+    """`--arg` and `--args` replace fields of what `run` passes on."""
+    project.write("a.koi", GREETER)
+
+    assert "Hello Bob\n" == project.koi("run", "a.koi", "--arg", "name=Bob").stdout
+    assert "Hello 7\n" == project.koi("run", "a.koi", "--args", '{"name": 7}').stdout
+
+
+@pytest.mark.parametrize("words", [("--args", "[1]"), ("--arg", "name")])
+def test_unusable_fields_are_wrong_usage(project: Project, words: tuple[str, str]) -> None:
+    """A payload that is no object, or a field without value, ends with exit code 2 and an example."""
+    project.write("a.koi", GREETER)
+
+    done = project.koi("run", "a.koi", *words)
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert "write --arg" in done.stderr
+
+
+def test_warnings_do_not_fail_a_run(project: Project) -> None:
+    """A warning goes to stderr; with `--quiet` nowhere; with `--strict` it is an error."""
+    project.write("a.koi", UNUSED)
+
+    plain, quiet, strict = (project.koi("run", "a.koi", *words) for words in ((), ("--quiet",), ("--strict",)))
+
+    assert (0, "hi\n") == (plain.returncode, plain.stdout)
+    assert plain.stderr.startswith("warning: ")
+    assert "--> a.koi:2:6\n" in plain.stderr
+    assert (0, "hi\n", "") == (quiet.returncode, quiet.stdout, quiet.stderr)
+    assert (65, "") == (strict.returncode, strict.stdout)
+    assert strict.stderr.startswith("error: ")
+
+
+def test_a_source_with_errors_ends_with_65(project: Project) -> None:
+    """Nothing runs; the message has the place and a help."""
+    project.write("a.koi", BROKEN)
+
+    done = project.koi("run", "a.koi")
+
+    assert (65, "") == (done.returncode, done.stdout)
+    assert "--> a.koi:1:17\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failing_program_ends_with_1(project: Project) -> None:
+    """An error that nobody catches is told with its line."""
+    project.write("a.koi", GREETER.replace("console.log(`Hello ${args.name}`)", 'throw new Error("no tea")'))
+
+    done = project.koi("run", "a.koi")
+
+    assert (1, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("error: no tea")
+    assert "--> a.koi:3:" in done.stderr
+
+
+def test_a_missing_file_is_wrong_usage(project: Project) -> None:
+    """The message names the programs that are there."""
+    project.write("hello.koi", GREETER)
+
+    done = project.koi("run", "helo.koi")
+
+    assert 2 == done.returncode
+    assert "`helo.koi` cannot be read" in done.stderr
+    assert "`hello.koi`" in done.stderr
+
+
+def test_a_program_without_run_says_what_to_add(project: Project) -> None:
+    """A file that only declares cannot be run."""
+    project.write("a.koi", GREETER.partition("run ")[0])
+
+    done = project.koi("run", "a.koi")
+
+    assert 2 == done.returncode
+    assert "runs nothing" in done.stderr
+    assert "run Agent.handler({})" in done.stderr
+
+
+@pytest.mark.parametrize(("word", "advice"), [("rum", "koi run"), ("hello.koi", "koi run hello.koi")])
+def test_an_unknown_command_gets_a_suggestion(project: Project, word: str, advice: str) -> None:
+    """Typing errors and a forgotten `run` are wrong usage with advice."""
+    done = project.koi(word)
+
+    assert 2 == done.returncode
+    assert f"Did you mean `{advice}`?" in done.stderr
+
+
+def test_check_reports_every_problem(project: Project) -> None:
+    """`koi check` ends with 65 for errors, 0 for warnings; `--json` is a list."""
+    project.write("bad.koi", BROKEN)
+    project.write("odd.koi", UNUSED)
+
+    bad, odd, data = (
+        project.koi("check", "bad.koi"),
+        project.koi("check", "odd.koi"),
+        project.koi("check", "--json", "bad.koi"),
+    )
+
+    assert (65, 0) == (bad.returncode, odd.returncode)
+    assert bad.stderr.endswith("bad.koi: 1 error\n")
+    assert odd.stderr.endswith("odd.koi: 1 warning\n")
+    assert [("E0201", 1, 17)] == [(each["code"], each["line"], each["column"]) for each in json.loads(data.stdout)]
+
+
+def test_explain_has_an_example_for_every_code(project: Project) -> None:
+    """`koi explain CODE` is long and shows code; an unknown one is wrong usage."""
+    known = project.koi("explain").stdout.split()
+
+    done, unknown = project.koi("explain", "e0201"), project.koi("explain", "E9999")
+
+    assert "E0201" in known
+    assert "Wrong:" in done.stdout
+    assert "Right:" in done.stdout
+    assert (2, "") == (unknown.returncode, unknown.stdout)
+
+
+def test_version_names_koi_and_python(project: Project) -> None:
+    """`koi version` and `koi --version` agree."""
+    long, short = project.koi("version").stdout, project.koi("--version").stdout
+
+    assert long.startswith(short.strip())
+    assert "Python 3." in long
+
+
+def test_the_registry_can_be_shown_and_cleared(project: Project) -> None:
+    """What a program stores is counted, and gone after `clear --yes`."""
+    project.write("a.koi", GREETER.replace("console.log(`Hello ${args.name}`)", 'await registry.set("k", 1)'))
+    project.koi("run", "a.koi")
+
+    before, cleared, after = (project.koi("registry", *words) for words in (("stats",), ("clear", "--yes"), ("stats",)))
+
+    assert "entries  1" in before.stdout
+    assert "removed 1 entry\n" == cleared.stdout
+    assert "entries  0" in after.stdout
+
+
+def test_audit_lists_what_a_model_may_do(project: Project) -> None:
+    """Actions follow from the role's capabilities; delegates from its teams."""
+    project.write(
+        "a.koi",
+        """
+        role Boss { can delegate }
+        role Hand { can execute }
+        team T { worker: Worker }
+        agent Worker : Hand { on work(args: Json) { return 1 } }
+        agent Lead : Boss { uses team T on go(args: Json) { return 1 } }
+        run Lead.go({})
+        """,
+    )
+
+    audited = {each["agent"]: each for each in json.loads(project.koi("audit", "--json", "a.koi").stdout)}
+
+    assert "update_state" in audited["Worker"]["actions"]
+    assert "update_state" not in audited["Lead"]["actions"]
+    assert ["worker::work"] == audited["Lead"]["delegates"]
+    assert [] == audited["Worker"]["delegates"]
+
+
+def test_actions_have_schemas(project: Project) -> None:
+    """`koi actions --json` gives every action with its permission and parameters."""
+    listed = {each["name"]: each for each in json.loads(project.koi("actions", "--json").stdout)}
+
+    assert "execute" == listed["update_state"]["needs"]
+    assert ["updates"] == listed["update_state"]["parameters"]["required"]
+    assert "print" == next(iter(listed))
+
+
+def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
+    """`koi run … | head -1` ends quietly."""
+    project.write(
+        "a.koi",
+        GREETER.replace("console.log(`Hello ${args.name}`)", "for (let i = 0; i < 20000; i++) { console.log(i) }"),
+    )
+
+    done = project.run("bash", "-c", f"{sys.executable} -m koi_lang run a.koi | head -1")
+
+    assert "0\n" == done.stdout
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,79 @@
+"""A run in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+import koi_lang
+from tests.projects import Project
+
+ASKING = '''
+    role Worker { can execute }
+    agent Greeter : Worker {
+      on hello(args: Json) { playbook """Ask the user "Your name?". Print "Hello <answer>". Return {}.""" }
+    }
+    run Greeter.hello({})
+    '''
+SLEEPING = """
+    role Worker { can execute }
+    agent Sleeper : Worker {
+      on rest(args: Json) { console.log("resting"); await new Promise(r => setTimeout(r, 60000)) }
+    }
+    run Sleeper.rest({})
+    """
+
+
+@pytest.fixture
+def terminal(project: Project) -> pexpect.spawn:
+    """A terminal that runs the program `a.koi` of the project."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
+    command = [sys.executable, "-m", "koi_lang", "run", "a.koi"]
+    return lambda: pexpect.spawn(command[0], command[1:], cwd=project.folder, env=environment, timeout=30)
+
+
+def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:
+    """The person sees the question, types, and gets the greeting; the exit code is 0."""
+    project.write("a.koi", ASKING)
+
+    child = terminal()
+    child.expect_exact("Your name?")
+    child.sendline("Ada")
+    child.expect_exact("Hello Ada")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert 0 == child.exitstatus
+
+
+def test_the_end_of_input_is_told(project: Project, terminal) -> None:
+    """Ctrl-D at a question ends the run with a message instead of a traceback."""
+    project.write("a.koi", ASKING)
+
+    child = terminal()
+    child.expect_exact("Your name?")
+    child.sendeof()
+    child.expect_exact("nobody answers the question")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert 1 == child.exitstatus
+    assert b"Traceback" not in child.before
+
+
+def test_ctrl_c_ends_a_run(project: Project, terminal) -> None:
+    """An interrupted run says so and ends with 130."""
+    project.write("a.koi", SLEEPING)
+
+    child = terminal()
+    child.expect_exact("resting")
+    child.sendintr()
+    child.expect_exact("interrupted")
+    child.expect(pexpect.EOF)
+    child.close()
+
+    assert 130 == child.exitstatus

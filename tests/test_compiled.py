@@ -1,0 +1,140 @@
+"""What programs are compiled to, and how the generated Python is laid out."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from koi_lang import program
+from koi_lang.layout import lay_out
+from koi_lang.sourcemap import write_module
+from tests.projects import Project
+
+FOLDER = Path(__file__).parent / "compiled"
+PROGRAMS = sorted(FOLDER.glob("*.koi"))
+
+
+def stem_of(path: Path) -> str:
+    """A program's name."""
+    return path.stem
+
+
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a program's module."""
+    return program.syntax_trees(str(path))[0][program.absolute(str(path))]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=stem_of)
+def test_module(path: Path, accept: bool) -> None:
+    """A program is compiled to the module that stands beside it."""
+    text = write_module(tree_of(path))
+    golden = path.with_suffix(".py")
+
+    if accept:
+        golden.write_text(text, "utf-8")
+
+    assert golden.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=stem_of)
+def test_a_module_has_readable_lines(path: Path) -> None:
+    """No line of a generated module is longer than an editor shows."""
+    lines = write_module(tree_of(path)).split("\n")
+
+    assert [line for line in lines if len(line) > 110] == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=stem_of)
+def test_layout_keeps_the_syntax_tree(path: Path) -> None:
+    """The readable module is the same program as the one Python writes."""
+    tree = tree_of(path)
+
+    assert ast.dump(ast.parse(write_module(tree))) == ast.dump(ast.parse(ast.unparse(tree)))
+
+
+def test_the_same_program_gives_the_same_bytes(project: Project) -> None:
+    """Nothing about a module depends on the order of hashes in the compiling process."""
+    script = """
+        import sys
+        from koi_lang import program
+        from koi_lang.sourcemap import write_module
+        for path in sys.stdin.read().split():
+            tree, = [tree for file, tree in program.syntax_trees(path)[0].items() if file.endswith(path)]
+            print(write_module(tree))
+        """
+    stdin = "\n".join(map(str, PROGRAMS))
+
+    first, second = (project.python(script, stdin=stdin, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+
+    assert (first.stderr, len(first.stdout) > 1000, first.stdout) == ("", True, second.stdout)
+
+
+LONG = "a_rather_long_name_for_a_value"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"f({LONG}, {LONG}, {LONG}, {LONG})",
+        f"f(lambda a, b: {LONG}, {LONG}, lambda: [{LONG}, {LONG}])",
+        f"x = ({LONG} + {LONG} + {LONG} + {LONG})[{LONG}]",
+        f"x = y[{LONG}, {LONG}, {LONG}, {LONG}]",
+        f"x = {{'a, b': {LONG}, \"it's ({{\": [{LONG}], **{LONG}, 'c': {LONG}}}",
+        f"return_ = {LONG} if f({LONG}) else g({LONG}, x) if {LONG} else h()({LONG})",
+        f"f({LONG} if f({LONG}) else g({LONG}), [{LONG} if {LONG} else {LONG}])",
+        f"def f(a, b={LONG}, *c, d={LONG}, e={LONG}, g={LONG}) -> {LONG}:\n    pass",
+        f"class A(b.C, d={LONG}, e={LONG}, g={LONG}):\n    x = 1\n    def f(self):\n        pass\n    y = 2",
+        f"async def f():\n    return await g(await h({LONG}, {LONG}), (i := {LONG}), k={LONG})",
+        f"def f():\n    nonlocal {LONG}, {LONG}2\n    a, b = g({LONG}, {LONG}, {LONG}, ())",
+        "x = 'one line\\nand another one that is long enough'",
+        'x = \'a \\\\ """ \\t \\r \\x00 \\ud800 "quoted"\\nand a "last""\'.strip()',
+        "f('first\\nline of a text that goes on', 'second\\nline of a text that goes', 'å🙂\\nline of a third text')",
+        "def f():\n    '''A docstring\n\n    of (lines, with), brackets'''\n    def g():\n        pass\n    x = 1",
+        f"def f():\n    '''A docstring\n\n    ({LONG}, {LONG}, {LONG}, {LONG})'''\n    return 1",
+        "if a:\n    def f():\n        pass\nelif b:\n    import c\n    def g():\n        pass\nelse:\n    x = 1",
+        "try:\n    def f():\n        pass\nexcept E:\n    def g():\n        pass\nfinally:\n    x = 1",
+    ],
+)
+def test_layout_keeps_any_syntax_tree(text: str) -> None:
+    """Whatever is broken, it stays the same program."""
+    tree = ast.dump(ast.parse(text))
+
+    assert ast.dump(ast.parse(lay_out(ast.unparse(ast.parse(text))))) == tree
+
+
+def test_layout() -> None:
+    """Definitions have blank lines around them, long lines one item a line, texts of several lines triple quotes."""
+    text = (
+        "'''Doc.'''\nimport a\nx = 1\n\n@d\ndef f():\n    y = 1\n\n    def g():\n        pass\n    return y\nz = 2\n"
+        f"f({LONG}, [{LONG}, {LONG}], lambda a, b: {LONG})\nt = 'first line of a text\\nand the second of it'"
+    )
+
+    assert lay_out(text).split("\n") == [
+        "'''Doc.'''",
+        "",
+        "import a",
+        "",
+        "x = 1",
+        "",
+        "",
+        "@d",
+        "def f():",
+        "    y = 1",
+        "",
+        "    def g():",
+        "        pass",
+        "",
+        "    return y",
+        "",
+        "",
+        "z = 2",
+        "f(",
+        f"    {LONG},",
+        f"    [{LONG}, {LONG}],",
+        f"    lambda a, b: {LONG},",
+        ")",
+        't = """first line of a text',
+        'and the second of it"""',
+    ]

@@ -1,0 +1,295 @@
+"""What may import what, and the tables of the compiler and the runtime that must agree without knowing each other."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from lark import Lark
+from lark.grammar import Rule
+
+from koi_lang import resources
+from koi_lang.compiler import nodes, scope
+from koi_lang.compiler.build import Builder
+from koi_lang.runtime import prelude
+from koi_lang.runtime.values.globals import GLOBALS
+
+PACKAGE = resources.PACKAGE
+GROUND = {"source", "diagnostics", "errors", "settings", "resources"}
+SURFACES = {"cli", "web", "rpc", "mcp_server", "lsp", "__main__"}
+# What lies under a layer. All that stands in the package and is not named here is the façade.
+UNDER = {
+    "ground": set(),
+    "llm": {"ground"},
+    "compiler": {"ground"},
+    "runtime": {"ground", "llm"},
+    "façade": {"ground", "llm", "compiler", "runtime"},
+    "lsp": {"ground", "compiler"},
+    "surface": {"ground", "llm", "compiler", "runtime", "façade"},
+}
+# The start of a process from outside is the command line, by its definition.
+ENTRY = ("koi_lang.__main__", "koi_lang.cli")
+# Promises live in a scope of their own, which waits for its tasks as a task group does.
+OWN_TASK_GROUP = "koi_lang.runtime.values.scopes"
+# Nodes whose grammar rules are called differently: several rules become one node, or one rule is part of another.
+OTHER_RULE = {"expose_mcp": "expose", "function_statement": "function", "literal": "number", "update": "prefix_update"}
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One import of a module of the product; `only_types` ones stand under `if TYPE_CHECKING`."""
+
+    by: str
+    target: str
+    only_types: bool
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax tree of every module of the package."""
+    return {module_name(path): ast.parse(path.read_bytes()) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def imports() -> tuple[Imported, ...]:
+    """Every import of one module of the package by another, wherever it stands."""
+    return tuple(found for name, tree in trees().items() for found in imports_of(name, tree, False))
+
+
+def imports_of(module: str, tree: ast.AST, only_types: bool) -> Iterator[Imported]:
+    """The imports below a node."""
+    for node in ast.iter_child_nodes(tree):
+        below = only_types or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        for target in targets(node):
+            yield Imported(module, target, below)
+        yield from imports_of(module, node, below)
+
+
+def targets(node: ast.AST) -> list[str]:
+    """The modules of the package that one statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name in trees()]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    assert node.level == 0, "imports say the whole name"
+    members = [f"{node.module}.{alias.name}" for alias in node.names]
+    named = [member if member in trees() else str(node.module) for member in members]
+    return [name for name in dict.fromkeys(named) if name in trees()]
+
+
+def part(module: str) -> str:
+    """The file or folder of the package that a module belongs to."""
+    return [*module.split("."), "__init__"][1]
+
+
+def layer(module: str) -> str:
+    """The layer of a module."""
+    name = part(module)
+    if name == "lsp" or name in UNDER:
+        return name
+    return "surface" if name in SURFACES else "ground" if name in GROUND else "façade"
+
+
+def goes_down(found: Imported) -> bool:
+    """Whether an import stays in its own part or layer, or goes to one under it."""
+    here, there = layer(found.by), layer(found.target)
+    if part(found.by) == part(found.target) or (found.by, found.target) == ENTRY:
+        return True
+    return there in UNDER[here] or (here == there and here in ("ground", "façade"))
+
+
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle; empty when there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def test_imports_go_down() -> None:
+    """No module imports from a layer above it or beside it, not even for types; surfaces do not know each other."""
+    wrong = {f"{found.by} imports {found.target}" for found in imports() if not goes_down(found)}
+
+    assert wrong == set()
+
+
+def test_compiler_and_runtime_are_strangers() -> None:
+    """Neither core imports the other, and the check would see it if one did."""
+    known = {(layer(found.by), layer(found.target)) for found in imports()}
+
+    assert not {("compiler", "runtime"), ("runtime", "compiler")} & known
+    assert not goes_down(Imported("koi_lang.runtime.engine", "koi_lang.compiler.nodes", True))
+
+
+def test_no_module_imports_itself() -> None:
+    """There is no circle of imports, those inside functions included.
+
+    Imports for types count where they leave their part of the package (`runtime`, `compiler`, …); inside of one part
+    two classes may name each other in annotations. The package itself does not count: Python runs it before all of
+    its modules, and it imports none of them until one of its functions is called.
+    """
+    counted = [found for found in imports() if not found.only_types or part(found.by) != part(found.target)]
+    graph: dict[str, set[str]] = {}
+    for found in counted:
+        if found.target != PACKAGE.name:
+            graph.setdefault(found.by, set()).add(found.target)
+
+    assert cycle(graph) == []
+    assert [node for node in trees()[PACKAGE.name].body if targets(node)] == []
+
+
+def test_only_settings_reads_the_environment() -> None:
+    """`os.environ` and `os.getenv` stand in `settings` and nowhere else."""
+    reading = {name for name, tree in trees().items() if set(names_in(tree)) & {"environ", "getenv", "environb"}}
+
+    assert reading == {"koi_lang.settings"}
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """Every attribute and every imported name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+
+
+def test_tasks_belong_to_groups() -> None:
+    """A task is created by a task group, which waits for it; never by the event loop alone."""
+    bare = [
+        f"{name}:{call.lineno}"
+        for name, tree in trees().items()
+        for call in task_makers(tree)
+        if name != OWN_TASK_GROUP and ast.unparse(call.value) not in groups(tree)
+    ]
+
+    assert bare == []
+
+
+def task_makers(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Every `something.create_task` and its like."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in (
+            "create_task",
+            "ensure_future",
+            "run_coroutine_threadsafe",
+        ):
+            yield node
+
+
+def groups(tree: ast.AST) -> set[str]:
+    """The names of task groups: bound by `async with`, or parameters declared as such."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AsyncWith):
+            found |= {ast.unparse(item.optional_vars) for item in node.items if item.optional_vars is not None}
+        elif isinstance(node, ast.arg) and node.annotation is not None and "TaskGroup" in ast.unparse(node.annotation):
+            found.add(node.arg)
+    return found
+
+
+def test_global_names_have_values() -> None:
+    """What the compiler lets code mention is what the runtime provides."""
+    assert set(GLOBALS) == scope.GLOBALS
+
+
+def test_generated_names_are_in_the_prelude() -> None:
+    """Every `koi.name` that the code generator can write is a name of the prelude."""
+    written = {text for name in trees() if name.startswith("koi_lang.compiler.codegen.") for text in written_by(name)}
+
+    assert len(written) > 40
+    assert {text for text in written if not hasattr(prelude, text)} == set()
+
+
+def written_by(module: str) -> set[str]:
+    """The texts that a module passes to the two functions that write `koi.name`."""
+    found: set[str] = set()
+    for function in ast.walk(trees()[module]):
+        if isinstance(function, ast.FunctionDef) and function.name not in ("koi", "helper"):
+            names = [node.args[0] for node in ast.walk(function) if isinstance(node, ast.Call) and writes(node)]
+            found |= {text for name in names for text in texts(name, function, module)}
+    return found
+
+
+def writes(call: ast.Call) -> bool:
+    """Whether a call writes `koi.name`."""
+    return ast.unparse(call.func) in ("py.koi", "py.helper")
+
+
+def texts(name: ast.expr, function: ast.FunctionDef, module: str) -> set[str]:
+    """What an argument may be: a text, one of two, the values of a table, or what a variable was set to."""
+    match name:
+        case ast.Constant(value=str(text)):
+            return {text}
+        case ast.IfExp(body=first, orelse=second):
+            return texts(first, function, module) | texts(second, function, module)
+        case ast.Subscript(value=ast.Name(id=table)):
+            return set(getattr(importlib.import_module(module), table).values())
+        case ast.Name(id="name") if function.name == "outer_name":
+            return set(scope.GLOBALS)
+        case ast.Name(id=variable):
+            return set().union(*(texts(value, function, module) for value in assigned(variable, function)))
+    raise AssertionError(f"cannot tell what {ast.unparse(name)} in {module} is")
+
+
+def assigned(variable: str, function: ast.FunctionDef) -> list[ast.expr]:
+    """The values a variable is set to; at least one."""
+    found = [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and variable in (ast.unparse(target) for target in node.targets)
+    ]
+    assert found, f"`{variable}` is never set in `{function.name}`"
+    return found
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """The rules of the grammar, one for each alternative."""
+    text = resources.grammar().read_text("utf-8")
+    return tuple(Lark(text, parser="lalr", start=["program", "expression"], keep_all_tokens=True).rules)
+
+
+def name_of(rule: Rule) -> str:
+    """What an alternative is called: by its alias, else by its rule."""
+    return str(rule.alias or rule.origin.name)
+
+
+def test_rules_have_builders() -> None:
+    """Every rule and alias of the grammar has a method of the builder, and every method a rule."""
+    seen = [rule for rule in rules() if not rule.origin.name.startswith("_")]
+    kept = {name_of(rule) for rule in seen if rule.alias or not rule.options.expand1 or len(rule.expansion) > 1}
+    methods = {name for name in dir(Builder) if not name.startswith("_")}
+
+    assert kept - methods == set()
+    assert methods - set(map(name_of, seen)) == set()
+
+
+def test_nodes_are_called_as_their_rules() -> None:
+    """A class of nodes has the name of its grammar rule or alias."""
+    known = {name_of(rule) for rule in rules()} | {rule.origin.name for rule in rules()}
+    classes = [getattr(nodes, name) for name in nodes.__all__]
+    kinds = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, nodes.Node)]
+    unknown = {kind.__name__ for kind in kinds if kind is not nodes.Node and not rule_names(kind) & known}
+
+    assert unknown == set()
+
+
+def rule_names(kind: type[nodes.Node]) -> set[str]:
+    """What the rule of a class of nodes may be called."""
+    word = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    return {OTHER_RULE.get(word, word), f"{word}_statement", f"{word}_expression", f"{word}_"}
