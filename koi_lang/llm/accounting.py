@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
-from koi_lang.llm.layers import Layer, name_of, opened
+from koi_lang.llm.layers import Layer, opened
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
 from koi_lang.llm.models import card_of, cost_usd
 

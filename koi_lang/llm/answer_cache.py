@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from hashlib import sha256
 from importlib import import_module
@@ -13,16 +13,17 @@ from typing import Any
 
 from koi_lang.errors import SettingsError
 from koi_lang.llm.connection import Connection
-from koi_lang.llm.layers import Layer, opened
+from koi_lang.llm.layers import Layer, OnEvent, opened, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage, stream_text
 
 FORM = 1  # of keys and entries; a new number forgets all that was kept
 MOST_BYTES = 256 * 2**20
 WHOLE = frozenset({"stop", "end_turn", "stop_sequence"})
 PRIVATE = 0o700
+LONGEST_LOCK_S = 1
 
 
-def cached(model: Adapter, folder: Path, connection: Connection) -> Adapter:
+def cached(model: Adapter, folder: Path, connection: Connection, on_event: OnEvent = tell_nobody) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
     Equal are requests that agree in provider, address, model, texts, temperature, limit and form of the answer.
@@ -30,19 +31,19 @@ def cached(model: Adapter, folder: Path, connection: Connection) -> Adapter:
     Args:
         folder: made when the first request comes; nobody else may read it.
         connection: how `model` is reached, for what requests leave open.
+        on_event: told `answer_cache_failed` when the folder cannot be read or written; the model is asked then.
     """
-    return _Cached(model, folder, connection)
+    return _Cached(model, _Store(folder, on_event), connection)
 
 
 class _Cached(Layer):
-    def __init__(self, inner: Adapter, folder: Path, connection: Connection) -> None:
+    def __init__(self, inner: Adapter, store: _Store, connection: Connection) -> None:
         super().__init__(inner)
-        self._folder, self._connection = folder, connection
-        self._store: Any = None
+        self._store, self._connection = store, connection
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        store, key = self._opened_store(), _key(self._connection.complete(request), self._connection)
-        kept = _entry(store.get(key))
+        key = _key(self._connection.complete(request), self._connection)
+        kept = _entry(self._store.get(key))
         if kept is not None:
             async for delta in _replayed(*kept):
                 yield delta
@@ -53,23 +54,49 @@ class _Cached(Layer):
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
                 elif delta.stop_reason in WHOLE:
-                    store.set(key, _packed("".join(pieces), delta.usage))
+                    self._store.put(key, _packed("".join(pieces), delta.usage))
                 yield delta
 
     async def aclose(self) -> None:
         """Close the store and the model inside."""
-        store, self._store = self._store, None
-        if store is not None:
-            store.close()
+        self._store.close()
         await super().aclose()
 
-    def _opened_store(self) -> Any:
-        """The store, opened once; it is read and written in place, since an entry takes a fraction of a millisecond."""
-        if self._store is None:
-            _make_private(self._folder)
-            diskcache = import_module("diskcache")
-            self._store = diskcache.Cache(str(self._folder), size_limit=MOST_BYTES)
-        return self._store
+
+class _Store:
+    """Texts by key in a folder, opened by the first use; a broken one holds nothing.
+
+    It is read and written in place: an entry takes a fraction of a millisecond.
+    """
+
+    def __init__(self, folder: Path, on_event: OnEvent) -> None:
+        self._folder, self._on_event = folder, on_event
+        self._cache: Any = None
+
+    def get(self, key: str) -> Any:
+        return self._with_cache(lambda cache: cache.get(key))
+
+    def put(self, key: str, text: str) -> None:
+        self._with_cache(lambda cache: cache.set(key, text))
+
+    def close(self) -> None:
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            cache.close()
+
+    def _with_cache(self, use: Callable[[Any], Any]) -> Any:
+        """What comes of using the cache; None, and an event, when it cannot be used."""
+        from sqlite3 import Error
+
+        diskcache = import_module("diskcache")
+        try:
+            if self._cache is None:
+                _make_private(self._folder)
+                self._cache = diskcache.Cache(str(self._folder), timeout=LONGEST_LOCK_S, size_limit=MOST_BYTES)
+            return use(self._cache)
+        except (Error, OSError, diskcache.Timeout) as error:
+            self._on_event("answer_cache_failed", {"folder": str(self._folder), "error": str(error)})
+            return None
 
 
 def _make_private(folder: Path) -> None:

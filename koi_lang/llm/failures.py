@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.connection import Connection
+from koi_lang.llm.headers import retry_after_s
 
 LONGEST_DETAIL = 200
 REPEATABLE = frozenset({408, 409, 425, 429})
@@ -84,7 +83,7 @@ def explain(error: Exception, connection: Connection, model: str, *, begun: bool
         "status": status,
     }
     failure = RequestFailed(sentence.format(**words), help=help.format(**words), status=status)
-    failure.retry_after_s = _retry_after_s(error)
+    failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
     failure.repeatable = failure.repeatable and not out_of_credit
     return failure
 
@@ -196,29 +195,3 @@ def _address(error: Exception, connection: Connection) -> str:
     parts = urlsplit(str(request.url) if request else connection.base_url or "")
     port = f":{parts.port}" if parts.port else ""
     return f"`{parts.scheme}://{parts.hostname}{port}`" if parts.hostname else "its address"
-
-
-def _retry_after_s(error: Exception) -> float | None:
-    """What the headers ask to wait: milliseconds, seconds, or a date, which is measured against the answer's own."""
-    headers = getattr(getattr(error, "response", None), "headers", {})
-    milliseconds = _seconds(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    asked = headers.get("retry-after", "")
-    seconds = _seconds(asked)
-    return _seconds_between(headers.get("date", ""), asked) if seconds is None else seconds
-
-
-def _seconds(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _seconds_between(start: str, end: str) -> float | None:
-    try:
-        return max(0.0, (parsedate_to_datetime(end) - parsedate_to_datetime(start)).total_seconds())
-    except (TypeError, ValueError):  # no dates, or only one with a time zone
-        return None

@@ -96,7 +96,7 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return model
     from koi_lang.llm.answer_cache import cached
 
-    return cached(model, around.cache_folder, connection)
+    return cached(model, around.cache_folder, connection, around.on_event)
 
 
 def _connection(choice: Choice, options: Mapping[str, Any], key: KeyLookup) -> Connection:

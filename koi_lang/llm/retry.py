@@ -32,7 +32,7 @@ class Pauses:
 
     def after(self, attempt: int) -> float:
         """Seconds to wait after a failed attempt, counted from 1."""
-        whole_s = min(self.cap_s, self.base_s * 2 ** (attempt - 1))
+        whole_s = min(self.cap_s, self.base_s * 2.0 ** (attempt - 1))
         return whole_s * (1 + self.spread()) / 2
 
 

@@ -60,11 +60,11 @@ class SdkModel(ABC):
         except self._errors() as error:
             failure = explain(error, self.connection, request.model, begun=ending.begun)
             raise failure from cause_of(error, self.connection)
-        if failure := self._failure(ending, said=said):
-            raise failure
+        if fault := self._fault(ending, said=said):
+            raise fault
         yield Finished(ending.usage, ending.stop_reason)
 
-    def _failure(self, ending: Ending, *, said: bool) -> RequestFailed | None:
+    def _fault(self, ending: Ending, *, said: bool) -> RequestFailed | None:
         """What is wrong with an answer whose stream ended properly."""
         if ending.refusal is not None:
             return refused(self.provider, ending.refusal, self.connection)

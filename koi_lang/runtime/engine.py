@@ -232,8 +232,7 @@ class Run:
         name = request.model or model.model
         if spending is not None:
             spending.begin_turn(*worst_case(request, name))
-        asked = {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
-        self.events.emit("model_asked", agent.name, model=name, **(asked if self._services.verbatim else {}))
+        self.events.emit("model_asked", agent.name, model=name, **self._verbatim(request))
         written = 0
         async for delta in model(request):
             if isinstance(delta, TextDelta):
@@ -242,6 +241,12 @@ class Run:
                 continue
             usage = delta.usage or _estimated(request, written)
             self._account(agent, name, usage, spending, delta.stop_reason)
+
+    def _verbatim(self, request: Request) -> dict[str, Any]:
+        """All that a model is told, where that was asked for."""
+        if not self._services.verbatim:
+            return {}
+        return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
 
     def _account(self, agent: Agent, model: str, usage: Usage, spending: Spending | None, stop: str) -> None:
         from koi_lang.llm.models import cost_usd
