@@ -8,7 +8,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from coverage.exceptions import NotPython
+from coverage.exceptions import PluginError
 from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 
 from koi_lang import program
@@ -68,7 +68,7 @@ class KoiReporter(FileReporter):
         try:
             return program.compiled(self.filename).code
         except KoiError as error:
-            raise NotPython(f"{self.filename} cannot be compiled: {error.message}") from error
+            raise PluginError(f"it cannot be compiled\n{error.message}") from error
 
 
 def _functions(code: CodeType) -> Iterator[CodeType]:

@@ -17,6 +17,7 @@ from koi_lang.llm.fallback import fallback
 from koi_lang.llm.layers import OnEvent, tell_nobody
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.retry import Sleep, retry
+from koi_lang.llm.streaming import SdkModel
 
 __all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "provider_named"]
 
@@ -91,12 +92,13 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
     if choice.provider == "scripted":
         return _scripted(options.get("answers"))
     connection = _connection(choice, options, key)
-    model = retry(_adapter(connection), sleep=around.sleep, on_event=around.on_event)
+    adapter = _adapter(connection)
+    model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
     if not options.get("cache") or around.cache_folder is None:
         return model
     from koi_lang.llm.answer_cache import cached
 
-    return cached(model, around.cache_folder, connection, around.on_event)
+    return cached(model, around.cache_folder, adapter.connection, around.on_event)
 
 
 def _connection(choice: Choice, options: Mapping[str, Any], key: KeyLookup) -> Connection:
@@ -123,7 +125,7 @@ def _missing_key(provider: Provider) -> MissingKey:
     )
 
 
-def _adapter(connection: Connection) -> Adapter:
+def _adapter(connection: Connection) -> SdkModel:
     if connection.provider.style == "anthropic":
         from koi_lang.llm.anthropic import Anthropic
 

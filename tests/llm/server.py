@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from tests.llm.wire import Answer, anthropic_events, openai_events
+
+__all__ = ["Answer", "Asked", "ModelServer"]
+
 JSON = "application/json"
+HTML = "text/html"
 EVENTS = "text/event-stream"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server does with one request.
-
-    Attributes:
-        pieces: the text of the answer, one event each.
-        usage: input, output and cached tokens; None sends none.
-        status: anything but 200 sends `error` as an error document.
-        cut_after: close the connection after this many events.
-        raw: an event sent as it is after the pieces, well formed or not.
-        pause: wait for `ModelServer.go_on` after the first piece.
-    """
-
-    pieces: tuple[str, ...] = ("ok",)
-    usage: tuple[int, int, int] | None = (7, 3, 2)
-    status: int = 200
-    error: Mapping[str, Any] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-    cut_after: int | None = None
-    raw: str = ""
-    pause: bool = False
-    stop_reason: str = ""
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +77,12 @@ class ModelServer:
             writer.close()
 
     async def _answer(self, asked: Asked, answer: Answer, writer: asyncio.StreamWriter) -> None:
-        if answer.status != 200:
-            body = json.dumps(answer.error).encode()
-            writer.write(_head(answer.status, JSON, {**answer.headers, "content-length": str(len(body))}) + body)
+        if answer.silent:
+            await self.go_on.wait()
+        if answer.page or answer.status != 200:
+            body = (answer.page or json.dumps(answer.error)).encode()
+            headers = {**answer.headers, "content-length": str(len(body))}
+            writer.write(_head(answer.status, HTML if answer.page else JSON, headers) + body)
             await writer.drain()
             return
         writer.write(_head(200, EVENTS, {**answer.headers, "transfer-encoding": "chunked"}))
@@ -104,9 +91,10 @@ class ModelServer:
         await writer.drain()
 
     async def _send(self, asked: Asked, answer: Answer, writer: asyncio.StreamWriter) -> None:
-        events = anthropic_events(answer) if asked.path.endswith("/messages") else openai_events(asked, answer)
-        for number, event in enumerate(events):
+        for number, event in enumerate(_events(asked, answer)):
             if number == answer.cut_after:
+                if answer.reset:
+                    _socket_of(writer).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
                 raise ConnectionResetError("the server cuts the stream")
             data = event.encode()
             writer.write(b"%x\r\n%s\r\n" % (len(data), data))
@@ -115,49 +103,15 @@ class ModelServer:
                 await self.go_on.wait()
 
 
-def openai_events(asked: Asked, answer: Answer) -> Iterator[str]:
-    """The events of a chat completion."""
-    for piece in answer.pieces:
-        yield _chunk([{"index": 0, "delta": {"role": "assistant", "content": piece}, "finish_reason": None}])
-    if answer.raw:
-        yield answer.raw
-        return
-    yield _chunk([{"index": 0, "delta": {}, "finish_reason": answer.stop_reason or "stop"}])
-    if answer.usage and asked.body.get("stream_options", {}).get("include_usage"):
-        yield _chunk([], usage=_openai_usage(*answer.usage))
-    yield "data: [DONE]\n\n"
+def _events(asked: Asked, answer: Answer) -> Iterator[str]:
+    if asked.path.endswith("/messages"):
+        return anthropic_events(answer)
+    return openai_events(answer, with_usage=bool(asked.body.get("stream_options", {}).get("include_usage")))
 
 
-def anthropic_events(answer: Answer) -> Iterator[str]:
-    """The events of a message."""
-    given, made, cached = answer.usage or (0, 0, 0)
-    usage = {"input_tokens": given - cached, "output_tokens": 1, "cache_read_input_tokens": cached}
-    message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": [], "usage": usage}
-    yield _event("message_start", {"message": {**message, "stop_reason": None, "stop_sequence": None}})
-    yield _event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
-    for piece in answer.pieces:
-        yield _event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece}})
-    if answer.raw:
-        yield answer.raw
-        return
-    yield _event("content_block_stop", {"index": 0})
-    delta = {"stop_reason": answer.stop_reason or "end_turn", "stop_sequence": None}
-    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": made}})
-    yield _event("message_stop", {})
-
-
-def _chunk(choices: list[dict[str, Any]], usage: Mapping[str, Any] | None = None) -> str:
-    document = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "x", "choices": choices}
-    return f"data: {json.dumps({**document, 'usage': usage})}\n\n"
-
-
-def _openai_usage(given: int, made: int, cached: int) -> dict[str, Any]:
-    counts = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
-    return {**counts, "prompt_tokens_details": {"cached_tokens": cached}}
-
-
-def _event(name: str, data: Mapping[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n"
+def _socket_of(writer: asyncio.StreamWriter) -> socket.socket:
+    found: socket.socket = writer.get_extra_info("socket")
+    return found
 
 
 def _has_text(event: str, answer: Answer) -> bool:

@@ -64,6 +64,11 @@ def asked_for(kind: str, request: Request) -> Asked:
     return asyncio.run(run())
 
 
+def remembered(text: str) -> dict[str, Any]:
+    """A block of text that Anthropic is asked to remember, with everything before it."""
+    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+
+
 def failure_of(kind: str, *answers: Answer | str) -> RequestFailed:
     """The error that a request ends with."""
     with pytest.raises(RequestFailed) as caught:
@@ -292,13 +297,39 @@ def test_anthropic_gets_system_and_turns_apart() -> None:
     assert asked.path == "/v1/messages"
     assert asked.body == {
         "model": "claude-sonnet-4-6",
-        "system": "Base.\n\nRule.",
-        "messages": [{"role": "user", "content": "One.\n\nTwo."}, {"role": "assistant", "content": "{}"}],
+        "system": [remembered("Base."), {"type": "text", "text": "Rule."}],
+        "messages": [
+            {"role": "user", "content": [remembered("One.\n\nTwo.")]},
+            {"role": "assistant", "content": "{}"},
+        ],
         "max_tokens": 8000,
-        "cache_control": {"type": "ephemeral"},
         "temperature": 0.5,
         "stream": True,
     }
+
+
+def test_anthropic_is_asked_to_remember_what_the_next_request_repeats() -> None:
+    """The system text and the two last turns of the user are marked; what lies between is found through them."""
+    turns = [Message(role, f"{role} {number}") for number in range(3) for role in ("user", "assistant")]
+    body = asked_for("anthropic", Request("Base.", (*turns, Message("user", "last")))).body
+
+    assert body["system"] == [remembered("Base.")]
+    assert [turn["content"] for turn in body["messages"]] == [
+        "user 0",
+        "assistant 0",
+        "user 1",
+        "assistant 1",
+        [remembered("user 2")],
+        "assistant 2",
+        [remembered("last")],
+    ]
+
+
+def test_anthropic_gets_no_empty_texts() -> None:
+    """Anthropic refuses blocks without text; they are left out."""
+    body = asked_for("anthropic", Request(" ", (Message("user", "Go."), Message("assistant", "\n")))).body
+
+    assert ("system" in body, body["messages"]) == (False, [{"role": "user", "content": [remembered("Go.")]}])
 
 
 def test_new_models_of_anthropic_get_no_temperature() -> None:

@@ -1,0 +1,85 @@
+"""The next model answers where one cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.llm.fallback import fallback
+from koi_lang.llm.messages import Finished, TextDelta
+from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard, text_of
+
+
+@pytest.mark.parametrize("error", [failing(401), failing(404), failing(429), failing(None), MissingKey("no key")])
+def test_the_next_model_answers(error: Exception) -> None:
+    """Whatever the first model's trouble is, unless the request itself is wrong, the second is asked."""
+    listener = Listener()
+    first, second = Flaky(error, name="a/one"), Flaky("answer", name="b/two")
+    model = fallback([first, second], listener.on_event)
+
+    assert text_of(model) == "answer"
+    assert listener.events == [("model_replaced", {"model": "a/one", "by": "b/two", "error": str(error)})]
+
+
+def test_a_wrong_request_is_not_taken_elsewhere() -> None:
+    """A request that one provider rejects is a mistake to be told, not to be hidden."""
+    failure, second = failing(400), Flaky("never")
+
+    assert heard(fallback([Flaky(failure), second])) == ("", failure)
+    assert second.requests == []
+
+
+def test_after_text_no_other_model_steps_in() -> None:
+    """Half an answer of one model is not completed by another."""
+    failure, second = failing(None), Flaky("never")
+
+    assert heard(fallback([Flaky(["half", failure]), second])) == ("half", failure)
+    assert second.requests == []
+
+
+def test_the_last_error_names_all_models() -> None:
+    """Nobody has to guess what was tried; help and status are those of the last failure."""
+    models = [Flaky(failing(500), name="a/one"), Flaky(failing(529, "`b` is overloaded"), name="b/two")]
+
+    _, error = heard(fallback(models))
+
+    assert str(error) == "none of `a/one`, `b/two` answers; the last: `b` is overloaded"
+    assert (error and error.help, getattr(error, "status", None)) == ("Do something.", 529)
+
+
+def test_errors_that_are_no_failed_requests_are_named_too() -> None:
+    """A model inside this process fails in its own way."""
+    _, error = heard(fallback([Flaky(failing(500), name="a/one"), Flaky(ProviderError("no answers left"))]))
+
+    assert str(error) == "none of `a/one`, `maker/model` answers; the last: no answers left"
+
+
+def test_the_end_says_who_answered() -> None:
+    """Whoever keeps accounts can tell the models apart; the first needs no mention."""
+    first, second = Flaky("x", failing(500), name="a/one"), Flaky("y", name="b/two")
+    model = fallback([first, second])
+
+    assert deltas_of(model) == [TextDelta("x"), Finished(None, "stop")]
+    assert deltas_of(model) == [TextDelta("y"), Finished(None, "stop", answered_by="b/two")]
+
+
+def test_a_named_model_is_asked_of_the_first_provider_only() -> None:
+    """The others answer with their own model."""
+    first, second = Flaky(failing(500)), Flaky("answer")
+
+    text_of(fallback([first, second]), replace(REQUEST, model="special"))
+
+    assert (first.requests[0].model, second.requests[0].model) == ("special", "")
+
+
+async def _close(models: list[Flaky]) -> list[int]:
+    await fallback(models).aclose()
+    return [model.closed for model in models]
+
+
+def test_all_models_are_closed() -> None:
+    """Also those that were never asked."""
+    assert asyncio.run(_close([Flaky(), Flaky()])) == [1, 1]

@@ -1,0 +1,107 @@
+"""What the model server does with a request, and its answers as events of OpenAI and of Anthropic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the server does with one request.
+
+    Attributes:
+        pieces: the text of the answer, one event each.
+        usage: input, output and cached tokens; None sends none.
+        status: anything but 200 sends `error` as an error document.
+        cut_after: close the connection after this many events.
+        raw: an event sent as it is after the pieces, well formed or not.
+        page: sent instead of events, as HTML.
+        pause: wait for `ModelServer.go_on` after the first piece.
+        silent: wait for `ModelServer.go_on` before anything is sent.
+        reset: a cut closes the connection with a reset rather than an orderly end.
+        refusal: what a model says that declines to answer; Anthropic's only says that it does.
+        calls_tool: the answer is the call of a tool.
+    """
+
+    pieces: tuple[str, ...] = ("ok",)
+    usage: tuple[int, int, int] | None = (7, 3, 2)
+    status: int = 200
+    error: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cut_after: int | None = None
+    raw: str = ""
+    page: str = ""
+    pause: bool = False
+    silent: bool = False
+    reset: bool = False
+    refusal: str = ""
+    calls_tool: bool = False
+    stop_reason: str = ""
+
+
+def openai_events(answer: Answer, *, with_usage: bool) -> Iterator[str]:
+    """The events of a chat completion."""
+    for delta in _openai_deltas(answer):
+        yield _chunk([{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None}])
+    if answer.raw:
+        yield answer.raw
+        return
+    usual = "tool_calls" if answer.calls_tool else "stop"
+    yield _chunk([{"index": 0, "delta": {}, "finish_reason": answer.stop_reason or usual}])
+    if answer.usage and with_usage:
+        yield _chunk([], usage=_openai_usage(*answer.usage))
+    yield "data: [DONE]\n\n"
+
+
+def _openai_deltas(answer: Answer) -> Iterator[Mapping[str, Any]]:
+    if answer.refusal:
+        yield {"refusal": answer.refusal}
+    elif answer.calls_tool:
+        yield {"tool_calls": [{"index": 0, "id": "t", "function": {"name": "look", "arguments": "{}"}}]}
+    else:
+        yield from ({"content": piece} for piece in answer.pieces)
+
+
+def anthropic_events(answer: Answer) -> Iterator[str]:
+    """The events of a message."""
+    given, made, cached = answer.usage or (0, 0, 0)
+    usage = {"input_tokens": given - cached, "output_tokens": 1, "cache_read_input_tokens": cached}
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
+    counted = {"usage": usage if answer.usage else None}
+    yield _event("message_start", {"message": {**message, **counted, "stop_reason": None, "stop_sequence": None}})
+    yield from _anthropic_block(answer)
+    if answer.raw:
+        yield answer.raw
+        return
+    yield _event("content_block_stop", {"index": 0})
+    usual = "refusal" if answer.refusal else "tool_use" if answer.calls_tool else "end_turn"
+    delta = {"stop_reason": answer.stop_reason or usual, "stop_sequence": None}
+    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": made} if answer.usage else None})
+    yield _event("message_stop", {})
+
+
+def _anthropic_block(answer: Answer) -> Iterator[str]:
+    if answer.calls_tool:
+        tool = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+        yield _event("content_block_start", {"index": 0, "content_block": tool})
+        return
+    yield _event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
+    for piece in () if answer.refusal else answer.pieces:
+        yield _event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece}})
+
+
+def _chunk(choices: list[dict[str, Any]], usage: Mapping[str, Any] | None = None) -> str:
+    document = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "x", "choices": choices}
+    return f"data: {json.dumps({**document, 'usage': usage})}\n\n"
+
+
+def _openai_usage(given: int, made: int, cached: int) -> dict[str, Any]:
+    counts = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+    return {**counts, "prompt_tokens_details": {"cached_tokens": cached}}
+
+
+def _event(name: str, data: Mapping[str, Any]) -> str:
+    return f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n"
