@@ -13,9 +13,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from koi_lang import __version__, settings
+from koi_lang import __version__, resources, settings
 
 SUFFIX = ".koic"
+# A file begins with the hash of the rest: damaged code could end the whole process.
+CHECK_SIZE = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,14 @@ def digest(data: bytes) -> str:
 def find(path: str) -> Entry | None:
     """The compiled module of a file, if there is one and none of its files has changed."""
     try:
-        stored = marshal.loads(_place(path).read_bytes())
-        entry = Entry(stored["code"], stored["files"], tuple(stored["warnings"]))
-    except (OSError, ValueError, EOFError, TypeError, KeyError):
+        stored = _place(path).read_bytes()
+    except OSError:
         return None
+    data = stored[CHECK_SIZE:]
+    if hashlib.sha256(data).digest() != stored[:CHECK_SIZE]:
+        return None
+    fields = marshal.loads(data)
+    entry = Entry(fields["code"], fields["files"], tuple(fields["warnings"]))
     return entry if all(_is_current(file, known) for file, known in entry.files.items()) else None
 
 
@@ -58,7 +64,7 @@ def store(path: str, entry: Entry) -> None:
     """Keep a compiled module; a folder that cannot be written to is no error."""
     data = marshal.dumps({"code": entry.code, "files": dict(entry.files), "warnings": list(entry.warnings)})
     with contextlib.suppress(OSError):
-        _write(_place(path), data)
+        _write(_place(path), hashlib.sha256(data).digest() + data)
 
 
 def _write(target: Path, data: bytes) -> None:
@@ -67,9 +73,13 @@ def _write(target: Path, data: bytes) -> None:
 
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=target.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(temporary, target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, target)
+    except OSError:
+        os.unlink(temporary)
+        raise
 
 
 def _place(path: str) -> Path:
@@ -79,10 +89,18 @@ def _place(path: str) -> Path:
 
 def _compiler_stamp() -> str:
     """Changes when the compiler itself does, as it may in a checkout."""
-    folder = Path(__file__).parent / "compiler"
-    newest = max((entry.stat().st_mtime_ns for entry in os.scandir(folder)), default=0)
-    generator = max((entry.stat().st_mtime_ns for entry in os.scandir(folder / "codegen")), default=0)
-    return f"{newest}-{generator}"
+    compiler = _newest(str(resources.PACKAGE / "compiler"))
+    return f"{compiler}-{resources.grammar().stat().st_mtime_ns}"
+
+
+def _newest(folder: str) -> int:
+    """When something in a folder changed last, in nanoseconds."""
+    with os.scandir(folder) as entries:
+        return max(
+            (_newest(entry.path) if entry.is_dir() else entry.stat().st_mtime_ns)
+            for entry in entries
+            if entry.name != "__pycache__"
+        )
 
 
 def stats() -> dict[str, Any]:

@@ -34,8 +34,8 @@ STATIC = {
     "Array": frozenset({"isArray"}),
 }
 METHODS = frozenset(
-    "includes startsWith endsWith indexOf toLowerCase toUpperCase trim slice substring charAt join split toFixed"
-    " toString at".split()
+    "includes startsWith endsWith indexOf toLowerCase toUpperCase trim slice substring charAt join "
+    "split toFixed toString at".split()
 )
 CONSTANTS = {"undefined": undefined, "NaN": float("nan"), "Infinity": float("inf")}
 

@@ -205,7 +205,8 @@ def agents_of(module: ModuleType) -> list[Any]:
     """The agents a program declares, in the same order."""
     from koi_lang.runtime.agents.agent import Agent
 
-    return [value for value in _declared(module) if isinstance(value, type) and issubclass(value, Agent) and value is not Agent]
+    classes = [value for value in _declared(module) if isinstance(value, type)]
+    return [value for value in classes if issubclass(value, Agent) and value is not Agent]
 
 
 def _declared(module: ModuleType) -> list[Any]:

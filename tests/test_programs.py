@@ -62,8 +62,11 @@ def observed(script: Script, outcome: Outcome) -> dict[str, object]:
 
 
 def shortened(stated: str, told: str) -> str:
-    """The stated part of a message; the whole message where it does not hold that part."""
-    return stated if stated and stated in told else told
+    """The stated part of a message; the whole message where its first line does not hold that part.
+
+    The lines after the first show the source, and with it the comment that states something.
+    """
+    return stated if stated and stated in told.partition("\n")[0] else told
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -50,7 +50,6 @@ def _audited(agent: Agent) -> dict[str, Any]:
 
 
 def _described(audited: dict[str, Any]) -> str:
-    rows = [f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"]
-    for title in ("actions", "delegates", "skills"):
-        rows.append(f"  {title:<10} {', '.join(audited[title]) or 'none'}")
-    return "\n".join(rows)
+    head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
+    rows = [f"  {title:<10} {', '.join(audited[title]) or 'none'}" for title in ("actions", "delegates", "skills")]
+    return "\n".join([head, *rows])

@@ -44,7 +44,7 @@ class Terminal:
             self.log(text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end of input."""
+        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end."""
         async with self._turn:
             self._show(question, options)
             line = await self._line()

@@ -242,7 +242,7 @@ class Expressions:
             raise BuildError(problem.span, problem.message) from None
 
     def arrow(self, children: Children) -> n.Function:
-        is_async, items, _, body = children
+        is_async, items, _, _ = children
         self.pending.pop(items, None)
         try:
             parameters = parameters_of(items, self.pending)
@@ -378,9 +378,9 @@ class Expressions:
 
 
 RESERVED = frozenset(
-    "import skill role can team agent uses llm default on state playbook resilience mcp prompt export async function"
-    " var const let if else for of in while try catch finally throw instanceof return await send timeout use run"
-    " override affordance amnesia expose private true false null".split()
+    "import skill role can team agent uses llm default on state playbook resilience mcp prompt export "
+    "async function var const let if else for of in while try catch finally throw instanceof return "
+    "await send timeout use run override affordance amnesia expose private true false null".split()
 )
 
 

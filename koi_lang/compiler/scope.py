@@ -18,10 +18,11 @@ from koi_lang.source import Span
 
 # What code may mention without declaring it: the runtime's globals, and the names that belong to the current agent.
 GLOBALS = frozenset(
-    "console JSON Math Date Object Array Promise Number String Boolean RegExp Map Set Error TypeError RangeError"
-    " SyntaxError ReferenceError AggregateError URIError parseInt parseFloat isNaN isFinite setTimeout clearTimeout"
-    " setInterval clearInterval setImmediate clearImmediate queueMicrotask fetch process performance crypto undefined"
-    " NaN Infinity structuredClone encodeURIComponent decodeURIComponent encodeURI decodeURI atob btoa".split()
+    "console JSON Math Date Object Array Promise Number String Boolean RegExp Map Set Error TypeError "
+    "RangeError SyntaxError ReferenceError AggregateError URIError parseInt parseFloat isNaN isFinite "
+    "setTimeout clearTimeout setInterval clearInterval setImmediate clearImmediate queueMicrotask "
+    "fetch process performance crypto undefined NaN Infinity structuredClone encodeURIComponent "
+    "decodeURIComponent encodeURI decodeURI atob btoa".split()
 )
 AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})

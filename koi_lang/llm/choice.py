@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, is_known, key_of, provider_named
+from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,9 @@ class Choice:
     base_url: str = ""
 
 
-def choose(options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None) -> Choice:
+def choose(
+    options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None, limit_s: float = LONGEST_LOOK_S
+) -> Choice:
     """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
 
     A named provider is taken as it is; then counts `provider/model`, the maker of the named model, the first provider
@@ -26,6 +29,7 @@ def choose(options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = N
 
     Args:
         ollama: the address to look at for a running Ollama; None does not look.
+        limit_s: how long that may take.
     """
     provider, model = _written(options)
     if provider == "ollama" and ollama:
@@ -36,7 +40,7 @@ def choose(options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = N
     makers = [each for each in PROVIDERS if model and model.startswith(each.prefixes)]
     if with_key:
         return Choice((makers or with_key)[0].name, model)
-    return _running_ollama(ollama, model) if ollama else Choice("rehearsal")
+    return _running_ollama(ollama, model, limit_s) if ollama else Choice("rehearsal")
 
 
 def _written(options: Mapping[str, Any]) -> tuple[str, str]:
@@ -50,11 +54,9 @@ def _written(options: Mapping[str, Any]) -> tuple[str, str]:
     return maker.lower(), "" if rest == "auto" else rest
 
 
-def _running_ollama(address: str, model: str) -> Choice:
-    from koi_lang.llm.ollama import models_at
-
+def _running_ollama(address: str, model: str, limit_s: float) -> Choice:
     wanted = model or provider_named("ollama").model
-    installed = models_at(address)
+    installed = models_at(address, limit_s=limit_s)
     fitting = [name for name in installed if name == wanted or name.partition(":")[0] == wanted]
     if not fitting and model:  # somebody else's model, or one that is not there
         return Choice("rehearsal")
@@ -63,6 +65,4 @@ def _running_ollama(address: str, model: str) -> Choice:
 
 
 def _base_url(address: str) -> str:
-    from koi_lang.llm.ollama import origin_of
-
     return f"{origin_of(address)}/v1"

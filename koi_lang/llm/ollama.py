@@ -11,6 +11,7 @@ from koi_lang.errors import SettingsError
 
 USUAL_PORTS = {"": 11434, "http": 80, "https": 443}
 LONGEST_LOOK_S = 0.3
+OK = 200
 EVERYWHERE = ("0.0.0.0", "::")  # where a server listens; a client finds it here
 
 
@@ -43,7 +44,8 @@ def _installed(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, 
     connection = kind(host, port, timeout=limit_s)
     try:
         connection.request("GET", "/api/tags")
-        return _names(json.loads(connection.getresponse().read()))
+        answer = connection.getresponse()
+        return _names(json.loads(answer.read())) if answer.status == OK else ()
     except (OSError, HTTPException, ValueError):
         return ()
     finally:

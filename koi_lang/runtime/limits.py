@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
+from operator import itemgetter
 from typing import Any
 
 from koi_lang.errors import PlaybookError
 
 MOST_TURNS = 50
-MOST_REPEATS = 5
-MOST_ALTERNATIONS = 3
-MOST_FAILURES = 10
-MOST_PIVOTS = 3
 
 
 class LimitReached(PlaybookError):
-    """A limit ended a playbook; `limit` names it."""
+    """A limit ended a playbook.
 
-    def __init__(self, limit: str, message: str, help: str) -> None:
-        super().__init__(message, help=help)
-        self.limit = limit
+    Attributes:
+        limit: its name.
+        what: whose limit it is: a call such as `A.go`, or the run.
+    """
+
+    def __init__(self, limit: str, what: str, message: str, help: str) -> None:
+        super().__init__(f"{what} {message}", help=help)
+        self.limit, self.what = limit, what
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +84,41 @@ class Spending:
             yield spending
             spending = spending.outer
 
-    def begin_turn(self, tokens: int, usd: float | None) -> None:
-        """Count a turn whose request and answer take at most so much. Raises LimitReached if that is too much."""
+    def names(self) -> list[str]:
+        """Whose limits count: this call's and those of everybody around it."""
+        return [spending.what for spending in self._all()]
+
+    def begin_turn(self) -> None:
+        """Count an answer of the playbook's model. Raises LimitReached if that is one too many, or it is too late."""
         self.turns += 1
+        limits = self.budget
+        if limits.turns is not None and self.turns > limits.turns:
+            raise self._reached("turns", f"did not return within {limits.turns} turns", "turns: N")
+        for spending in self._all():
+            if spending.left_s() == 0:
+                raise spending.too_late()
+
+    def allow(self, tokens: int, usd: float | None) -> None:
+        """Raise LimitReached if a request that takes at most so much could exceed a budget."""
         for spending in self._all():
             spending._check(tokens, usd or 0.0)
 
     def _check(self, tokens: int, usd: float) -> None:
         limits = self.budget
-        if limits.turns is not None and self.turns > limits.turns:
-            raise self._reached("turns", f"did not return within {limits.turns} turns", "turns: N")
         if limits.tokens is not None and self.tokens + tokens > limits.tokens:
             spent = f"has used {self.tokens} tokens, and the next answer could exceed its budget of {limits.tokens}"
             raise self._reached("tokens", spent, "tokens: N")
         if limits.usd is not None and self.usd + usd > limits.usd:
             spent = f"has spent ${self.usd:.4f}, and the next answer could exceed its budget of ${limits.usd:g}"
             raise self._reached("usd", spent, "usd: N")
-        if limits.time_s is not None and self.clock() - self.started > limits.time_s:
-            raise self._reached("time", f"took longer than its budget of {limits.time_s:g} s", "time: 2m")
+
+    def too_late(self) -> LimitReached:
+        """The error for a call whose time is up."""
+        return self._reached("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
 
     def _reached(self, limit: str, message: str, option: str) -> LimitReached:
-        return LimitReached(limit, f"{self.what} {message}", f"Raise `budget {{ {option} }}` if this is expected.")
+        help = f"raise `--max-{limit}`" if self.outer is None else f"raise `budget {{ {option} }}` or `--max-{limit}`"
+        return LimitReached(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
         """Count what an answer has really taken."""
@@ -110,50 +127,101 @@ class Spending:
             spending.usd += usd or 0.0
 
     def left_s(self) -> float | None:
-        """Seconds until the first time limit; None without one."""
-        limits = [s.budget.time_s - (s.clock() - s.started) for s in self._all() if s.budget.time_s is not None]
-        return max(0.0, min(limits)) if limits else None
+        """Seconds until its own time limit, not less than 0; None without one."""
+        if self.budget.time_s is None:
+            return None
+        return max(0.0, self.budget.time_s - (self.clock() - self.started))
+
+
+@asynccontextmanager
+async def in_time(*spendings: Spending) -> AsyncIterator[None]:
+    """End a block when the first of some time limits is over. Raises LimitReached."""
+    limited = [(left_s, spending) for spending in spendings if (left_s := spending.left_s()) is not None]
+    left_s, first = min(limited, key=lambda pair: pair[0], default=(None, None))
+    timer = asyncio.timeout(left_s)
+    try:
+        async with timer:
+            yield
+    except TimeoutError:
+        if first is None or not timer.expired():
+            raise
+        raise first.too_late() from None
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a playbook that gets nowhere is left alone.
+
+    Attributes:
+        repeats: the same answer so often in a row ends it.
+        alternations: two answers in turn so often end it.
+        failures: so many in a row, and the model is told to change its approach.
+        pivots: how often it is told so; then it ends.
+    """
+
+    repeats: int = 5
+    alternations: int = 3
+    failures: int = 10
+    pivots: int = 3
+
+    @staticmethod
+    def of(declared: Mapping[str, Any]) -> Patience:
+        """From the settings of a run; what they leave open has its default."""
+        known = [field.name for field in fields(Patience)]
+        return Patience(**{name: declared[name] for name in known if name in declared})
 
 
 class Circles:
-    """Notices actions that repeat themselves: A-A-A… and A-B-A-B…"""
+    """Notices answers that repeat themselves: A-A-A… and A-B-A-B…; what one answer asks for twice is its business."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._seen: list[str] = []
+    def __init__(self, what: str, patience: Patience) -> None:
+        self._what, self._patience = what, patience
+        self._answers: list[str] = []
+        self._now: list[str] = []
+
+    def next_answer(self) -> None:
+        """What is noted from now on belongs to another answer."""
+        if self._now:
+            self._answers.append("\n".join(self._now))
+            self._now = []
+        del self._answers[: -max(2 * self._patience.alternations, self._patience.repeats)]
+
+    def forget(self) -> None:
+        """Something new has come from outside."""
+        self._answers.clear()
+        self._now.clear()
 
     def note(self, intent: str, fields: Mapping[str, Any]) -> None:
         """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles."""
-        self._seen.append(f"{intent} {json.dumps(fields, sort_keys=True, default=str)}")
-        del self._seen[: -2 * MOST_ALTERNATIONS - MOST_REPEATS]
-        if self._same(MOST_REPEATS):
-            raise self._circle(f"asked for the same `{intent}` {MOST_REPEATS} times in a row")
-        if self._alternating(MOST_ALTERNATIONS):
-            raise self._circle(f"went back and forth between two actions {MOST_ALTERNATIONS} times")
-
-    def _same(self, count: int) -> bool:
-        last = self._seen[-count:]
-        return len(last) == count and len(set(last)) == 1
-
-    def _alternating(self, count: int) -> bool:
-        last = self._seen[-2 * count :]
-        pair = set(last)
-        return (
-            len(last) == 2 * count
-            and len(pair) == 2
-            and all(one != two for one, two in zip(last, last[1:], strict=False))
-        )
+        self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
+        seen = [*self._answers, "\n".join(self._now)]
+        if _same(seen[-self._patience.repeats :], self._patience.repeats):
+            raise self._circle(f"asked for the same `{intent}` {self._patience.repeats} times in a row")
+        if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
+            raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
 
     def _circle(self, message: str) -> LimitReached:
         help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."
-        return LimitReached("circles", f"{self._what} {message}", help)
+        return LimitReached("circles", self._what, message, help)
+
+
+def _same(last: list[str], count: int) -> bool:
+    return len(last) == count and len(set(last)) == 1
+
+
+def _alternating(last: list[str], count: int) -> bool:
+    return (
+        len(last) == 2 * count
+        and len(set(last)) == 2
+        and all(one != two for one, two in zip(last, last[1:], strict=False))
+    )
 
 
 class Failures:
-    """Counts failures in a row; after ten the model is told to change its approach, at most three times."""
+    """Counts failures in a row, and how often the model was told to change its approach."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, what: str, patience: Patience) -> None:
+        self._what, self._patience = what, patience
         self._row = self._pivots = 0
         self.last = ""
 
@@ -168,11 +236,13 @@ class Failures:
 
     def must_pivot(self) -> bool:
         """Whether it is time to demand a change of approach. Raises LimitReached when that was demanded often enough."""
-        if self._row < MOST_FAILURES:
+        patience = self._patience
+        if self._row < patience.failures:
             return False
-        if self._pivots == MOST_PIVOTS:
-            count = MOST_FAILURES * (MOST_PIVOTS + 1)
-            raise LimitReached("failures", f"{self._what} gave up after {count} failures; the last: {self.last}", PLAIN)
+        if self._pivots == patience.pivots:
+            count = patience.failures * (patience.pivots + 1)
+            told = f"gave up after {count} failures; the last: {self.last}"
+            raise LimitReached("failures", self._what, told, PLAIN)
         self._pivots, self._row = self._pivots + 1, 0
         return True
 

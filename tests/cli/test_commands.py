@@ -31,15 +31,15 @@ def test_run_prints_what_the_program_prints(project: Project) -> None:
 
     done = project.koi("run", "a.koi")
 
-    assert (0, "Hello Ada\n", "") == (done.returncode, done.stdout, done.stderr)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello Ada\n", "")
 
 
 def test_fields_from_the_command_line_reach_the_handler(project: Project) -> None:
     """`--arg` and `--args` replace fields of what `run` passes on."""
     project.write("a.koi", GREETER)
 
-    assert "Hello Bob\n" == project.koi("run", "a.koi", "--arg", "name=Bob").stdout
-    assert "Hello 7\n" == project.koi("run", "a.koi", "--args", '{"name": 7}').stdout
+    assert project.koi("run", "a.koi", "--arg", "name=Bob").stdout == "Hello Bob\n"
+    assert project.koi("run", "a.koi", "--args", '{"name": 7}').stdout == "Hello 7\n"
 
 
 @pytest.mark.parametrize("words", [("--args", "[1]"), ("--arg", "name")])
@@ -49,7 +49,7 @@ def test_unusable_fields_are_wrong_usage(project: Project, words: tuple[str, str
 
     done = project.koi("run", "a.koi", *words)
 
-    assert (2, "") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (2, "")
     assert "write --arg" in done.stderr
 
 
@@ -59,11 +59,11 @@ def test_warnings_do_not_fail_a_run(project: Project) -> None:
 
     plain, quiet, strict = (project.koi("run", "a.koi", *words) for words in ((), ("--quiet",), ("--strict",)))
 
-    assert (0, "hi\n") == (plain.returncode, plain.stdout)
+    assert (plain.returncode, plain.stdout) == (0, "hi\n")
     assert plain.stderr.startswith("warning: ")
     assert "--> a.koi:2:6\n" in plain.stderr
-    assert (0, "hi\n", "") == (quiet.returncode, quiet.stdout, quiet.stderr)
-    assert (65, "") == (strict.returncode, strict.stdout)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "hi\n", "")
+    assert (strict.returncode, strict.stdout) == (65, "")
     assert strict.stderr.startswith("error: ")
 
 
@@ -73,7 +73,7 @@ def test_a_source_with_errors_ends_with_65(project: Project) -> None:
 
     done = project.koi("run", "a.koi")
 
-    assert (65, "") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (65, "")
     assert "--> a.koi:1:17\n" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -84,7 +84,7 @@ def test_a_failing_program_ends_with_1(project: Project) -> None:
 
     done = project.koi("run", "a.koi")
 
-    assert (1, "") == (done.returncode, done.stdout)
+    assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: no tea")
     assert "--> a.koi:3:" in done.stderr
 
@@ -95,7 +95,7 @@ def test_a_missing_file_is_wrong_usage(project: Project) -> None:
 
     done = project.koi("run", "helo.koi")
 
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert "`helo.koi` cannot be read" in done.stderr
     assert "`hello.koi`" in done.stderr
 
@@ -106,7 +106,7 @@ def test_a_program_without_run_says_what_to_add(project: Project) -> None:
 
     done = project.koi("run", "a.koi")
 
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert "runs nothing" in done.stderr
     assert "run Agent.handler({})" in done.stderr
 
@@ -116,7 +116,7 @@ def test_an_unknown_command_gets_a_suggestion(project: Project, word: str, advic
     """Typing errors and a forgotten `run` are wrong usage with advice."""
     done = project.koi(word)
 
-    assert 2 == done.returncode
+    assert done.returncode == 2
     assert f"Did you mean `{advice}`?" in done.stderr
 
 
@@ -131,10 +131,10 @@ def test_check_reports_every_problem(project: Project) -> None:
         project.koi("check", "--json", "bad.koi"),
     )
 
-    assert (65, 0) == (bad.returncode, odd.returncode)
+    assert (bad.returncode, odd.returncode) == (65, 0)
     assert bad.stderr.endswith("bad.koi: 1 error\n")
     assert odd.stderr.endswith("odd.koi: 1 warning\n")
-    assert [("E0201", 1, 17)] == [(each["code"], each["line"], each["column"]) for each in json.loads(data.stdout)]
+    assert [(each["code"], each["line"], each["column"]) for each in json.loads(data.stdout)] == [("E0201", 1, 17)]
 
 
 def test_explain_has_an_example_for_every_code(project: Project) -> None:
@@ -146,7 +146,7 @@ def test_explain_has_an_example_for_every_code(project: Project) -> None:
     assert "E0201" in known
     assert "Wrong:" in done.stdout
     assert "Right:" in done.stdout
-    assert (2, "") == (unknown.returncode, unknown.stdout)
+    assert (unknown.returncode, unknown.stdout) == (2, "")
 
 
 def test_version_names_koi_and_python(project: Project) -> None:
@@ -165,7 +165,7 @@ def test_the_registry_can_be_shown_and_cleared(project: Project) -> None:
     before, cleared, after = (project.koi("registry", *words) for words in (("stats",), ("clear", "--yes"), ("stats",)))
 
     assert "entries  1" in before.stdout
-    assert "removed 1 entry\n" == cleared.stdout
+    assert cleared.stdout == "removed 1 entry\n"
     assert "entries  0" in after.stdout
 
 
@@ -187,17 +187,17 @@ def test_audit_lists_what_a_model_may_do(project: Project) -> None:
 
     assert "update_state" in audited["Worker"]["actions"]
     assert "update_state" not in audited["Lead"]["actions"]
-    assert ["worker::work"] == audited["Lead"]["delegates"]
-    assert [] == audited["Worker"]["delegates"]
+    assert audited["Lead"]["delegates"] == ["worker::work"]
+    assert audited["Worker"]["delegates"] == []
 
 
 def test_actions_have_schemas(project: Project) -> None:
     """`koi actions --json` gives every action with its permission and parameters."""
     listed = {each["name"]: each for each in json.loads(project.koi("actions", "--json").stdout)}
 
-    assert "execute" == listed["update_state"]["needs"]
-    assert ["updates"] == listed["update_state"]["parameters"]["required"]
-    assert "print" == next(iter(listed))
+    assert listed["update_state"]["needs"] == "execute"
+    assert listed["update_state"]["parameters"]["required"] == ["updates"]
+    assert next(iter(listed)) == "print"
 
 
 def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
@@ -209,5 +209,5 @@ def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
 
     done = project.run("bash", "-c", f"{sys.executable} -m koi_lang run a.koi | head -1")
 
-    assert "0\n" == done.stdout
+    assert done.stdout == "0\n"
     assert "Traceback" not in done.stderr

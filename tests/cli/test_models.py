@@ -49,7 +49,7 @@ def test_a_playbook_is_carried_out_by_a_model(project: Project) -> None:
 
     (code, out, err), body = asyncio.run(run())
 
-    assert (0, "Hello Ada\n", "") == (code, out, err)
+    assert (code, out, err) == (0, "Hello Ada\n", "")
     assert "Greet Ada." in body
 
 
@@ -64,7 +64,7 @@ def test_a_refused_key_is_one_sentence(project: Project) -> None:
 
     code, out, err = asyncio.run(run())
 
-    assert (1, "") == (code, out)
+    assert (code, out) == (1, "")
     assert "key" in err
     assert KEY not in err
     assert "Traceback" not in err
@@ -76,5 +76,5 @@ def test_a_missing_key_names_the_variable(project: Project) -> None:
 
     code, out, err = asyncio.run(koi(project, "run", "a.koi", OPENAI_API_KEY=""))
 
-    assert (2, "") == (code, out)
+    assert (code, out) == (2, "")
     assert "OPENAI_API_KEY" in err

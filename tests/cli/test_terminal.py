@@ -47,7 +47,7 @@ def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:
     child.expect(pexpect.EOF)
     child.close()
 
-    assert 0 == child.exitstatus
+    assert child.exitstatus == 0
 
 
 def test_the_end_of_input_is_told(project: Project, terminal) -> None:
@@ -61,7 +61,7 @@ def test_the_end_of_input_is_told(project: Project, terminal) -> None:
     child.expect(pexpect.EOF)
     child.close()
 
-    assert 1 == child.exitstatus
+    assert child.exitstatus == 1
     assert b"Traceback" not in child.before
 
 
@@ -76,4 +76,4 @@ def test_ctrl_c_ends_a_run(project: Project, terminal) -> None:
     child.expect(pexpect.EOF)
     child.close()
 
-    assert 130 == child.exitstatus
+    assert child.exitstatus == 130

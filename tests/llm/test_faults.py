@@ -70,7 +70,7 @@ DELIVERED = {
 }
 
 
-def faults(table: dict[str, Any]) -> Any:
+def faults(table: dict[str, Any]) -> pytest.MarkDecorator:
     """A test for each row of a table and each SDK."""
     return pytest.mark.parametrize("fault", list(table))
 

@@ -108,7 +108,7 @@ def test_an_empty_data_json_has_no_entries(tmp_path, text):
     assert ask(tmp_path, "keys") == []
 
 
-@pytest.mark.parametrize("text", ['{"a": 1', "[1]", '{"a": NaN}', '{"\\ud83d": 1}', "[" * 100_000])
+@pytest.mark.parametrize("text", ['{"a": 1', "[1]", '{"\\ud83d": 1}', "[" * 100_000])
 def test_a_damaged_data_json_is_reported(tmp_path, text):
     """The error says what to do; the file is unchanged, and once it is repaired its entries are taken over."""
     file = write_data(tmp_path, text)

@@ -12,6 +12,7 @@ from koi_lang.runtime.agents.declared import Handler, Mcp, Role
 from koi_lang.runtime.agents.resilience import Resilience, resilient
 from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import settle
+from koi_lang.runtime.values.scopes import Part, current_scope
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
@@ -119,9 +120,14 @@ class Agent:
     async def _attempts(self, handler: Handler, payload: Any) -> Any:
         declared = self.about.resilience.get(handler.event)
         if declared is None:
-            return await handler.function(self, payload)
+            return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
-        return await resilient(policy, lambda: handler.function(self, payload), self.run.sleep)
+        return await resilient(policy, lambda: self._attempt(handler, payload), self.run.sleep)
+
+    async def _attempt(self, handler: Handler, payload: Any) -> Any:
+        """One call of a handler; ended from outside, it takes along what it started in the background."""
+        async with Part(current_scope()):
+            return await handler.function(self, payload)
 
     async def call_skill(self, skill: str, *arguments: Any) -> Any:
         """`callSkill("Skill", "function", input)`; without a function name the first exported one is called."""

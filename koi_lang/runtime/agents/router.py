@@ -13,8 +13,8 @@ CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 THRESHOLD = 0.35
 # Words that say nothing about what is wanted, in English and Spanish.
 EMPTY = frozenset(
-    "a an and for from in into is it of on or the this to with please do que de la el los las un una y o en para con por"
-    " al del".split()
+    "a an and for from in into is it of on or the this to with please do que de la el los las un una "
+    "y o en para con por al del".split()
 )
 
 

@@ -47,7 +47,7 @@ class Skill:
         return next(iter(self.functions))
 
     async def invoke(self, name: str, input: Any) -> Any:
-        """Call a function with an object of its parameters, or with one value. Raises AgentError, also for wrong input."""
+        """Call a function with an object of its parameters, or with one value. Raises AgentError."""
         function = self.function(name)
         signature = inspect.signature(function)
         by_name = isinstance(input, dict) and bool(

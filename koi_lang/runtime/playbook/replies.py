@@ -8,44 +8,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from koi_lang.errors import KoiError
+from koi_lang.runtime.playbook.intents import LISTS, NAMING, Action, ReplyError, as_action
 
-KINDS = ("direct", "delegate")
-LISTS = ("batch", "actions", "parallel")
-NAMING = ("intent", "actionType", "type")
 # Everything that matters for finding where objects begin and end.
 MARK = re.compile(r'["{}\[\],:]')
 QUOTE = re.compile(r'["\\]')
 SHOWN = 200
 # Longer than any key that matters.
 LONGEST_KEY = 32
-
-
-class ReplyError(KoiError):
-    """An answer cannot be read as actions; the message is for the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """One thing a model asks for.
-
-    Attributes:
-        intent: name of an action, or who it is delegated to.
-        delegated: whether a team member is to do it.
-        data: its fields; for `return` and delegates the payload stands under `data`.
-        id: what the model calls it, empty if nothing.
-        group: number of the parallel group it belongs to; 0 for none.
-    """
-
-    intent: str
-    delegated: bool
-    data: Mapping[str, Any] = field(default_factory=dict)
-    id: str = ""
-    group: int = 0
+MOST_DEPTH = 100
+HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -54,21 +30,25 @@ class _Open:
 
     Attributes:
         piece: in which piece of the answer it begins, and `start` where in that piece.
-        is_list: whether it is a list.
-        holds_steps: whether it is a list of actions, or an object that only wraps such a list.
+        place: what it stands for: an `action` or what wraps a list of them, such a list (`steps`), a `list` outside of
+            everything whose first item has not come, or any other `value`.
+        wraps: whether an object was seen to hold a list of actions, so that it is none itself.
         names_action: whether a key has said that the object is an action.
         group: the parallel group that actions inside belong to.
         key: the last key; None while a key is expected.
+        items: number of actions in a list, and `commas` between them.
     """
 
     piece: int
     start: int
     is_list: bool
-    holds_steps: bool
+    place: Literal["action", "steps", "list", "value"]
     group: int = 0
+    wraps: bool = False
     names_action: bool = False
     key: str | None = None
-    count: int = 0
+    items: int = 0
+    commas: int = 0
 
 
 class ReplyReader:
@@ -103,7 +83,8 @@ class ReplyReader:
         if self._open:
             raise ReplyError(f"the answer stops in the middle of {self._text_from(self._open[0])[:SHOWN]!r}")
         if not self.count:
-            raise ReplyError(f"the answer holds no JSON object: {self._prose.strip()!r}")
+            seen = self._prose.strip()
+            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty")
 
     def _text_from(self, opened: _Open) -> str:
         """The text from the start of an object to here."""
@@ -126,8 +107,13 @@ class ReplyReader:
             if found[0] != '"':
                 return True
             self._at += 1
-            # Quotes in prose around the JSON mean nothing.
-            self._in_string, self._key = bool(self._open), ""
+            self._begin_string()
+
+    def _begin_string(self) -> None:
+        # Quotes in prose around the JSON mean nothing.
+        self._in_string, self._key = bool(self._open), ""
+        if self._open and self._open[-1].place == "steps":
+            raise ReplyError("an action is a JSON object, not a text")
 
     def _leave_string(self) -> bool:
         """Move behind the end of the string; False when it has not come yet. The string may be the name of a key."""
@@ -162,35 +148,60 @@ class ReplyReader:
             case ":" if self._open and not self._open[-1].is_list and self._open[-1].key is None:
                 self._name_key(self._open[-1])
             case "," if self._open:
-                self._open[-1].key = None
+                self._separate(self._open[-1])
 
     def _name_key(self, current: _Open) -> None:
         current.key = self._key
-        current.names_action |= self._key in NAMING
+        if self._key not in NAMING:
+            return
+        if current.wraps:
+            raise ReplyError(f"`{self._key}` must come before the list of actions in the same object")
+        current.names_action = True
+
+    def _separate(self, current: _Open) -> None:
+        current.key = None
+        current.commas += 1
+        if current.place == "steps" and current.items < current.commas:
+            raise ReplyError(f"item {current.commas} of the list is no action; an action is a JSON object")
 
     def _begin(self, is_list: bool) -> None:
+        if len(self._open) == MOST_DEPTH:
+            raise ReplyError(f"the answer is nested more than {MOST_DEPTH} levels deep")
         parent = self._open[-1] if self._open else None
-        opened = _Open(len(self._pieces) - 1, self._at - 1, is_list, is_list and parent is None)
+        opened = _Open(len(self._pieces) - 1, self._at - 1, is_list, "list" if is_list else "action")
         if parent is not None:
-            opened.group = parent.group
-            if parent.holds_steps and parent.is_list:
-                parent.count += 1
-            elif not parent.is_list and self._is_wrapper(parent):
-                parent.holds_steps = opened.holds_steps = True
-                if parent.key == "parallel":
-                    self._groups += 1
-                    opened.group = self._groups
-                if not is_list:
-                    # A single object where a list belongs.
-                    opened.holds_steps = False
+            opened.place = self._place(parent, is_list)
+            opened.group = self._group(parent)
         self._open.append(opened)
 
-    def _is_wrapper(self, opened: _Open) -> bool:
-        """Whether the value about to begin is the list of actions of an object that is none itself."""
-        if opened.key not in LISTS or opened.names_action:
-            return False
-        depth = self._open.index(opened)
-        return depth == 0 or (self._open[depth - 1].is_list and self._open[depth - 1].holds_steps)
+    def _place(self, parent: _Open, is_list: bool) -> Literal["action", "steps", "value"]:
+        """What begins inside of a list or object."""
+        if not parent.is_list:
+            parent.wraps |= parent.place == "action" and parent.key in LISTS and not parent.names_action
+            if not parent.wraps or parent.key not in LISTS:
+                return "value"
+            # A single object may stand where a list belongs.
+            return "steps" if is_list else "action"
+        if parent.place == "list":
+            blank = not self._text_from(parent)[1:-1].strip()
+            parent.place = "steps" if blank and not is_list else "value"
+        if parent.place == "steps":
+            if is_list:
+                raise ReplyError("an action is a JSON object, not a list")
+            parent.items += 1
+            return "action"
+        return "value"
+
+    def _group(self, parent: _Open) -> int:
+        """The parallel group of what begins: that of its parent, unless it is a new one."""
+        if not parent.wraps or parent.is_list:
+            return parent.group
+        if parent.group and parent.key != "parallel":
+            raise ReplyError(f"`parallel` holds single actions, not a `{parent.key}`")
+        if parent.key == "parallel" and not parent.group:
+            self._groups += 1
+            return self._groups
+        return parent.group
 
     def _end(self, is_list: bool) -> Iterator[Action]:
         if not self._open:
@@ -198,23 +209,10 @@ class ReplyReader:
         closed = self._open.pop()
         if closed.is_list != is_list:
             raise ReplyError(f"brackets do not match near {self._text_from(closed)[:SHOWN]!r}")
-        if closed.is_list:
-            if closed.holds_steps and not closed.count:
-                raise ReplyError("the list of actions is empty; give at least one action")
-            return
-        if not closed.holds_steps and self._stands_for_action():
-            yield self._action(closed)
-
-    def _stands_for_action(self) -> bool:
-        """Whether the object that was just closed is an item of a list of actions, or stands alone."""
-        if not self._open:
-            return True
-        parent = self._open[-1]
-        return parent.holds_steps and (parent.is_list or parent.key in LISTS)
-
-    def _action(self, closed: _Open) -> Action:
-        value = _loads(self._text_from(closed))
-        return as_action(value, closed.group)
+        if closed.place == "steps" and not closed.items:
+            raise ReplyError("the list of actions is empty; give at least one action")
+        if closed.place == "action" and not closed.wraps:
+            yield as_action(_loads(self._text_from(closed)), closed.group, alone=not self._open)
 
 
 def read_reply(text: str) -> list[Action]:
@@ -226,6 +224,7 @@ def read_reply(text: str) -> list[Action]:
 
 
 def _loads(text: str) -> dict[str, Any]:
+    """The object a text stands for; commas too many are forgiven, halves of characters are replaced."""
     try:
         loaded: dict[str, Any] = json.loads(text, strict=False)
     except json.JSONDecodeError as error:
@@ -234,7 +233,10 @@ def _loads(text: str) -> dict[str, Any]:
             near = text[max(0, error.pos - 30) : error.pos + 30]
             raise ReplyError(f"the JSON is broken near {near!r}: {error.msg[:1].lower()}{error.msg[1:]}") from None
         return _loads(repaired)
-    return loaded
+    except ValueError as error:
+        raise ReplyError(f"the JSON holds a value that cannot be read: {error}") from None
+    whole: dict[str, Any] = _whole(loaded) if HALF.search(text) else loaded
+    return whole
 
 
 def _without_trailing_commas(text: str) -> str:
@@ -243,31 +245,13 @@ def _without_trailing_commas(text: str) -> str:
     return "".join(piece if at % 2 else re.sub(r",(\s*[}\]])", r"\1", piece) for at, piece in enumerate(pieces))
 
 
-def as_action(value: Any, group: int = 0) -> Action:
-    """One JSON object as an action; an object that names no action is the result of the playbook.
-
-    Raises:
-        ReplyError: says which field, what was expected and what came.
-    """
-    if not isinstance(value, dict):
-        raise ReplyError(f"an action is a JSON object, not {json.dumps(value)[:80]}")
-    if not value:
-        raise ReplyError("the object is empty; name an `intent`")
-    kind, intent = value.get("actionType"), value.get("intent", value.get("type"))
-    if kind not in KINDS and isinstance(kind, str):
-        intent, kind = intent or kind, "direct"
-    if intent is None and kind is None:
-        return Action("return", False, {"data": value}, "", group)
-    if not isinstance(intent, str) or not intent:
-        raise ReplyError(f"`intent` must be the name of an action, not {json.dumps(intent)}")
-    fields = {key: item for key, item in value.items() if key not in (*NAMING, "id")}
-    delegated = kind == "delegate"
-    if delegated and "data" not in fields:
-        fields = {"data": {**fields, **({"id": value["id"]} if "id" in value else {})}}
-    return Action(intent, delegated, fields if delegated else _flat(intent, fields), str(value.get("id", "")), group)
-
-
-def _flat(intent: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields under `data` are fields of the action too; for `return`, `data` is the result itself."""
-    data = fields.get("data")
-    return {**data, **fields} if intent != "return" and isinstance(data, dict) else fields
+def _whole(value: Any) -> Any:
+    """A value whose texts hold no half of a surrogate pair, which nothing could print."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case dict():
+            return {_whole(key): _whole(item) for key, item in value.items()}
+        case list():
+            return [_whole(item) for item in value]
+    return value

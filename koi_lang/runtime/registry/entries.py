@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.errors import RegistryError
+from koi_lang.runtime.values.dates import DateValue
+from koi_lang.runtime.values.json_text import stringify
+from koi_lang.runtime.values.undefined import undefined
 
 DEEPEST = 200
 
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=True, separators=(",", ":")).encode
 
 
 def key_text(key: object) -> str:
@@ -32,20 +34,27 @@ def key_text(key: object) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """A JSON value as JSON text.
+    """A value as JSON text, as `JSON.stringify` writes it: members without a value are left out, dates are texts.
 
     Raises:
         RegistryError: something in it is not a JSON value; names its type and its place inside the value.
     """
     flaw = _find_flaw(value, DEEPEST)
     if flaw is None:
-        return _encode(value)
+        return _written(value)
     path, what = flaw
     place = f" at `{path}`" if path else ""
     raise RegistryError(
         f"`{key}` cannot be stored: {what}{place}",
         help="Store text, numbers, booleans, null, and lists and objects of these.",
     )
+
+
+def _written(value: object) -> str:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError):
+        return str(stringify(value))
 
 
 def value_of(key: str, text: str) -> Any:
@@ -67,12 +76,9 @@ def kind_of(value: object) -> str:
     """What a value is, in words a program's author knows."""
     if value is None:
         return "null"
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"the number {value}"
-    name = type(value).__name__
-    if name in {"function", "method", "builtin_function_or_method"}:
-        return "a function"
-    return "undefined" if name.lower().startswith("undefined") else f"a value of type `{name}`"
+    if value is undefined:
+        return "undefined"
+    return "a function" if callable(value) else f"a value of type `{type(value).__name__}`"
 
 
 def _find_flaw(value: object, depth: int) -> tuple[str, str] | None:
@@ -81,8 +87,8 @@ def _find_flaw(value: object, depth: int) -> tuple[str, str] | None:
         return None
     if isinstance(value, int):
         return None if value.bit_length() <= 1024 else ("", "a whole number of more than 1024 bits")
-    if isinstance(value, float):
-        return None if math.isfinite(value) else ("", f"{kind_of(value)} is not a JSON value")
+    if isinstance(value, (float, DateValue)) or (depth < DEEPEST and (value is undefined or callable(value))):
+        return None
     if not isinstance(value, (dict, list, tuple)):
         return "", f"{kind_of(value)} is not a JSON value"
     if not depth:

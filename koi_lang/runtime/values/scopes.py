@@ -167,6 +167,52 @@ class Scope:
             raise cancelled
 
 
+class Part(Scope):
+    """What one call starts within a scope: the scope owns it, and a call that is cancelled takes it along."""
+
+    def __init__(self, whole: Scope) -> None:
+        super().__init__()
+        self._whole = whole
+
+    async def __aenter__(self) -> Part:
+        self._token = _current.set(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            _current.reset(self._token)
+        if isinstance(error, asyncio.CancelledError):
+            await self._cancel()
+
+    def start(self, work: Work) -> asyncio.Task[Value]:
+        """Run a coroutine in a task of the whole scope."""
+        task = self._whole.start(work)
+        if not task.done():
+            self._tasks.add(task)
+            task.add_done_callback(self._forget)
+        return task
+
+    def hold(self, timer: Clearable, waits: bool = True) -> None:
+        """Let the whole scope own a timer."""
+        super().hold(timer, waits)
+        self._whole.hold(timer, waits)
+
+    def release(self, timer: Clearable) -> None:
+        """A timer is over."""
+        super().release(timer)
+        self._whole.release(timer)
+
+    def reject(self, promise: object, error: BaseException) -> None:
+        """Let the whole scope remember a rejection."""
+        self._whole.reject(promise, error)
+
+    def handle(self, promise: object) -> None:
+        """Let the whole scope forget a rejection."""
+        self._whole.handle(promise)
+
+
 _current: ContextVar[Scope | None] = ContextVar("koi_scope", default=None)
 
 

@@ -1,0 +1,152 @@
+"""One JSON object of an answer to the action it asks for; what cannot be read is answered, never guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from koi_lang.errors import KoiError
+
+KINDS = ("direct", "delegate")
+LISTS = ("batch", "actions", "parallel")
+NAMING = ("intent", "actionType", "type")
+# Keys of objects that were meant as actions.
+MISTAKEN = ("action", "tool", "function", "tool_calls")
+# Fields that say something about an action and are not part of it.
+ABOUT = ("condition", "desc", "title")
+
+
+class ReplyError(KoiError):
+    """An answer cannot be read as actions; the message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a model asks for.
+
+    Attributes:
+        intent: name of an action, or who it is delegated to.
+        delegated: whether a team member is to do it.
+        data: its fields; for `return` and delegates the payload stands under `data`.
+        id: what the model calls it, empty if nothing.
+        group: number of the parallel group it belongs to; 0 for none.
+    """
+
+    intent: str
+    delegated: bool
+    data: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
+    group: int = 0
+
+
+def as_action(value: Any, group: int = 0, *, alone: bool = False) -> Action:
+    """One JSON object as an action.
+
+    Args:
+        alone: whether it stands outside of every list; there an object that names no action is the playbook's result.
+
+    Raises:
+        ReplyError: says which field, what was expected and what came.
+    """
+    if not isinstance(value, dict):
+        raise ReplyError(f"an action is a JSON object, not {_shown(value)}")
+    if not value:
+        raise ReplyError("the object is empty; name an `intent`")
+    intent, delegated = _named(value)
+    if intent is None:
+        _require_result(value, alone)
+        return Action("return", False, {"data": value}, "", group)
+    fields = {key: item for key, item in value.items() if key not in (*NAMING, "id")}
+    id = value.get("id")
+    if delegated:
+        fields = _for_delegate(fields, id)
+    elif intent == "return":
+        fields = _for_return(fields)
+    else:
+        fields = _flat(fields)
+    return Action(intent, delegated, fields, "" if id is None else str(id), group)
+
+
+def as_steps(value: Any, where: str) -> list[tuple[Action, ...]]:
+    """The actions nested in a control flow action: groups to carry out one after the other, members together.
+
+    Raises:
+        ReplyError: names the list, and the item that is no action.
+    """
+    items = value if isinstance(value, list) else [value]
+    steps: list[tuple[Action, ...]] = []
+    for number, item in enumerate(items, 1):
+        try:
+            steps += _step(item)
+        except ReplyError as error:
+            raise ReplyError(f"item {number} of `{where}`: {error.message}") from None
+    return steps
+
+
+def _step(item: Any) -> list[tuple[Action, ...]]:
+    wrapped = [key for key in LISTS if isinstance(item, dict) and key in item and not item.keys() & set(NAMING)]
+    if not wrapped:
+        return [(as_action(item),)]
+    key = wrapped[0]
+    if key != "parallel":
+        return as_steps(item[key], key)
+    members = item[key] if isinstance(item[key], list) else [item[key]]
+    return [tuple(as_action(member, 1) for member in members)]
+
+
+def _named(value: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The intent of an object and whether it is to be delegated; no intent where nothing names one."""
+    kind, intent = value.get("actionType"), value.get("intent", value.get("type"))
+    if kind is not None and not isinstance(kind, str):
+        raise ReplyError(f'`actionType` must be "direct" or "delegate", not {_shown(kind)}')
+    if kind is not None and kind not in KINDS:
+        intent, kind = intent or kind, "direct"
+    if intent is None and kind is not None:
+        intent = value.get("description")
+    if intent is None and kind is None and not value.keys() & set(NAMING):
+        return None, False
+    if not isinstance(intent, str) or not intent.strip():
+        raise ReplyError(f"`intent` must be the name of an action, not {_shown(intent)}")
+    if intent in LISTS:
+        raise ReplyError(f'`{intent}` is no action; answer with {{"{intent}": [action, action]}}')
+    return intent.strip(), kind == "delegate"
+
+
+def _require_result(value: Mapping[str, Any], alone: bool) -> None:
+    """Raise ReplyError for an object without intent that is more likely a misspelt action than a result."""
+    misspelt = [key for key in (*LISTS, *MISTAKEN) if key in value]
+    if misspelt and misspelt[0] in LISTS:
+        raise ReplyError(f"`{misspelt[0]}` must be a list of actions, not {_shown(value[misspelt[0]])}")
+    if misspelt or not alone:
+        found = misspelt or list(value)[:5]
+        listed = ", ".join(f"`{key}`" for key in found)
+        raise ReplyError(f"an action names its `intent`; this object has {listed} instead")
+
+
+def _for_delegate(fields: dict[str, Any], id: Any) -> dict[str, Any]:
+    """The payload under `data`; without one, all fields are the payload."""
+    condition = {"condition": fields.pop("condition")} if "condition" in fields else {}
+    if "data" in fields:
+        return {"data": fields["data"], **condition}
+    return {"data": fields if id is None else {**fields, "id": id}, **condition}
+
+
+def _for_return(fields: dict[str, Any]) -> dict[str, Any]:
+    """The result under `data`; without one, all fields are the result."""
+    result = {key: item for key, item in fields.items() if key not in ABOUT}
+    if "data" in fields or "result" in fields or not result:
+        return fields
+    return {"data": result, **{key: fields[key] for key in ABOUT if key in fields}}
+
+
+def _flat(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields under `data` are fields of the action too."""
+    data = fields.get("data")
+    return {**data, **fields} if isinstance(data, dict) else fields
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]}…"

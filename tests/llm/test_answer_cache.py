@@ -1,0 +1,155 @@
+"""Equal requests are answered from disk, where that is switched on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import SettingsError
+from koi_lang.llm.accounting import Ledger, Tally, accounted
+from koi_lang.llm.answer_cache import cached
+from koi_lang.llm.catalogue import provider_named
+from koi_lang.llm.connection import Connection, Secret
+from koi_lang.llm.messages import Adapter, Finished, Message, Request, TextDelta, Usage
+from koi_lang.llm.providers import Surroundings, connect
+from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
+from tests.llm.server import Answer, ModelServer
+
+OPENAI = Connection(provider_named("openai"), Secret("k"), "gpt-4o")
+
+
+async def _texts(model: Adapter, requests: tuple[Request, ...]) -> list[str]:
+    try:
+        return ["".join([d.text async for d in model(each) if isinstance(d, TextDelta)]) for each in requests]
+    finally:
+        await model.aclose()
+
+
+def texts(model: Adapter, *requests: Request) -> list[str]:
+    """The answers to requests one after the other; the model is closed then."""
+    return asyncio.run(_texts(model, requests))
+
+
+def test_an_equal_request_is_answered_from_disk(tmp_path: Path) -> None:
+    """Also by another model of the same name in another run, which is not asked."""
+    second = Flaky()
+
+    assert texts(cached(Flaky("kept"), tmp_path, OPENAI), REQUEST) == ["kept"]
+    assert texts(cached(second, tmp_path, OPENAI), replace(REQUEST)) == ["kept"]
+    assert second.requests == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "gpt-4o-mini"},
+        {"system": "Another."},
+        {"messages": (Message("user", "Begin!"),)},
+        {"messages": (Message("assistant", "Begin."),)},
+        {"temperature": 0.5},
+        {"max_tokens": 5},
+        {"json": True},
+        {"schema": {"type": "object"}},
+    ],
+    ids=str,
+)
+def test_a_different_request_is_asked(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Whatever can change the answer is part of the key."""
+    model = cached(Flaky("one", "two"), tmp_path, OPENAI)
+
+    assert texts(model, REQUEST, replace(REQUEST, **change)) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"provider": provider_named("groq")}, {"base_url": "http://other"}, {"model": "gpt-5"}, {"temperature": 1.0}],
+    ids=str,
+)
+def test_another_connection_is_asked(tmp_path: Path, change: dict[str, Any]) -> None:
+    """What the `llm` block says counts where the request leaves it open."""
+    texts(cached(Flaky("one"), tmp_path, OPENAI), REQUEST)
+
+    assert texts(cached(Flaky("two"), tmp_path, replace(OPENAI, **change)), REQUEST) == ["two"]
+
+
+def test_a_replayed_answer_says_so_and_costs_nothing(tmp_path: Path) -> None:
+    """Usage comes back as it was told, marked; the ledger counts it apart."""
+    ledger, usage = Ledger(), Usage(7, 3, 2)
+    texts(cached(Flaky("kept", usage=usage), tmp_path, OPENAI), REQUEST)
+    model = accounted(cached(Flaky(), tmp_path, OPENAI), ledger)
+
+    deltas = deltas_of(model)
+    asyncio.run(model.aclose())
+
+    assert deltas == [TextDelta("kept"), Finished(usage, "stop", replayed=True)]
+    assert ledger.total == Tally(replayed=1)
+
+
+def test_broken_answers_are_not_kept(tmp_path: Path) -> None:
+    """Half an answer would be half for ever."""
+    texts_of_broken = heard(cached(Flaky(["half", failing(None)]), tmp_path / "a", OPENAI))[0]
+    model = cached(Flaky("whole"), tmp_path / "a", OPENAI)
+
+    assert (texts_of_broken, texts(model, REQUEST)) == ("half", ["whole"])
+
+
+def test_answers_that_were_cut_short_are_not_kept(tmp_path: Path) -> None:
+    """An answer that hit its limit of tokens is asked for anew."""
+
+    async def run() -> list[str]:
+        async with ModelServer([Answer(pieces=("cut",), stop_reason="length"), Answer(pieces=("whole",))]) as server:
+            options = {"provider": "openai", "base_url": server.url, "cache": True}
+            model = connect(options, lambda name: "k", around=Surroundings(cache_folder=tmp_path))
+            return await _texts(model, (REQUEST, REQUEST, REQUEST))
+
+    assert asyncio.run(run()) == ["cut", "whole", "whole"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are those of POSIX")
+def test_nobody_else_reads_the_folder(tmp_path: Path) -> None:
+    """It is made for its owner only, and closed to others if it was open."""
+    folder = tmp_path / "new" / "answers"
+    folder.mkdir(parents=True, mode=0o755)
+
+    texts(cached(Flaky("x"), folder, OPENAI), REQUEST)
+
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners are those of POSIX")
+def test_a_folder_of_somebody_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another user wrote is never read as an answer."""
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+
+    with pytest.raises(SettingsError, match="belongs to somebody else"):
+        texts(cached(Flaky("x"), tmp_path, OPENAI), REQUEST)
+
+
+def test_a_broken_store_costs_time_but_no_answer(tmp_path: Path) -> None:
+    """Where nothing can be kept the model is asked, and the listener learns why."""
+    listener = Listener()
+    (tmp_path / "cache.db").write_bytes(b"this is no database" * 100)
+    model = cached(Flaky("one", "two"), tmp_path, OPENAI, listener.on_event)
+
+    assert texts(model, REQUEST, REQUEST) == ["one", "two"]
+    assert {name for name, _ in listener.events} == {"answer_cache_failed"}
+
+
+def test_it_is_off_unless_switched_on(tmp_path: Path) -> None:
+    """Without `cache: true` nothing is written, and the package is not imported."""
+    code = (
+        "import sys; from pathlib import Path; from koi_lang.llm.providers import Surroundings, connect\n"
+        f"around = Surroundings(cache_folder=Path({str(tmp_path)!r}))\n"
+        "connect({'provider': 'openai'}, lambda key: 'k', around=around)\n"
+        "print([name for name in ('diskcache', 'sqlite3', 'koi_lang.llm.answer_cache') if name in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert (shown.strip(), list(tmp_path.iterdir())) == ("[]", [])

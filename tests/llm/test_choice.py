@@ -1,0 +1,217 @@
+"""Which provider and model an `llm` block means, and what is put around them."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import MissingKey, ProviderError, SettingsError
+from koi_lang.llm.accounting import Ledger
+from koi_lang.llm.choice import Choice, choose
+from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
+from koi_lang.llm.providers import Surroundings, connect
+from tests.llm.flaky import REQUEST, Listener, text_of
+from tests.llm.server import Answer, ModelServer
+
+PATIENCE_S = 10.0  # the machine that tests may be busy
+
+
+def models(*names: str) -> bytes:
+    """What an Ollama says about the models it has."""
+    return json.dumps({"models": [{"name": name, "size": 1} for name in names]}).encode()
+
+
+@contextmanager
+def ollama(answer: bytes, status: int = 200) -> Iterator[str]:
+    """The address of a server that answers one request in this way."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.path == "/api/tags" else 404)
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *about: Any) -> None:
+            """Say nothing."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"model": "anthropic/sonnet"}, Choice("anthropic", "sonnet")),
+        ({"model": "groq/openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
+        ({"model": "Ollama/llama3.2"}, Choice("ollama", "llama3.2")),
+        ({"model": "mistral/auto"}, Choice("mistral")),
+        ({"model": "anthropic"}, Choice("anthropic")),
+        ({"model": "rehearsal"}, Choice("rehearsal")),
+        ({"provider": "groq", "model": "openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
+        ({"provider": "auto", "model": "meta/llama"}, Choice("openai", "meta/llama")),
+        ({"model": "opus"}, Choice("anthropic", "opus")),
+    ],
+)
+def test_what_a_block_means(options: dict[str, str], expected: Choice) -> None:
+    """`provider/model` names both, unless the provider is named already."""
+    assert choose(options, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}.get) == expected
+
+
+@pytest.mark.parametrize(
+    ("installed", "model", "expected"),
+    [
+        (("qwen3:8b", "llama3.2:latest"), "", "llama3.2:latest"),
+        (("qwen3:8b", "gemma3:4b"), "", "qwen3:8b"),
+        (("qwen3:8b", "gemma3:4b"), "gemma3", "gemma3:4b"),
+        (("qwen3:8b", "qwen3:1b"), "qwen3:1b", "qwen3:1b"),
+    ],
+)
+def test_a_running_ollama_is_found(installed: tuple[str, ...], model: str, expected: str) -> None:
+    """Without any key its usual model is taken, else one that it has."""
+    with ollama(models(*installed)) as address:
+        choice = choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S)
+
+    assert choice == Choice("ollama", expected, f"http://{address}/v1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "model"),
+    [
+        (models(), 200, ""),
+        (models("qwen3:8b"), 200, "gpt-4o"),
+        (models("qwen3:8b"), 503, ""),
+        (b"<html>", 200, ""),
+        (b"[1]", 200, ""),
+        (b'{"models": [1, {"name": ""}]}', 200, ""),
+    ],
+)
+def test_an_ollama_that_is_of_no_use_is_passed_over(answer: bytes, status: int, model: str) -> None:
+    """No models, another model than the one asked for, or somebody else's server: the rehearsal it is."""
+    with ollama(answer, status) as address:
+        assert choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S) == Choice("rehearsal")
+
+
+def test_a_key_goes_before_ollama(unused_tcp_port: int) -> None:
+    """Nobody looks for Ollama when there is a key."""
+    choice = choose({}, {"GROQ_API_KEY": "k"}.get, ollama=f"127.0.0.1:{unused_tcp_port}")
+
+    assert choice == Choice("groq")
+
+
+def test_looking_for_ollama_is_not_waited_for() -> None:
+    """A server that accepts and says nothing costs the limit, and no more."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start_s = time.monotonic()
+        found = models_at(f"127.0.0.1:{silent.getsockname()[1]}", limit_s=0.02)
+        took_s = time.monotonic() - start_s
+
+    assert (found, took_s < LONGEST_LOOK_S, LONGEST_LOOK_S) == ((), True, 0.3)
+
+
+def test_nobody_listening_is_no_ollama(unused_tcp_port: int) -> None:
+    """A refused connection is an answer, too."""
+    assert models_at(f"127.0.0.1:{unused_tcp_port}") == ()
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1:11434", "http://127.0.0.1:11434"),
+        ("box", "http://box:11434"),
+        ("http://box", "http://box:80"),
+        ("https://box/", "https://box:443"),
+        ("https://box:8443", "https://box:8443"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("[::1]:99", "http://[::1]:99"),
+    ],
+)
+def test_addresses_of_ollama(address: str, expected: str) -> None:
+    """They are written as for Ollama itself; where it listens everywhere, it is looked for here."""
+    assert origin_of(address) == expected
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:port", "ftp://box", "http://[::1"])
+def test_what_is_no_address_is_told(address: str) -> None:
+    """A slip in a setting is not taken for an Ollama that does not run."""
+    with pytest.raises(SettingsError, match="is not an address of Ollama"):
+        models_at(address)
+
+
+def test_a_named_ollama_is_reached_at_its_address() -> None:
+    """The address in the settings holds for `provider: ollama`, too."""
+    assert choose({"provider": "ollama"}, lambda name: None, ollama="box") == Choice(
+        "ollama", "", "http://box:11434/v1"
+    )
+
+
+def test_retries_fallback_and_ledger_are_put_around_a_model() -> None:
+    """The first provider fails three times, the second answers, and the ledger knows which."""
+    listener, ledger = Listener(), Ledger()
+
+    async def run() -> int:
+        async with ModelServer([Answer(status=529)] * 3 + [Answer(pieces=("answer",))]) as server:
+            second = {"provider": "anthropic", "model": "claude-haiku-4-5", "base_url": server.url}
+            options = {"provider": "openai", "model": "m", "base_url": server.url, "fallback": [second]}
+            around = Surroundings(ledger, listener.on_event, listener.sleep)
+            model = connect(options, lambda name: "k", around=around)
+            async for _ in model(REQUEST):
+                pass
+            await model.aclose()
+            return len(server.requests)
+
+    assert asyncio.run(run()) == 4
+    assert [name for name, _ in listener.events] == ["retry_started", "retry_started", "retry_ended", "model_replaced"]
+    assert (list(ledger.models), ledger.total.requests) == (["anthropic/claude-haiku-4-5"], 1)
+
+
+def test_a_fallback_may_be_a_name() -> None:
+    """It keeps the temperature of the block, and its own key is needed."""
+    options = {"provider": "scripted", "answers": ["x"], "fallback": ["groq/some-model"]}
+
+    with pytest.raises(MissingKey, match="GROQ_API_KEY"):
+        connect(options, lambda name: None)
+    assert text_of(connect(options, lambda name: "k")) == "x"
+
+
+@pytest.mark.parametrize("listed", ["anthropic/sonnet", [1], {"model": "sonnet"}])
+def test_a_fallback_is_a_list(listed: Any) -> None:
+    """Anything else is told, with an example."""
+    with pytest.raises(SettingsError, match="`fallback` of an `llm` block is not a list of models"):
+        connect({"provider": "scripted", "fallback": listed}, lambda name: "k")
+
+
+def test_settings_of_the_block_reach_the_fallback() -> None:
+    """What a fallback does not say is as for the first model."""
+
+    async def run() -> dict[str, Any]:
+        async with ModelServer([Answer(status=401), Answer()]) as server:
+            second = {"provider": "groq", "base_url": server.url, "max_tokens": 5}
+            first = {"provider": "openai", "model": "m", "base_url": server.url, "temperature": 0.2, "max_tokens": 9}
+            model = connect({**first, "fallback": [second]}, lambda name: "k")
+            async for _ in model(REQUEST):
+                pass
+            await model.aclose()
+            return dict(server.requests[1].body)
+
+    body = asyncio.run(run())
+
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("openai/gpt-oss-120b", 0.2, 5)
+
+
+def test_an_unknown_name_in_a_fallback_is_told() -> None:
+    """A provider that does not exist is found when the model is made, not when it is needed."""
+    with pytest.raises(ProviderError, match="there is no provider `grok`"):
+        connect({"provider": "scripted", "fallback": [{"provider": "grok"}]}, lambda name: "k")

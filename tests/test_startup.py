@@ -1,0 +1,83 @@
+"""Commands begin at once: what is not needed is not imported."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.projects import Project
+
+HEAVY = (
+    "lark", "pydantic", "openai", "anthropic", "mcp", "keyring", "prompt_toolkit", "httpx2", "sqlite3", "diskcache",
+    "http.client", "difflib", "tempfile", "unittest", "koi_lang.compiler", "koi_lang.llm",
+)  # fmt: skip
+# Runs a command and prints which modules it has imported.
+RUN = """
+    import sys
+    from koi_lang.cli import main
+    try:
+        main(sys.stdin.read().split())
+    except SystemExit:
+        print("modules", *sorted(sys.modules))
+    """
+PROGRAM = """
+    import "./parts.koi"
+    role Worker { can execute, can delegate }
+    agent Main : Worker {
+      uses team Own
+      on start(args: Json) {
+        const list = await Promise.all([1, 2].map(async n => double(n)))
+        console.log(list, /a+/.test("caat"), JSON.stringify({ date: new Date(0) }), Math.max(1, 2))
+        try { null.a } catch (e) { console.log(e.message.length) }
+        console.log(await send peers.event("other").any()({}) timeout 5s)
+      }
+      on other(args: Json) { return "other" }
+    }
+    team Own { main: Main }
+    run Main.start({})
+    """
+PARTS = "skill Parts { export function double(n: number): number { return n * 2 } }"
+
+
+def modules_of(project: Project, *words: str) -> set[str]:
+    """The modules that a command has imported when it ends."""
+    outcome = project.python(RUN, stdin=" ".join(words))
+    last = outcome.stdout.splitlines()[-1].split()
+    assert (outcome.stderr, last[0]) == ("", "modules")
+    return set(last[1:])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["version"], ["cache"]])
+def test_light_commands_import_little(project: Project, words: list[str]) -> None:
+    """Help, version and the cache need neither the compiler nor anything that runs programs."""
+    found = modules_of(project, *words)
+
+    assert found.isdisjoint({*HEAVY, "koi_lang.runtime", "asyncio"})
+
+
+def test_a_cached_program_of_code_imports_little(project: Project) -> None:
+    """A second run of a program without playbooks imports no parser, no model's client and no data base."""
+    project.write("main.koi", PROGRAM)
+    project.write("parts.koi", PARTS)
+    modules_of(project, "run", "main.koi")
+
+    found = modules_of(project, "run", "main.koi")
+
+    assert found.isdisjoint(HEAVY)
+
+
+def test_importing_the_package_imports_nothing_else(project: Project) -> None:
+    """`import koi_lang` costs nothing; `load` and `install` bring what they need."""
+    script = "import sys; before = set(sys.modules); import koi_lang; print(*sorted(set(sys.modules) - before))"
+
+    assert project.python(script).stdout.split() == ["__future__", "koi_lang"]
+
+
+def test_loading_a_cached_module_imports_no_command(project: Project) -> None:
+    """A Python program that loads a Koi module needs neither the command line nor the parser."""
+    project.write("parts.koi", PARTS)
+    script = "import sys, koi_lang; koi_lang.load('parts.koi'); print(*sorted(sys.modules))"
+    project.python(script)
+
+    found = set(project.python(script).stdout.split())
+
+    assert found.isdisjoint({*HEAVY, "click", "koi_lang.cli"})
