@@ -8,10 +8,17 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import compiling, registry, sending, starting
+from benchmarks import asking, compiling, playbooks, registry, sending, starting
 from benchmarks.measuring import Figure
 
-SUBJECTS = {"compiling": compiling, "starting": starting, "sending": sending, "registry": registry}
+SUBJECTS = {
+    "compiling": compiling,
+    "starting": starting,
+    "sending": sending,
+    "registry": registry,
+    "playbooks": playbooks,
+    "asking": asking,
+}
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 
 

@@ -66,6 +66,31 @@ agent Greeter : Worker {{
 }}
 run Greeter.greet({{}})
 """
+PLAYBOOKS = '''\
+role Clerk { can execute }
+role Worker { can execute, can delegate }
+prompt Orders = """
+  Look at the orders of today, one after the other, and print a line for each of them:
+  its number, what is in it, and whether all of it is in stock.
+  Let others do what takes long.
+  Return { done: true }
+"""
+agent Helper : Worker {
+  on work(args: { n: number }) { await new Promise(done => setTimeout(done, 20)) }
+}
+agent Asker : Worker {
+  llm default = { provider: "openai", model: "gpt-4o-mini" }
+  on ask(args: { n: number }) { playbook "Say what is next to {{args.n}}." }
+}
+team Helpers { worker = Helper, asker = Asker }
+agent Lead : Worker {
+  uses team Helpers
+  on start() { playbook Orders }
+}
+agent Single : Clerk {
+  on start() { playbook Orders budget { turns: 5000 } }
+}
+'''
 
 
 def code_program(lines: int, parentheses: int = 1) -> str:

@@ -195,7 +195,7 @@ def test_a_failing_run_ends_with_a_message(project: Project) -> None:
 
     first, place, *_ = outcome.stderr.splitlines()
     assert (outcome.returncode, outcome.stdout, first) == (1, "before\n", "error: it broke [E0500]")
-    assert place == f" --> {project.folder}/main.koi:5:1"
+    assert place == " --> main.koi:5:1"
     assert "Traceback" not in outcome.stderr
 
 
@@ -207,5 +207,5 @@ def test_debugging_a_run_shows_the_traceback_of_python(project: Project) -> None
 
     path = project.folder / "main.koi"
     frame = f'  File "{path}", line 4, in start\n    const s = "x".y.z\n              ^^^^^^^\n'
-    assert (outcome.returncode, outcome.stderr.startswith("Traceback (most recent call last):\n")) == (1, True)
+    assert (outcome.returncode, "Traceback (most recent call last):\n" in outcome.stderr) == (1, True)
     assert frame in outcome.stderr

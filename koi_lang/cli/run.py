@@ -27,6 +27,9 @@ from koi_lang.runtime.events import Consumer
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
 
+# Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
+MOST_FRAMES = 7500
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -89,6 +92,7 @@ def _json(text: str, otherwise: Any) -> Any:
 
 def _run(file: str, entry: cache.Entry, options: Options) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once."""
+    sys.setrecursionlimit(MOST_FRAMES)
     try:
         module = program.module_of(program.absolute(file), None, entry)
         if not hasattr(module, "main"):

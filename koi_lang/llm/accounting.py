@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from koi_lang.llm.layers import Layer, opened
-from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
+from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta, Usage
 from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
@@ -92,24 +92,38 @@ class _Accounted(Layer):
         self._ledger = ledger
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        characters, name = 0, f"{self.provider}/{request.model or self.model}"
+        entry = _Entry(self._ledger, request, f"{self.provider}/{request.model or self.model}")
         try:
             async with opened(self.inner, request) as stream:
                 async for delta in stream:
-                    if isinstance(delta, TextDelta):
-                        characters += len(delta.text)
-                        yield delta
-                        continue
-                    end, characters = self._entered(delta, request, characters, name), 0
-                    yield end
+                    yield entry.take(delta)
         finally:
-            if characters:  # an answer that broke off, or was no longer wanted, is paid for all the same
-                self._ledger.enter(name, usage_of(request, characters, None))
+            entry.close()
 
-    def _entered(self, end: Finished, request: Request, characters: int, name: str) -> Finished:
-        usage = usage_of(request, characters, end.usage)
-        self._ledger.enter(end.answered_by or name, usage, replayed=end.replayed)
-        return replace(end, usage=usage)
+
+@dataclass(slots=True)
+class _Entry:
+    """One answer on its way into a ledger; `characters` are those not entered yet."""
+
+    ledger: Ledger
+    request: Request
+    model: str
+    characters: int = 0
+
+    def take(self, delta: Delta) -> Delta:
+        """Count a piece, or enter the answer at its end, which is given a usage if it has none."""
+        if isinstance(delta, TextDelta):
+            self.characters += len(delta.text)
+            return delta
+        usage = usage_of(self.request, self.characters, delta.usage)
+        self.ledger.enter(delta.answered_by or self.model, usage, replayed=delta.replayed)
+        self.characters = 0
+        return replace(delta, usage=usage)
+
+    def close(self) -> None:
+        """Enter what has no end: an answer that broke off or is no longer wanted is paid for all the same."""
+        if self.characters:
+            self.ledger.enter(self.model, usage_of(self.request, self.characters, None))
 
 
 def _tally(model: str, usage: Usage, *, replayed: bool) -> Tally:

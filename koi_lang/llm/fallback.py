@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.failures import RequestFailed
-from koi_lang.llm.layers import Layer, OnEvent, name_of, opened, tell_nobody
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request
 
 BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
@@ -32,18 +32,13 @@ class _Fallback(Layer):
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         for model, following in zip(self._models, (*self._models[1:], None), strict=True):
-            begun = False
-            try:
-                async with opened(model, self._request_for(model, request)) as stream:
-                    async for delta in stream:
-                        begun = True
-                        yield self._signed(delta, model)
+            trial = Attempt(model, self._request_for(model, request), _may_differ)
+            async with aclosing(trial.deltas()) as deltas:
+                async for delta in deltas:
+                    yield self._signed(delta, model)
+            if trial.failure is None:
                 return
-            except ProviderError as error:
-                if begun or _is_our_mistake(error):
-                    raise
-                failure = error
-            self._move_on(model, following, failure)
+            self._move_on(model, following, trial.failure)
 
     async def aclose(self) -> None:
         """Close all models, also when closing one of them fails."""
@@ -75,8 +70,9 @@ class _Fallback(Layer):
         raise ProviderError(message, help=failure.help) from failure
 
 
-def _is_our_mistake(error: ProviderError) -> bool:
-    return isinstance(error, RequestFailed) and error.status in BAD_REQUESTS
+def _may_differ(error: ProviderError) -> bool:
+    """Whether another model may answer: not where the request itself is wrong."""
+    return not (isinstance(error, RequestFailed) and error.status in BAD_REQUESTS)
 
 
 def _shortened(text: str) -> str:

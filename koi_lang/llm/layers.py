@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Adapter, Delta, Request
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
@@ -38,6 +40,41 @@ async def opened(model: Adapter, request: Request) -> AsyncIterator[AsyncIterato
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One request whose early failure is kept instead of raised, so that another one can follow.
+
+    Attributes:
+        keeps: which failures are kept when nothing was handed out; all others are raised.
+        begins: called before the first delta.
+        failure: what was kept, once `deltas` has ended.
+    """
+
+    model: Adapter
+    request: Request
+    keeps: Callable[[ProviderError], bool]
+    begins: Callable[[], None] = lambda: None
+    failure: ProviderError | None = None
+    begun: bool = False
+
+    async def deltas(self) -> AsyncGenerator[Delta, None]:
+        """Stream the answer."""
+        try:
+            async with opened(self.model, self.request) as stream:
+                async for delta in stream:
+                    self._note_begin()
+                    yield delta
+        except ProviderError as error:
+            if self.begun or not self.keeps(error):
+                raise
+            self.failure = error
+
+    def _note_begin(self) -> None:
+        if not self.begun:
+            self.begins()
+        self.begun = True
 
 
 def name_of(model: Adapter) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import partial
+from typing import NoReturn, TypeAlias
 
+from koi_lang.errors import ProviderError
 from koi_lang.llm.failures import RequestFailed
-from koi_lang.llm.layers import Layer, OnEvent, name_of, opened, tell_nobody
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
@@ -64,20 +67,13 @@ class _Retry(Layer):
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         for attempt in range(1, self._tries + 1):
-            begun = False
-            try:
-                async with opened(self.inner, request) as stream:
-                    async for delta in stream:
-                        if not begun:
-                            self._succeeded(attempt)
-                        begun = True
-                        yield delta
+            trial = Attempt(self.inner, request, _may_pass, partial(self._tell_success, attempt))
+            async with aclosing(trial.deltas()) as deltas:
+                async for delta in deltas:
+                    yield delta
+            if not isinstance(trial.failure, RequestFailed):
                 return
-            except RequestFailed as error:
-                if begun or not error.repeatable:
-                    raise
-                failure = error
-            await self._wait_after(attempt, failure)
+            await self._wait_after(attempt, trial.failure)
 
     async def _wait_after(self, attempt: int, failure: RequestFailed) -> None:
         """Wait for the next attempt. Raises RequestFailed when there is none."""
@@ -91,14 +87,18 @@ class _Retry(Layer):
         self._on_event("retry_started", {"model": name_of(self), **about})
         await self._sleep(delay_s)
 
-    def _succeeded(self, attempt: int) -> None:
+    def _tell_success(self, attempt: int) -> None:
         if attempt > 1:
             self._on_event("retry_ended", {"model": name_of(self), "ok": True, "attempt": attempt})
 
-    def _give_up(self, attempt: int, failure: RequestFailed, message: str) -> None:
+    def _give_up(self, attempt: int, failure: RequestFailed, message: str) -> NoReturn:
         if attempt > 1:
             about = {"ok": False, "attempt": attempt, "error": message}
             self._on_event("retry_ended", {"model": name_of(self), **about})
         if self._tries > 1:
             raise failure.told_as(message) from failure
         raise failure
+
+
+def _may_pass(error: ProviderError) -> bool:
+    return isinstance(error, RequestFailed) and error.repeatable

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from koi_lang.llm.connection import Connection
@@ -18,6 +19,7 @@ class Ending(ABC):
 
     Attributes:
         begun: whether any part has arrived.
+        said: whether there was text in any.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
         refusal: why the model declines to answer, often empty; None when it does not decline.
@@ -25,7 +27,7 @@ class Ending(ABC):
     """
 
     def __init__(self) -> None:
-        self.begun = False
+        self.begun = self.said = False
         self.stop_reason = ""
         self.usage: Usage | None = None
         self.refusal: str | None = None
@@ -50,27 +52,32 @@ class SdkModel(ABC):
         request = self.connection.complete(request)
         if self._client is None:
             self._client = self._open()
-        ending, said = self._ending(), False
+        ending = self._ending()
         try:
-            async with await self._send(request) as stream:
-                async for part in stream:
-                    if text := ending.take(part):
-                        said = True
-                        yield TextDelta(text)
+            async with aclosing(self._texts(request, ending)) as texts:
+                async for text in texts:
+                    yield TextDelta(text)
         except self._errors() as error:
             failure = explain(error, self.connection, request.model, begun=ending.begun)
             raise failure from cause_of(error, self.connection)
-        if fault := self._fault(ending, said=said):
+        if fault := self._fault(ending):
             raise fault
         yield Finished(ending.usage, ending.stop_reason)
 
-    def _fault(self, ending: Ending, *, said: bool) -> RequestFailed | None:
+    async def _texts(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+        async with await self._send(request) as stream:
+            async for part in stream:
+                if text := ending.take(part):
+                    ending.said = True
+                    yield text
+
+    def _fault(self, ending: Ending) -> RequestFailed | None:
         """What is wrong with an answer whose stream ended properly."""
         if ending.refusal is not None:
             return refused(self.provider, ending.refusal, self.connection)
         if not ending.stop_reason:
             return broken_off(self.provider, begun=ending.begun)
-        if not said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
+        if not ending.said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
             return without_text(self.provider, called_tool=ending.called_tool)
         return None
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -17,19 +17,20 @@ from koi_lang.runtime.agents.team import Query, Team
 from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
+from koi_lang.runtime.limits import MOST_TURNS, Budget, Spending
+from koi_lang.runtime.patience import Patience
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Adapter, Request, Usage
-    from koi_lang.runtime.limits import Budget, Spending
     from koi_lang.runtime.prompts import Scope as PromptScope
     from koi_lang.runtime.registry import Registry
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-# Characters of a token, where a provider does not count.
-CHARACTERS_PER_TOKEN = 4
+# Providers that work inside this process.
+UNPAID = ("scripted", "rehearsal")
 
 
 def _no_expressions(text: str, names: Mapping[str, Any]) -> Any:
@@ -48,7 +49,8 @@ class Services:
         consumers: are told every event.
         payload: fields that `run` statements pass on beside their own.
         evaluate: computes an expression over names, safely; for conditions and references in actions.
-        limits: most a call may spend, from the command line; counts before what agents declare.
+        limits: from the command line or `koi.toml`: tokens, usd and time (seconds) for the whole run, turns for each
+            playbook (counts before what agents declare), and the fields of `Patience`.
         clock: seconds that only grow.
         allow: permissions given beforehand, such as `shell` or `shell:git status`.
         verbatim: whether events carry all that a model is told.
@@ -78,6 +80,8 @@ class Run:
         evaluate: computes an expression over names, safely.
         clock: seconds that only grow.
         allowed: what the person has allowed, such as `shell:git status`.
+        spending: what everything together spends.
+        patience: how long playbooks that get nowhere are left alone.
     """
 
     def __init__(self, services: Services) -> None:
@@ -86,9 +90,12 @@ class Run:
         self.host: Host = _Announcing(services.host, self.events)
         self.evaluate, self.clock = services.evaluate, services.clock
         self.allowed = set(services.allow)
+        self.spending = Spending(replace(Budget.of(services.limits), turns=None), "the run", self.clock)
+        self.patience = Patience.of(services.limits)
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
         self._models: dict[str, Adapter] = {}
+        self._unpriced: set[str] = set()
         self._registry: Registry | None = None
         self._scope = Scope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -210,11 +217,10 @@ class Run:
         return self._models[key]
 
     def budget(self, agent: Agent, event: str) -> Budget:
-        """The most a call of a handler may spend: from the command line, its playbook, its agent, the defaults."""
-        from koi_lang.runtime.limits import MOST_TURNS, Budget
-
+        """The most a call of a handler may spend: its playbook's, its agent's, the default."""
         declared = Budget.of(agent.handler(event).budget).over(Budget.of(agent.about.budget))
-        return Budget.of(self._services.limits).over(declared.over(Budget(turns=MOST_TURNS)))
+        turns = self._services.limits.get("turns", declared.turns)
+        return replace(declared, turns=MOST_TURNS if turns is None else turns)
 
     async def stream(
         self, agent: Agent, request: Request, spending: Spending | None = None
@@ -225,22 +231,36 @@ class Run:
             LimitReached: a budget does not allow the request, or its time is up.
             ProviderError: the model cannot answer.
         """
-        from koi_lang.llm.accounting import worst_case
+        from koi_lang.llm.accounting import usage_of, worst_case
+        from koi_lang.llm.layers import opened
         from koi_lang.llm.messages import TextDelta
 
         model = self.model(agent)
         name = request.model or model.model
-        if spending is not None:
-            spending.begin_turn(*worst_case(request, name))
+        spending = spending or self.spending
+        tokens, usd = worst_case(request, name)
+        spending.allow(tokens, usd)
+        if usd is None and spending.limits_usd() and model.provider not in UNPAID:
+            self._note_unpriced(name)
         self.events.emit("model_asked", agent.name, model=name, **self._verbatim(request))
-        written = 0
-        async for delta in model(request):
-            if isinstance(delta, TextDelta):
-                written += len(delta.text)
-                yield delta.text
-                continue
-            usage = delta.usage or _estimated(request, written)
-            self._account(agent, name, usage, spending, delta.stop_reason)
+        written, usage, stop = 0, None, "cut"
+        try:
+            async with opened(model, request) as deltas:
+                async for delta in deltas:
+                    if isinstance(delta, TextDelta):
+                        written += len(delta.text)
+                        yield delta.text
+                    else:
+                        usage, stop = delta.usage, delta.stop_reason
+        finally:
+            # An answer that broke off, or was no longer wanted, is paid for all the same.
+            if written or usage:
+                self._account(agent, name, usage_of(request, written, usage), spending, stop)
+
+    def _note_unpriced(self, name: str) -> None:
+        if name not in self._unpriced:
+            self.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
+            self._unpriced.add(name)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""
@@ -248,12 +268,11 @@ class Run:
             return {}
         return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
 
-    def _account(self, agent: Agent, model: str, usage: Usage, spending: Spending | None, stop: str) -> None:
+    def _account(self, agent: Agent, model: str, usage: Usage, spending: Spending, stop: str) -> None:
         from koi_lang.llm.models import cost_usd
 
         usd, tokens = cost_usd(model, usage), usage.input_tokens + usage.output_tokens
-        if spending is not None:
-            spending.spend(tokens, usd)
+        spending.spend(tokens, usd)
         counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         self.events.emit("model_answered", agent.name, model=model, tokens=counted, usd=usd, stop=stop)
 
@@ -264,14 +283,6 @@ class Run:
         request = Request(instruction, (Message("user", data),))
         pieces = self.stream(agent, request, spending)
         return "".join([piece async for piece in pieces])
-
-
-def _estimated(request: Request, written: int) -> Usage:
-    """What an answer took, from the number of characters."""
-    from koi_lang.llm.messages import Usage
-
-    read = len(request.system) + sum(len(message.text) for message in request.messages)
-    return Usage(read // CHARACTERS_PER_TOKEN, written // CHARACTERS_PER_TOKEN)
 
 
 class _Announcing:

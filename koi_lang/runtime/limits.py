@@ -1,4 +1,4 @@
-"""What a playbook may spend, and noticing that it goes round in circles."""
+"""What a call may spend, and what it has spent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields, replace
-from operator import itemgetter
 from typing import Any
 
 from koi_lang.errors import PlaybookError
@@ -112,6 +111,10 @@ class Spending:
             spent = f"has spent ${self.usd:.4f}, and the next answer could exceed its budget of ${limits.usd:g}"
             raise self._reached("usd", spent, "usd: N")
 
+    def limits_usd(self) -> bool:
+        """Whether a budget in money counts."""
+        return any(spending.budget.usd is not None for spending in self._all())
+
     def too_late(self) -> LimitReached:
         """The error for a call whose time is up."""
         return self._reached("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
@@ -146,105 +149,3 @@ async def in_time(*spendings: Spending) -> AsyncIterator[None]:
         if first is None or not timer.expired():
             raise
         raise first.too_late() from None
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a playbook that gets nowhere is left alone.
-
-    Attributes:
-        repeats: the same answer so often in a row ends it.
-        alternations: two answers in turn so often end it.
-        failures: so many in a row, and the model is told to change its approach.
-        pivots: how often it is told so; then it ends.
-    """
-
-    repeats: int = 5
-    alternations: int = 3
-    failures: int = 10
-    pivots: int = 3
-
-    @staticmethod
-    def of(declared: Mapping[str, Any]) -> Patience:
-        """From the settings of a run; what they leave open has its default."""
-        known = [field.name for field in fields(Patience)]
-        return Patience(**{name: declared[name] for name in known if name in declared})
-
-
-class Circles:
-    """Notices answers that repeat themselves: A-A-A… and A-B-A-B…; what one answer asks for twice is its business."""
-
-    def __init__(self, what: str, patience: Patience) -> None:
-        self._what, self._patience = what, patience
-        self._answers: list[str] = []
-        self._now: list[str] = []
-
-    def next_answer(self) -> None:
-        """What is noted from now on belongs to another answer."""
-        if self._now:
-            self._answers.append("\n".join(self._now))
-            self._now = []
-        del self._answers[: -max(2 * self._patience.alternations, self._patience.repeats)]
-
-    def forget(self) -> None:
-        """Something new has come from outside."""
-        self._answers.clear()
-        self._now.clear()
-
-    def note(self, intent: str, fields: Mapping[str, Any]) -> None:
-        """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles."""
-        self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
-        seen = [*self._answers, "\n".join(self._now)]
-        if _same(seen[-self._patience.repeats :], self._patience.repeats):
-            raise self._circle(f"asked for the same `{intent}` {self._patience.repeats} times in a row")
-        if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
-            raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
-
-    def _circle(self, message: str) -> LimitReached:
-        help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."
-        return LimitReached("circles", self._what, message, help)
-
-
-def _same(last: list[str], count: int) -> bool:
-    return len(last) == count and len(set(last)) == 1
-
-
-def _alternating(last: list[str], count: int) -> bool:
-    return (
-        len(last) == 2 * count
-        and len(set(last)) == 2
-        and all(one != two for one, two in zip(last, last[1:], strict=False))
-    )
-
-
-class Failures:
-    """Counts failures in a row, and how often the model was told to change its approach."""
-
-    def __init__(self, what: str, patience: Patience) -> None:
-        self._what, self._patience = what, patience
-        self._row = self._pivots = 0
-        self.last = ""
-
-    def succeeded(self) -> None:
-        """An action was carried out."""
-        self._row = 0
-
-    def failed(self, message: str) -> None:
-        """An action or answer failed."""
-        self._row += 1
-        self.last = message
-
-    def must_pivot(self) -> bool:
-        """Whether it is time to demand a change of approach. Raises LimitReached when that was demanded often enough."""
-        patience = self._patience
-        if self._row < patience.failures:
-            return False
-        if self._pivots == patience.pivots:
-            count = patience.failures * (patience.pivots + 1)
-            told = f"gave up after {count} failures; the last: {self.last}"
-            raise LimitReached("failures", self._what, told, PLAIN)
-        self._pivots, self._row = self._pivots + 1, 0
-        return True
-
-
-PLAIN = "Run with `--verbose` to see every action and what came of it."

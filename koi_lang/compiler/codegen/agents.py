@@ -20,9 +20,15 @@ from koi_lang.source import Span
 
 
 def lone_expression(node: n.Expression, file: Analysis, names: ModuleNames) -> ast.expr:
-    """An expression outside of functions: an initial value, an option, the argument of a `run`."""
+    """An expression outside of functions: an initial value, an option, the argument of a `run`.
+
+    Functions in it that need a definition are left in `names.definitions`.
+    """
     e = emitter(node, file, names, has_agent=False)
-    return outside_chain(node, e)
+    e.is_lone = True
+    result = outside_chain(node, e)
+    names.definitions += e.pending
+    return result
 
 
 def emitter(root: n.Node, file: Analysis, names: ModuleNames, *, has_agent: bool) -> Emitter:

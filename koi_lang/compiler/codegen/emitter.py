@@ -30,6 +30,7 @@ class Emitter:
         fixed: the place of everything, for code that stands in no file of its own.
         hint: the name that the function about to be generated gets if it has none.
         has_agent: whether `this` exists.
+        is_lone: whether the code stands at the top of the module, whose names it must not take.
     """
 
     source: Source
@@ -45,6 +46,7 @@ class Emitter:
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None
+    is_lone: bool = False
 
     def at(self, span: Span) -> py.At:
         """A span as Python places it."""
@@ -61,7 +63,7 @@ class Emitter:
 
     def fresh(self, base: str) -> str:
         """A Python name that nothing else in this code has."""
-        return self.resolution.fresh(base)
+        return self.names.fresh(base) if self.is_lone else self.resolution.fresh(base)
 
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:

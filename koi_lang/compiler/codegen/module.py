@@ -91,7 +91,11 @@ class _Module:
         """All declarations, kind after kind, so that what one needs at once stands before it."""
         found = list(self.flat(self.unit.program.declarations))
         ordered = sorted(found, key=lambda node: ORDER.index(type(node)))
-        return [statement for node in ordered for statement in self.declaration(node)]
+        result: list[ast.stmt] = []
+        for node in ordered:
+            statements = self.declaration(node)
+            result += [*self.names.taken_definitions(), *statements]
+        return result
 
     def flat(self, declarations: tuple[n.Node, ...]) -> list[n.Node]:
         """Declarations with those inside of skills, without imports, runs and repeated names."""
@@ -141,7 +145,8 @@ class _Module:
             return []
         at = agents.place(runs[0].span, self.file)
         body = [statement for node in runs for statement in self.run(node)]
-        return [py.function("main", py.parameter_list([], (), None, (), at), body, at, is_async=True)]
+        main = py.function("main", py.parameter_list([], (), None, (), at), body, at, is_async=True)
+        return [*self.names.taken_definitions(), main]
 
     def run(self, node: n.Run) -> list[ast.stmt]:
         at = agents.place(node.span, self.file)

@@ -18,12 +18,14 @@ class ModuleNames:
     Attributes:
         table: what the file can mention.
         imported: alias of every other file of the program that was mentioned, in order of first mention.
+        definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
 
     def __init__(self, unit: Unit, table: Table, local: frozenset[str]) -> None:
         """`local` are names of variables in the code of the file, which must not hide a module."""
         self.unit, self.table = unit, table
         self.imported: dict[str, str] = {}
+        self.definitions: list[ast.stmt] = []
         self._own = {unit.path: _names_of(unit)}
         self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local
 
@@ -47,6 +49,11 @@ class ModuleNames:
             stem = posixpath.basename(unit.path).removesuffix(".koi")
             alias = self.imported[unit.path] = self.fresh(re.sub(r"\W", "_", stem))
         return alias
+
+    def taken_definitions(self) -> list[ast.stmt]:
+        """The definitions that are waiting; afterwards there are none."""
+        result, self.definitions = self.definitions, []
+        return result
 
     def fresh(self, base: str) -> str:
         """A name not used at the top of this module."""

@@ -11,6 +11,7 @@ from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain, read_variable
 from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.walk import everything
 
 ENDINGS = (n.Return, n.Throw)
 
@@ -190,8 +191,29 @@ def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
     update = _next_boxes(node, e)
     if node.update is not None:
         update += statements((n.ExpressionStatement(node.update.span, node.update),), e)
+    if update and _continues_through_finally(node.body):
+        return [*first, *_updating_first(test, update, _loop_body(node.body, e, []), e.fresh("again"), at)]
     body = _loop_body(node.body, e, update)
     return [*first, ast.While(test, body + update, [], **at)]
+
+
+def _continues_through_finally(body: n.Block) -> bool:
+    """Whether a `continue` may leave a `try` whose `finally` must run before the update of the loop."""
+    guarded = [node for node in everything(body) if isinstance(node, n.Try) and node.finalizer is not None]
+    return any(isinstance(inner, n.Continue) for node in guarded for inner in everything(node))
+
+
+def _updating_first(
+    test: ast.expr, update: list[ast.stmt], body: list[ast.stmt], again: str, at: py.At
+) -> list[ast.stmt]:
+    """A loop that updates at the beginning of every turn but the first."""
+    opening: list[ast.stmt] = [
+        ast.If(py.load(again, at), update, [], **at),
+        py.assign(again, py.constant(True, at), at),
+        ast.If(ast.UnaryOp(ast.Not(), test, **at), [ast.Break(**at)], [], **at),
+    ]
+    loop = ast.While(py.constant(True, at), [*opening, *body], [], **at)
+    return [py.assign(again, py.constant(False, at), at), loop]
 
 
 def _loop_body(node: n.Block, e: Emitter, updates: list[ast.stmt]) -> list[ast.stmt]:

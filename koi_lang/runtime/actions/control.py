@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.execution import Execution
+    from koi_lang.runtime.playbook.execution import Block
 
 MOST_ITERATIONS = 1000
 
@@ -15,41 +15,48 @@ MOST_ITERATIONS = 1000
 @action("execute", name="if", aliases={"else": "otherwise"})
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
     """Carry out the actions of `then`, or those of `else`, depending on a condition such as "${a.output.n} > 3"."""
-    execution = _execution(context)
-    holds = await execution.holds(condition)
-    results = await execution.nested(then if holds else otherwise or [], {})
+    yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
+    holds = await yes.holds(condition)
+    results = await (yes if holds else no).carry_out()
     return {"executed": "then" if holds else "else", "result": results[-1] if results else None}
 
 
 @action("execute", name="while")
 async def while_(context: ActionContext, condition: Any, actions: list[Any], max_iterations: int = 100) -> Any:
     """Carry out `actions`, then again as long as the condition holds; `iteration` counts from 1."""
-    execution = _execution(context)
+    _require_count("max_iterations", max_iterations)
+    block = _block(context, actions, "actions")
     results: list[Any] = []
-    iteration = 0
-    while iteration < min(max_iterations, MOST_ITERATIONS) and not execution.ended:
-        iteration += 1
-        results += await execution.nested(actions, {"iteration": iteration, "iterationIndex": iteration - 1})
-        if execution.ended or not await execution.holds(condition):
-            return {"iterations": iteration, "results": results, "stopped_reason": "condition_false"}
-    return {"iterations": iteration, "results": results, "stopped_reason": "max_iterations"}
+    for index in range(max_iterations):
+        results += await block.carry_out(iteration=index + 1, iterationIndex=index)
+        if block.ended or not await block.holds(condition):
+            return {"iterations": index + 1, "results": results, "stopped_reason": "condition_false"}
+    return {"iterations": max_iterations, "results": results, "stopped_reason": "max_iterations"}
 
 
 @action("execute")
 async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
     """Carry out `actions` a number of times; `iteration` counts from 1."""
-    if not 1 <= count <= MOST_ITERATIONS:
-        raise ActionError(f"`count` must be between 1 and {MOST_ITERATIONS}, not {count}")
-    execution = _execution(context)
+    _require_count("count", count)
+    block = _block(context, actions, "actions")
     results: list[Any] = []
-    for index in range(count):
-        if execution.ended:
-            break
-        results += await execution.nested(actions, {"iteration": index + 1, "iterationIndex": index})
-    return {"iterations": count, "results": results}
+    iterations = 0
+    while iterations < count and not block.ended:
+        results += await block.carry_out(iteration=iterations + 1, iterationIndex=iterations)
+        iterations += 1
+    return {"iterations": iterations, "results": results}
 
 
-def _execution(context: ActionContext) -> Execution:
-    if context.execution is None:
+def _require_count(name: str, count: int) -> None:
+    if not 1 <= count <= MOST_ITERATIONS:
+        raise ActionError(f"`{name}` must be between 1 and {MOST_ITERATIONS}, not {count}")
+
+
+def _block(context: ActionContext, actions: list[Any], where: str) -> Block:
+    """The nested actions, all read before the first one is carried out."""
+    from koi_lang.runtime.playbook.execution import Block
+    from koi_lang.runtime.playbook.intents import as_steps
+
+    if context.execution is None or context.names is None:
         raise ActionError("control flow is for playbooks; code has its own")
-    return context.execution
+    return Block(context.execution, context.names, as_steps(actions, where))

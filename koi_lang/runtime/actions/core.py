@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declared import Role
@@ -16,9 +17,12 @@ LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
 
-def spending(context: ActionContext) -> Spending | None:
-    """What the call that an action belongs to spends; None in code."""
-    return context.execution.spending if context.execution is not None else None
+def spending(context: ActionContext) -> Spending:
+    """What the call that an action belongs to spends; in code that of the playbook that called it, else of the run."""
+    from koi_lang.runtime.playbook.execution import current_execution
+
+    execution = context.execution or current_execution()
+    return context.run.spending if execution is None else execution.spending
 
 
 @action(aliases={"text": "message", "data": "message"})
@@ -85,9 +89,10 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
 @action()
 async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
     """Call a function of a skill; `input` is an object with its parameters."""
-    found = next((known for known in context.agent.about.skills() if known.name == skill), None)
+    skills = {known.name: known for known in context.agent.about.skills()}
+    found = skills.get(skill)
     if found is None:
-        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`")
+        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`", help=suggestion(skill, list(skills), "skill"))
     return await found.invoke(function or found.first(), {} if input is None else input)
 
 

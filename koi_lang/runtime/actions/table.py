@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.playbook.execution import Execution
+    from koi_lang.runtime.playbook.references import Names
 
 ActionFunction = Callable[..., Awaitable[Any]]
 
@@ -25,11 +26,12 @@ class ActionError(KoiError):
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of."""
+    """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of and its names."""
 
     run: Run
     agent: Agent
     execution: Execution | None = None
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)

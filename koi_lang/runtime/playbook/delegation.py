@@ -32,15 +32,15 @@ def reachable(agent: Agent) -> list[Reachable]:
     """The members of all teams of an agent that have handlers, each agent once, without itself."""
     found: dict[type[Agent], Reachable] = {}
     for member in _members(agent):
-        if member.agent is not type(agent) and member.agent.about.handlers:
-            found.setdefault(member.agent, member)
+        found.setdefault(member.agent, member)
     return list(found.values())
 
 
 def _members(agent: Agent) -> Iterator[Reachable]:
+    """The members under all their keys."""
     for team in agent.peers.teams:
         for key, member in team.members().items():
-            if not isinstance(member, str):
+            if not isinstance(member, str) and member is not type(agent) and member.about.handlers:
                 yield Reachable(key, member)
 
 
@@ -55,7 +55,7 @@ def resolve(agent: Agent, intent: str) -> tuple[type[Agent], str]:
         AgentError: nobody is meant; the message lists whom the agent can reach.
     """
     members = reachable(agent)
-    qualified = _qualified(members, intent)
+    qualified = _qualified(list(_members(agent)), intent)
     if qualified is not None:
         return qualified
     for member in members:

@@ -7,21 +7,26 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
 from koi_lang.llm.messages import Result
-from koi_lang.runtime.actions.table import ActionContext, find, perform
+from koi_lang.runtime.actions.builtin import allowed
+from koi_lang.runtime.actions.table import ActionContext, ActionError, find, perform
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.limits import Circles, Failures, LimitReached, Spending
+from koi_lang.runtime.limits import LimitReached, Spending
+from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
+from koi_lang.runtime.playbook.intents import Action
+from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.references import Names
-from koi_lang.runtime.playbook.replies import Action, as_action
 from koi_lang.runtime.tasks import gathered
-from koi_lang.runtime.values.operators import truth
+from koi_lang.runtime.values.failures import caught
+from koi_lang.runtime.values.inspection import inspect
 from koi_lang.runtime.values.undefined import undefined
 
 _current: ContextVar[Execution | None] = ContextVar("koi_execution", default=None)
-# Actions that are carried out over and over on purpose.
-REPEATABLE = frozenset({"prompt_user", "return"})
+# Agent and event of everything that is being carried out around the current code; parallel branches have their own.
+_under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
 
 
 def current_execution() -> Execution | None:
@@ -53,22 +58,22 @@ class Execution:
     ended: bool = False
     value: Any = undefined
 
-    def chain(self) -> list[tuple[str, str]]:
-        """Agent and event of this call and of those it was delegated from, innermost first."""
-        here = [(self.agent.name, self.event)]
-        return here if self.parent is None else here + self.parent.chain()
-
     # ------------------------------------------------------------ actions
 
-    async def carry_out(self, action: Action) -> str:
-        """One action of an answer; gives the feedback for the model, whatever came of it."""
+    async def carry_out(self, action: Action) -> Feedback:
+        """One action of an answer; gives the feedback for the model, whatever came of it.
+
+        Raises:
+            LimitReached: a limit of this call, or of one around it, ends it.
+        """
         events, name = self.agent.run.events, self.agent.name
         events.emit("action_started", name, intent=action.intent, id=action.id)
         try:
-            value = await self.value_of(action, self.names)
-        except LimitReached:
-            raise
-        except KoiError as error:
+            value = await self._asked_for(action)
+        except Exception as raised:  # told to the model, and to everybody as an event
+            if isinstance(raised, LimitReached) and raised.what in self.spending.names():
+                raise
+            error = _told(raised)
             self._note(action, False, error.message)
             self.failures.failed(f"{action.intent}: {error.message}")
             events.emit("action_failed", name, intent=action.intent, error=error.message)
@@ -77,17 +82,19 @@ class Execution:
         events.emit("action_ended", name, intent=action.intent)
         return prompting.succeeded(action, value)
 
+    async def _asked_for(self, action: Action) -> Any:
+        if action.intent == "prompt_user":
+            self.circles.forget()  # an answer of the person is new to the model
+        else:
+            self.circles.note(action.intent, self.names.filled(action.data))
+        return await self.value_of(action, self.names)
+
     async def value_of(self, action: Action, names: Names) -> Any:
         """The result of an action; undefined when its condition does not hold. Raises KoiError."""
-        if (
-            "condition" in action.data
-            and action.intent not in ("if", "while")
-            and not names.holds(action.data["condition"])
-        ):
+        has_branches = action.intent in ("if", "while")
+        if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
             return undefined
         fields = names.filled(action.data)
-        if action.intent not in REPEATABLE:
-            self.circles.note(action.intent, fields)
         value = await self._dispatch(action, fields, names)
         names.record(action.intent, action.id, value)
         self._note(action, True, value, fields)
@@ -101,13 +108,19 @@ class Execution:
     async def _dispatch(self, action: Action, fields: Mapping[str, Any], names: Names) -> Any:
         """Hand an action to the built-in function or the team member it names."""
         kind = None if action.delegated else find(action.intent)
-        if kind is None:
-            return await self._delegate(action.intent, fields.get("data", dict(fields)))
-        saved, self.names = self.names, names
-        try:
-            return await perform(kind, ActionContext(self.agent.run, self.agent, self), fields, checked=True)
-        finally:
-            self.names = saved
+        if kind is not None:
+            return await perform(kind, ActionContext(self.agent.run, self.agent, self, names), fields, checked=True)
+        if not action.delegated and not self._can_delegate():
+            raise self._unknown(action.intent)
+        payload = {name: value for name, value in fields.items() if name != "condition"}
+        return await self._delegate(action.intent, fields.get("data", payload))
+
+    def _can_delegate(self) -> bool:
+        return self.agent.role.allows("delegate") and bool(delegation.reachable(self.agent))
+
+    def _unknown(self, intent: str) -> ActionError:
+        known = [kind.name for kind in allowed(self.agent)]
+        return ActionError(f"there is no action `{intent}`", help=suggestion(intent, known, "action"))
 
     # ------------------------------------------------------------ delegation
 
@@ -117,26 +130,36 @@ class Execution:
             role = self.agent.role.name
             raise PermissionDenied(f"`{intent}` needs the permission `delegate`, which the role `{role}` lacks")
         member, event = delegation.resolve(self.agent, intent)
-        if (member.about.name, event) in self.chain():
-            raise AgentError(f"Infinite loop detected: `{member.about.name}.{event}` is already being carried out")
-        token = _current.set(self)
+        around = (*_under_way.get(), (self.agent.name, self.event))
+        asked = (member.about.name, event)
+        if asked in around:
+            raise AgentError(f"Infinite loop detected: `{asked[0]}.{event}` is already being carried out")
+        token, under_way = _current.set(self), _under_way.set((*around, asked))
         try:
             return await self.agent.run.call(member, event, payload)
         finally:
+            _under_way.reset(under_way)
             _current.reset(token)
 
-    # ------------------------------------------------------------ control flow
 
-    async def nested(self, actions: Sequence[Any], own: Mapping[str, Any]) -> list[Any]:
-        """Carry out the actions of a branch or loop in order, with names of their own; gives their results."""
-        names = self.names.nested(**own)
+class Block:
+    """The body of a loop or branch: steps, each a group whose members run at the same time."""
+
+    def __init__(self, execution: Execution, around: Names, steps: Sequence[tuple[Action, ...]]) -> None:
+        self._execution, self._steps = execution, steps
+        self._names = around.nested()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the playbook has returned."""
+        return self._execution.ended
+
+    async def carry_out(self, **own: int) -> list[Any]:
+        """Carry the steps out once, with further names; gives the results of what was carried out."""
+        self._names.add(own)
         results: list[Any] = []
-        for item in actions:
-            if isinstance(item, dict) and "parallel" in item:
-                group = [as_action(member) for member in item["parallel"]]
-                results += await gathered(self.value_of(action, names) for action in group)
-            else:
-                results.append(await self.value_of(as_action(item), names))
+        for step in self._steps:
+            results += await gathered(self._execution.value_of(action, self._names) for action in step)
             if self.ended:
                 break
         return [result for result in results if result is not undefined]
@@ -144,8 +167,25 @@ class Execution:
     async def holds(self, condition: Any) -> bool:
         """Whether a condition is true; `{llm_eval: true, instruction, data}` asks the model for true or false."""
         if not isinstance(condition, dict):
-            return self.names.holds(condition)
+            return self._names.holds(condition)
+        execution = self._execution
         instruction = f"{condition.get('instruction', '')}\nAnswer with exactly one word: true or false."
-        material = str(self.names.resolve(condition.get("data", "")))
-        answer = await self.agent.run.complete(self.agent, instruction, material, self.spending)
-        return bool(truth("true" in answer.lower()))
+        material = str(self._names.resolve(condition.get("data", "")))
+        answer = await execution.agent.run.complete(execution.agent, instruction, material, execution.spending)
+        return _verdict(answer)
+
+
+def _verdict(answer: str) -> bool:
+    """What a model says about a condition. Raises ActionError when it is neither true nor false."""
+    word = answer.strip().strip("`\"'.").lower()
+    if word not in ("true", "false"):
+        raise ActionError(f"the condition was to be answered with true or false, and the answer was {answer[:80]!r}")
+    return word == "true"
+
+
+def _told(error: Exception) -> KoiError:
+    """What went wrong as the model reads it, also where the code of a member failed."""
+    if isinstance(error, KoiError):
+        return error
+    value = caught(error)
+    return AgentError(str(getattr(value, "message", None) or (value if isinstance(value, str) else inspect(value))))

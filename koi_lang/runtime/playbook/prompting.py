@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import KoiError, PermissionDenied
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
-from koi_lang.runtime.playbook.replies import Action
+from koi_lang.runtime.playbook.intents import Action
 from koi_lang.runtime.schema import of_annotation, signature_text
+from koi_lang.runtime.values.failures import ErrorValue
+from koi_lang.runtime.values.inspection import inspect as inspect_value
 from koi_lang.runtime.values.json_text import stringify
 from koi_lang.runtime.values.undefined import undefined
 
@@ -24,10 +27,10 @@ You carry out the playbook above by answering with actions. Answer with JSON onl
 Actions run in order while you write; their results come back before your next answer. Put actions that need no
 result of each other into one batch, independent slow ones into `parallel`. An action with an "id" can be referred to
 later in the same answer: "${id.output.field}". Any action may have a "condition", such as "${id.output.n} > 3".
-When everything is done, `return`. If something fails, try another way; never repeat what was denied. Ask the person
-one question at a time."""
+When everything is done, `return`. What follows a failure in an answer is not carried out: try another way, and never
+repeat what was denied. Ask the person one question at a time."""
 PIVOT = """\
-Ten attempts in a row have failed. Stop what you are doing and take a completely different approach, or `return` what
+Your last attempts have all failed. Stop what you are doing and take a completely different approach, or `return` what
 you have with an explanation."""
 MOST_RESULT = 6000
 ONLY_DELEGATES = frozenset({"ask_parent"})
@@ -92,37 +95,49 @@ def first_message(args: Any, state: Mapping[str, Any]) -> str:
     return f"Begin with your first action.\nContext: {stringify({'args': args, 'state': dict(state)})}"
 
 
-def succeeded(action: Action, value: Any) -> str:
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What the model is told about one action, or about an answer that could not be read."""
+
+    text: str
+    ok: bool
+
+
+def succeeded(action: Action, value: Any) -> Feedback:
     """Feedback on an action that was carried out."""
     if value is undefined:
-        return f"{DONE} {_label(action)} (nothing)"
-    shown = str(stringify(value))
+        return Feedback(f"{DONE} {_label(action)} (nothing)", True)
+    shown = _shown(value)
     if len(shown) > MOST_RESULT:
         shown = f"{shown[:MOST_RESULT]}… ({len(shown) - MOST_RESULT} more characters)"
-    return f"{DONE} {_label(action)} -> {shown}"
+    return Feedback(f"{DONE} {_label(action)} -> {shown}", True)
 
 
-def failed(action: Action, error: KoiError) -> str:
+def failed(action: Action, error: KoiError) -> Feedback:
     """Feedback on an action that was not."""
     if isinstance(error, PermissionDenied):
-        return f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again."
+        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", False)
     help = f". {error.help}" if error.help else ""
-    return f"{FAILED} {_label(action)} failed: {error.message}{help}"
+    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", False)
 
 
-def is_failure(line: str) -> bool:
-    """Whether a line of feedback tells of something that was not carried out."""
-    return line.startswith((FAILED, DENIED))
-
-
-def unreadable(message: str) -> str:
+def unreadable(message: str) -> Feedback:
     """Feedback on an answer, or the end of one, that could not be read."""
-    return f"{FAILED} The rest of your answer was not carried out: {message}. Go on from here, with JSON only."
+    told = f"{FAILED} The rest of your answer was not carried out: {message}. Go on from here, with JSON only."
+    return Feedback(told, False)
 
 
-def feedback(lines: Sequence[str]) -> str:
+def joined_feedback(items: Sequence[Feedback]) -> str:
     """All feedback on one answer."""
-    return "\n".join([*lines, "Continue."])
+    return "\n".join([*(item.text for item in items), "Continue."])
+
+
+def _shown(value: Any) -> str:
+    """A result as JSON; what JSON cannot hold, such as an object that contains itself, as `console.log` shows it."""
+    try:
+        return str(stringify(value))
+    except ErrorValue:
+        return inspect_value(value)
 
 
 def _label(action: Action) -> str:

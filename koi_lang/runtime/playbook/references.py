@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.prompts import fill
 from koi_lang.runtime.values.access import get
 from koi_lang.runtime.values.operators import truth
 from koi_lang.runtime.values.undefined import undefined
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-HOLE = re.compile(r"\$\{([^{}]+)\}")
-PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
-LINK = re.compile(r"\.?([A-Za-z_$][\w$]*)|\[(\d+)\]")
+HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")
+# A hole in quotes of its own, as in `"${user.output.name}" == "Ada"`.
+QUOTED = re.compile(rf"""(["'])({HOLE.pattern})\1""")
+# Ids may hold `-`, so `first-step.output.n` is looked up as a path before it is computed as a difference.
+PATH = re.compile(r"[\w$-]+(?:\.[\w$-]+|\[\d+\])*")
+LINK = re.compile(r"\.?([\w$-]+)|\[(\d+)\]")
+PLAIN_PATH = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 # Text for people and models, nested actions and conditions keep their holes: they are resolved when their turn comes.
-KEPT = frozenset({"condition", "instruction", "options", "actions", "then", "else"})
+KEPT = frozenset({"condition", "instruction", "options", "actions", "then", "else", "otherwise"})
 SILENT = frozenset({"print", "log", "format"})
 
 
@@ -31,11 +36,13 @@ class Names:
         self._evaluate, self._args, self._state, self._outer = evaluate, args, state, outer
         self._own: dict[str, Any] = {}
 
-    def nested(self, **own: Any) -> Names:
+    def nested(self) -> Names:
         """Names for the body of a loop or branch."""
-        inner = Names(self._evaluate, self._args, self._state, self)
-        inner._own.update(own)
-        return inner
+        return Names(self._evaluate, self._args, self._state, self)
+
+    def add(self, own: Mapping[str, Any]) -> None:
+        """Give names of this block a value, such as the counters of a loop."""
+        self._own.update(own)
 
     def all(self) -> dict[str, Any]:
         """Every name with its value, the innermost first to count."""
@@ -44,6 +51,7 @@ class Names:
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
+        value = _opened(value)
         if id:
             self._keep(id, {"output": value})
         if intent in SILENT:
@@ -66,7 +74,7 @@ class Names:
     def resolve(self, value: Any) -> Any:
         """A value with its references replaced, at any depth; what refers to nothing known stays as written."""
         if isinstance(value, str):
-            return self._resolve_text(value) if "${" in value else value
+            return self._resolve_text(value) if HOLE.search(value) else value
         if isinstance(value, dict):
             return {key: self.resolve(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -78,14 +86,16 @@ class Names:
         names = self.all()
         whole = HOLE.fullmatch(text.strip())
         if whole is not None:
-            return self._value(whole[1], names, text)
-        return HOLE.sub(lambda hole: fill(self._value(hole[1], names, hole[0])), text)
+            return self._value(whole, names, text)
+        return HOLE.sub(lambda hole: fill(self._value(hole, names, hole[0])), text)
 
-    def _value(self, expression: str, names: Mapping[str, Any], otherwise: str) -> Any:
-        spelled = expression.strip()
+    def _value(self, hole: re.Match[str], names: Mapping[str, Any], otherwise: str) -> Any:
+        """What a hole stands for: what is found at its path, else what its expression gives."""
+        spelled = (hole[1] or hole[2]).strip()
         if PATH.fullmatch(spelled):
             found = _by_path(spelled, names)
-            return otherwise if found is undefined else found
+            if found is not undefined or PLAIN_PATH.fullmatch(spelled):
+                return otherwise if found is undefined else found
         try:
             return self._evaluate(spelled, names)
         except KoiError:
@@ -95,12 +105,38 @@ class Names:
         """Whether a condition is true: a boolean, or the text of an expression, with or without `${…}` around parts.
 
         Raises:
-            KoiError: the text is no expression over known names.
+            KoiError: it is something else, or the text is no expression over known names.
         """
+        if isinstance(condition, bool):
+            return condition
         if not isinstance(condition, str):
-            return condition is True
-        expression = HOLE.sub(lambda hole: f"({hole[1]})", condition)
-        return bool(truth(self._evaluate(expression, self.all())))
+            raise AgentError(f"`condition` must be true, false or the text of an expression, not {condition!r}")
+        names = self.all()
+        given: dict[str, Any] = {}
+        unquoted = QUOTED.sub(r"String(\2)", condition)
+        expression = HOLE.sub(lambda hole: self._operand(hole, names, given), unquoted)
+        return bool(truth(self._evaluate(expression, {**names, **given})))
+
+    def _operand(self, hole: re.Match[str], names: Mapping[str, Any], given: dict[str, Any]) -> str:
+        """A hole as part of an expression; what a path finds gets a name, so that any id can stand in it."""
+        spelled = (hole[1] or hole[2]).strip()
+        found = _by_path(spelled, names) if PATH.fullmatch(spelled) and not spelled.isdigit() else undefined
+        if found is undefined:
+            return f"({spelled})"
+        name = f"_{len(given)}"
+        given[name] = found
+        return name
+
+
+def _opened(value: Any) -> Any:
+    """A result whose only field is `result`, an object as JSON text, with the fields of that object beside it."""
+    if not isinstance(value, dict) or value.keys() != {"result"} or not isinstance(value["result"], str):
+        return value
+    try:
+        inner = json.loads(value["result"])
+    except ValueError:
+        return value
+    return {**inner, **value} if isinstance(inner, dict) else value
 
 
 def _by_path(path: str, names: Mapping[str, Any]) -> Any:

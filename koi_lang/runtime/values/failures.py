@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from traceback import extract_tb
 from typing import ClassVar
 
@@ -102,6 +103,10 @@ class Thrown(Exception):
         return self.value if isinstance(self.value, str) else repr(self.value)
 
 
+# What Python says about a variable that code reads before its declaration.
+_EARLY = re.compile(r"cannot access (?:local|free) variable '(\w+)'")
+
+
 def thrown(value: Value) -> BaseException:
     """A value to the exception that `throw value` raises; what stands for a Python exception becomes it again."""
     if isinstance(value, ErrorValue):
@@ -119,6 +124,9 @@ def caught(error: BaseException) -> Value:
         return RangeErrorValue("Maximum call stack size exceeded", exception=error)
     if not isinstance(error, Exception):
         raise error
+    early = _EARLY.match(str(error)) if isinstance(error, NameError) else None
+    if early is not None:
+        return ReferenceErrorValue(f"Cannot access '{early[1]}' before initialization", exception=error)
     return _wrapped(error)
 
 

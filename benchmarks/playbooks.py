@@ -1,0 +1,149 @@
+"""Playbooks with a scripted model to when their actions run, what an action costs, and how much a model is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os.path
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.measuring import Figure, repeat
+from benchmarks.programs import PLAYBOOKS
+from koi_lang import program
+from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta
+from koi_lang.llm.scripted import Scripted
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.host import SilentHost
+
+ACTIONS = 20
+TOKENS_PER_S, TOKEN = 50, 4
+RETURN = '{"actionType":"direct","intent":"return","data":{"done":true}}'
+
+
+class Quiet(SilentHost):
+    """A host that shows nothing."""
+
+    def print(self, text: str) -> None:
+        """Leave the terminal alone."""
+
+
+class Typing:
+    """A model that writes its first answer a token at a time, at the speed of a real one, and then returns.
+
+    Attributes:
+        share: how much of the answer has been written.
+        ended_s: when its last token was.
+    """
+
+    provider = model = "typing"
+
+    def __init__(self, answer: str) -> None:
+        self._answer, self._asked = answer, 0
+        self.share = self.ended_s = 0.0
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the answer, on time: a token late does not delay the following ones."""
+        self._asked += 1
+        if self._asked > 1:
+            yield TextDelta(RETURN)
+            yield Finished(None, "stop")
+            return
+        start_s, text = time.perf_counter(), self._answer
+        for number, start in enumerate(range(0, len(text), TOKEN), 1):
+            await asyncio.sleep(start_s + number / TOKENS_PER_S - time.perf_counter())
+            self.share, self.ended_s = min(1.0, (start + TOKEN) / len(text)), time.perf_counter()
+            yield TextDelta(text[start : start + TOKEN])
+        yield Finished(None, "stop")
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def figures(folder: Path) -> list[Figure]:
+    """Actions while an answer streams, CPU time of an action, and characters of ten requests."""
+    path = folder / "playbooks.koi"
+    path.write_text(PLAYBOOKS, "utf-8")
+    module = program.load(str(path))
+    return [*_streaming(module), *_costs(module), *_told(module)]
+
+
+async def run_playbook(
+    agent: type[Agent], connect: Callable[[Any], Adapter], consumers: Sequence[Consumer] = ()
+) -> float:
+    """Have an agent `start`; gives its CPU seconds."""
+    async with Run(Services(connect, Quiet(), consumers=consumers)) as run:
+        start_s = time.process_time()
+        await run.call(agent, "start", {})
+        return time.process_time() - start_s
+
+
+# ---------------------------------------------------------------- while an answer streams
+
+
+def _streaming(module: ModuleType) -> list[Figure]:
+    measured = [asyncio.run(_stream(module)) for _ in range(3)]
+    shares, late_ms = [share for share, _ in measured], [late for _, late in measured]
+    return [
+        Figure(f"arrived when the first of {ACTIONS} actions starts", 10, shares, "%"),
+        Figure(f"last token to the end of {ACTIONS} actions", 50, late_ms, "ms"),
+    ]
+
+
+async def _stream(module: ModuleType) -> tuple[float, float]:
+    """Percent of the answer that the first action waited for; milliseconds that the last one took after the end."""
+    delegated = [{"actionType": "delegate", "intent": "worker::work", "data": {"n": n}} for n in range(ACTIONS)]
+    model = Typing(json.dumps({"batch": delegated}))
+    shares: list[float] = []
+    ends_s: list[float] = []
+
+    def watch(event: Event) -> None:
+        if event.type == "action_started":
+            shares.append(model.share)
+        if event.type == "action_ended" and event.data["intent"] == "worker::work":
+            ends_s.append(time.perf_counter())
+
+    await run_playbook(module.Lead, lambda _: model, [watch])
+    if len(ends_s) != ACTIONS:
+        raise AssertionError(f"{len(ends_s)} of {ACTIONS} actions were carried out")
+    return shares[0] * 100, max(0.0, ends_s[-1] - model.ended_s) * 1000
+
+
+# ---------------------------------------------------------------- CPU time
+
+
+def _costs(module: ModuleType) -> list[Figure]:
+    return [
+        Figure(f"CPU of an action, {count:,} a run", 1.0, repeat(times, lambda count=count: _cost(module, count)), "ms")
+        for count, times in ((10, 30), (1000, 5))
+    ]
+
+
+def _cost(module: ModuleType, count: int) -> float:
+    """Milliseconds of CPU time of an action, where every answer has one."""
+    model = Scripted([*_prints(count - 1), RETURN])
+    return asyncio.run(run_playbook(module.Single, lambda _: model)) / count * 1000
+
+
+def _prints(count: int) -> list[str]:
+    return [json.dumps({"actionType": "direct", "intent": "print", "message": f"n {n}"}) for n in range(count)]
+
+
+# ---------------------------------------------------------------- what a model is told
+
+
+def _told(module: ModuleType) -> list[Figure]:
+    model = Scripted([*_prints(9), RETURN])
+    asyncio.run(run_playbook(module.Single, lambda _: model))
+    told = [request.system + "".join(message.text for message in request.messages) for request in model.requests]
+    shares = [len(os.path.commonprefix([one, next])) / len(one) * 100 for one, next in pairwise(told)]
+    return [
+        Figure("characters told in ten steps", 55_000, [sum(map(len, told))], ""),
+        Figure("of a request that the next one begins with", 90, [min(shares)], "%", at_least=True),
+    ]
