@@ -69,3 +69,28 @@ def koi_config(folder: Path) -> Mapping[str, Any]:
     if not isinstance(loaded, dict):
         raise SettingsError("`.koi-config.json` holds no JSON object", help='Write `{ "registry": { … } }`.')
     return loaded
+
+
+def project(folder: Path) -> Mapping[str, Any]:
+    """The content of `koi.toml` in a folder, empty without the file.
+
+    Raises:
+        SettingsError: the file is no TOML.
+    """
+    import tomllib
+
+    try:
+        return tomllib.loads((folder / "koi.toml").read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
+
+
+def allowed_commands(folder: Path) -> list[str]:
+    """The commands that `[shell] allow = ["git status", "ls *"]` in `koi.toml` allows. Raises SettingsError."""
+    shell = project(folder).get("shell", {})
+    allow = shell.get("allow", []) if isinstance(shell, dict) else None
+    if not isinstance(allow, list) or not all(isinstance(command, str) for command in allow):
+        raise SettingsError("`[shell] allow` in `koi.toml` is no list of texts", help='Write `allow = ["git status"]`.')
+    return allow

@@ -140,19 +140,16 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
     host, model = RecordingHost(list(stdin)), None if answers is None else Scripted(answers)
     events: list[Event] = []
     entry = program.compiled(str(path), fresh=True)
-    services = Services(
-        connect=lambda llm: _model(llm, model, host),
-        host=host,
-        teams=lambda: program.teams_of(module),
-        folder=folder,
-        consumers=(events.append,),
-    )
-    error: BaseException | None = None
     try:
         module = program.module_of(program.absolute(str(path)), None, entry)
-        asyncio.run(_main(module, services))
-    except Exception as raised:  # becomes part of the outcome
-        error = raised
+        services = Services(
+            connect=lambda llm: _model(llm, model, host),
+            host=host,
+            teams=lambda: program.teams_of(module),
+            folder=folder,
+            consumers=(events.append,),
+        )
+        error = asyncio.run(_failure_of(module, services))
     finally:
         program.unload()
     return Outcome(
@@ -170,6 +167,11 @@ def _model(llm: Mapping[str, Any], scripted: Scripted | None, host: RecordingHos
     return connect(llm, lambda name: None, on_note=host.log) if scripted is None else scripted
 
 
-async def _main(module: ModuleType, services: Services) -> None:
-    async with asyncio.timeout(LIMIT_S), Run(services):
-        await module.main()
+async def _failure_of(module: ModuleType, services: Services) -> Exception | None:
+    """Run a program; gives the error it ends with, None when it ends well."""
+    try:
+        async with asyncio.timeout(LIMIT_S), Run(services):
+            await module.main()
+    except Exception as error:  # becomes part of the outcome
+        return error
+    return None

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +26,7 @@ from koi_lang.runtime.events import Consumer
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
+OLLAMA = "127.0.0.1:11434"
 
 # Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
 MOST_FRAMES = 7500
@@ -41,6 +42,8 @@ class Options:
     as_json: bool
     answers: str | None
     rehearse: bool
+    allow: Sequence[str]
+    limits: Mapping[str, Any]
     payload: Mapping[str, Any]
 
 
@@ -51,6 +54,11 @@ class Options:
 @click.option("--args", "document", metavar="JSON", help="The same with one JSON object.")
 @click.option("--answers", metavar="FILE", help="Take the model's answers from a file.")
 @click.option("--rehearse", is_flag=True, help="Follow playbooks without a model.")
+@click.option("--allow", multiple=True, metavar="RULE", help="Allow `shell`, or a command: `shell:git status`.")
+@click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model in a playbook.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
+@click.option("--max-usd", type=click.FloatRange(0), help="Most money of the whole run.")
+@click.option("--max-time", type=click.FloatRange(0), metavar="SECONDS", help="Most time of the whole run.")
 @click.option("--no-cache", is_flag=True, help="Compile anew.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
@@ -60,7 +68,8 @@ class Options:
 def command(file: str, strict: bool, no_cache: bool, no_precalculate: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     payload = _payload(given.pop("pairs"), given.pop("document"))
-    options = Options(payload=payload, **given)
+    limits = {name: given.pop(f"max_{name}") for name in ("turns", "tokens", "usd", "time")}
+    options = Options(payload=payload, limits={k: v for k, v in limits.items() if v is not None}, **given)
     entry = program.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
@@ -115,7 +124,7 @@ async def _main(module: ModuleType, options: Options) -> None:
     host = Terminal(quiet=options.quiet, silent=options.as_json)
     bill = Bill()
     services = Services(
-        connect=lambda llm: _connect(llm, options, folder, host),
+        connect=lambda llm: _connect(llm, options, host, run),
         host=host,
         teams=lambda: program.teams_of(module),
         folder=folder,
@@ -123,10 +132,13 @@ async def _main(module: ModuleType, options: Options) -> None:
         consumers=[bill, *_consumers(options, host)],
         payload=options.payload,
         evaluate=_evaluate,
+        limits=options.limits,
+        allow=[*options.allow, *(f"shell:{command}" for command in settings.allowed_commands(folder))],
         verbatim=options.debug,
     )
+    run = Run(services)
     try:
-        async with Run(services):
+        async with run:
             await module.main()
     finally:
         line = bill.line()
@@ -153,16 +165,27 @@ def _evaluate(text: str, names: Mapping[str, Any]) -> Any:
     return evaluate(text, names)
 
 
-def _connect(llm: Mapping[str, Any], options: Options, folder: Path, host: Terminal) -> Any:
+def _connect(llm: Mapping[str, Any], options: Options, host: Terminal, run: Run) -> Any:
     """The model for an `llm` block; the command line goes first."""
-    from koi_lang.llm.providers import connect
+    from koi_lang.llm.providers import Surroundings, connect
 
+    folder = Path.cwd()
     chosen = dict(llm)
     if options.answers is not None:
         chosen = {"provider": "scripted", "answers": options.answers}
     elif options.rehearse:
         chosen = {"provider": "rehearsal"}
-    model = connect(chosen, lambda name: settings.key(name, folder), on_note=lambda text: host.note(NEEDS_MODEL + text))
+    around = Surroundings(
+        on_event=lambda type, data: run.events.emit(type, **data),
+        cache_folder=settings.cache_folder() / "answers",
+        ollama=settings.variable("OLLAMA_HOST") or OLLAMA,
+    )
+    model = connect(
+        chosen,
+        lambda name: settings.key(name, folder),
+        on_note=lambda text: host.note(NEEDS_MODEL + text),
+        around=around,
+    )
     if model.provider == "rehearsal":
         host.note(REHEARSAL if options.rehearse else f"no model is configured; {REHEARSAL}")
     return model

@@ -233,7 +233,7 @@ class Run:
         """
         from koi_lang.llm.accounting import usage_of, worst_case
         from koi_lang.llm.layers import opened
-        from koi_lang.llm.messages import TextDelta
+        from koi_lang.llm.messages import Finished, TextDelta
 
         model = self.model(agent)
         name = request.model or model.model
@@ -243,7 +243,7 @@ class Run:
         if usd is None and spending.limits_usd() and model.provider not in UNPAID:
             self._note_unpriced(name)
         self.events.emit("model_asked", agent.name, model=name, **self._verbatim(request))
-        written, usage, stop = 0, None, "cut"
+        written, end = 0, Finished(None, "cut")
         try:
             async with opened(model, request) as deltas:
                 async for delta in deltas:
@@ -251,11 +251,12 @@ class Run:
                         written += len(delta.text)
                         yield delta.text
                     else:
-                        usage, stop = delta.usage, delta.stop_reason
+                        end = delta
         finally:
             # An answer that broke off, or was no longer wanted, is paid for all the same.
-            if written or usage:
-                self._account(agent, name, usage_of(request, written, usage), spending, stop)
+            if (written or end.usage) and not end.replayed:
+                usage = usage_of(request, written, end.usage)
+                self._account(agent, end.answered_by or name, usage, spending, end.stop_reason)
 
     def _note_unpriced(self, name: str) -> None:
         if name not in self._unpriced:

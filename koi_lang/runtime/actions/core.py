@@ -92,7 +92,9 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
     skills = {known.name: known for known in context.agent.about.skills()}
     found = skills.get(skill)
     if found is None:
-        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`", help=suggestion(skill, list(skills), "skill"))
+        raise ActionError(
+            f"`{context.agent.name}` uses no skill `{skill}`", help=suggestion(skill, list(skills), "skill")
+        )
     return await found.invoke(function or found.first(), {} if input is None else input)
 
 
