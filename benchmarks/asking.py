@@ -87,11 +87,11 @@ def _read(url: str) -> bytes:
 
 
 async def _cpu_of_asking(url: str, bodies: Sequence[Body]) -> float:
+    start_s = time.process_time()
     async with _client(url) as client:
-        start_s = time.process_time()
         for body in bodies:
             await _ask(client, body)
-        return time.process_time() - start_s
+    return time.process_time() - start_s
 
 
 async def _ask_together(url: str, bodies: Sequence[Body]) -> None:
@@ -104,6 +104,7 @@ def _client(url: str) -> AsyncOpenAI:
 
 
 async def _ask(client: AsyncOpenAI, body: Body) -> None:
-    async with await client.chat.completions.create(**body) as stream:
+    stream: Any = await client.chat.completions.create(**body)
+    async with stream:
         async for _ in stream:
             pass

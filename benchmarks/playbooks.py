@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os.path
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -120,7 +120,7 @@ async def _stream(module: ModuleType) -> tuple[float, float]:
 
 def _costs(module: ModuleType) -> list[Figure]:
     return [
-        Figure(f"CPU of an action, {count:,} a run", 1.0, repeat(times, lambda count=count: _cost(module, count)), "ms")
+        Figure(f"CPU of an action, {count:,} a run", 1.0, repeat(times, partial(_cost, module, count)), "ms")
         for count, times in ((10, 30), (1000, 5))
     ]
 
@@ -142,8 +142,13 @@ def _told(module: ModuleType) -> list[Figure]:
     model = Scripted([*_prints(9), RETURN])
     asyncio.run(run_playbook(module.Single, lambda _: model))
     told = [request.system + "".join(message.text for message in request.messages) for request in model.requests]
-    shares = [len(os.path.commonprefix([one, next])) / len(one) * 100 for one, next in pairwise(told)]
+    shares = [_shared(one, following) / len(one) * 100 for one, following in pairwise(told)]
     return [
         Figure("characters told in ten steps", 55_000, [sum(map(len, told))], ""),
         Figure("of a request that the next one begins with", 90, [min(shares)], "%", at_least=True),
     ]
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,4 +1,4 @@
-"""A model server in a process of its own, so that its work counts for nobody: a latency and a number of steps to answers."""
+"""A latency and a number of steps to a model server in a process of its own, so that its work counts for nobody."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def command(file: str, output: Path | None, strict: bool) -> None:
     show_diagnostics(checked.diagnostics)
     tree = trees[program.absolute(file)]
     if output is None:
-        click.echo(write_module(tree))
+        click.echo(write_module(tree), nl=False)
         return
     text = write_module(tree, beside=output, source=program.absolute(file))
     output.parent.mkdir(parents=True, exist_ok=True)

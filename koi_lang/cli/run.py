@@ -18,7 +18,7 @@ from koi_lang import cache, program, settings
 from koi_lang.cli.messages import show_error, show_warnings
 from koi_lang.cli.progress import Bill, as_json, as_lines
 from koi_lang.cli.terminal import Terminal
-from koi_lang.errors import EXIT_OK, UsageError
+from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.failures import exit_code
 from koi_lang.redaction import redactor
 from koi_lang.runtime.engine import Run, Services
@@ -111,6 +111,8 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
         click.echo("interrupted", err=True)
         return 130
     except Exception as error:  # told to the person; the process ends with its code
+        if type(error).__name__ == "BdbQuit":
+            return EXIT_FAILED
         if options.debug:
             traceback.print_exception(error)
         else:

@@ -19,6 +19,6 @@ def current_run() -> Run:
     if run is None:
         raise AgentError(
             "agents, teams and the registry exist only while a program runs",
-            help="start the program with `koi run`, or call `koi_lang.run(…)`.",
+            help="start the program with `koi run`.",
         )
     return run

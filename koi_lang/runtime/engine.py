@@ -223,9 +223,9 @@ class Run:
         return replace(declared, turns=MOST_TURNS if turns is None else turns)
 
     async def stream(
-        self, agent: Agent, request: Request, spending: Spending | None = None
+        self, agent: Agent, request: Request, spending: Spending | None = None, use: str = "default"
     ) -> AsyncGenerator[str, None]:
-        """The answer of an agent's model, piece by piece.
+        """The answer of an agent's model for a use (`default`, `small`, `judge`), piece by piece.
 
         Raises:
             LimitReached: a budget does not allow the request, or its time is up.
@@ -235,7 +235,7 @@ class Run:
         from koi_lang.llm.layers import opened
         from koi_lang.llm.messages import Finished, TextDelta
 
-        model = self.model(agent)
+        model = self.model(agent, use)
         name = request.model or model.model
         spending = spending or self.spending
         tokens, usd = worst_case(request, name)
@@ -277,13 +277,14 @@ class Run:
         counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         self.events.emit("model_answered", agent.name, model=model, tokens=counted, usd=usd, stop=stop)
 
-    async def complete(self, agent: Agent, instruction: str, data: str, spending: Spending | None = None) -> str:
-        """A plain answer to an instruction about some data."""
+    async def complete(
+        self, agent: Agent, instruction: str, data: str, spending: Spending | None = None, use: str = "small"
+    ) -> str:
+        """A plain answer to an instruction about some data, from the agent's model for a use."""
         from koi_lang.llm.messages import Message, Request
 
         request = Request(instruction, (Message("user", data),))
-        pieces = self.stream(agent, request, spending)
-        return "".join([piece async for piece in pieces])
+        return "".join([piece async for piece in self.stream(agent, request, spending, use)])
 
 
 class _Announcing:

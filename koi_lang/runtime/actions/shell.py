@@ -8,6 +8,9 @@ import fnmatch
 import os
 import re
 import signal
+from collections import deque
+from collections.abc import Set
+from pathlib import PurePath
 from typing import Any
 
 from koi_lang.errors import PermissionDenied
@@ -15,88 +18,154 @@ from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.settings import environment
 
 MOST_OUTPUT = 30_000
+READ_SIZE = 65_536
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
 # Anything that lets a command be more than it looks like; such commands match no pattern.
-COMPOUND = re.compile(r"[;&|<>`$\n\\(){}]")
+COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)", re.IGNORECASE)
 
 
-@action("execute")
+@action("execute", aliases={"timeout": "timeout_ms"})
 async def shell(
     context: ActionContext,
     command: str,
     description: str,
     cwd: str | None = None,
     background: bool = False,
-    timeout: int = 120_000,
+    timeout_ms: int = 120_000,
 ) -> Any:
-    """Run a command; `description` tells the person why. Gives `exitCode`, `stdout`, `stderr`. `timeout` in ms."""
+    """Run a command; `description` tells the person why. Gives `exitCode`, `stdout`, `stderr`."""
     if PLACEHOLDER.search(command):
         raise ActionError("the command holds a placeholder; find out the value or ask for it first")
-    await _permit(context, command, description)
-    process = await asyncio.create_subprocess_shell(
-        command,
-        cwd=cwd,
-        env={name: value for name, value in environment().items() if not SECRET.search(name)},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    if timeout_ms <= 0:
+        raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
+    await _permit(context, command, cwd, description)
+    process = await _started(command, cwd, silent=background)
     if background:
         context.run.keep_until_end(lambda: _end(process))
         return {"success": True, "pid": process.pid, "background": True}
-    return await _finished(process, timeout / 1000)
+    return await _finished(process, timeout_ms / 1000)
 
 
-async def _permit(context: ActionContext, command: str, description: str) -> None:
+# ---------------------------------------------------------------- permission
+
+
+async def _permit(context: ActionContext, command: str, cwd: str | None, description: str) -> None:
     """Raise PermissionDenied unless a rule or the person allows the command."""
-    if is_allowed(command, context.run.allowed):
+    if is_allowed(command, cwd, context.run.allowed):
         return
-    answer = await context.run.host.approve(f"run `{command}`", description)
+    where = f" in `{_visible(cwd)}`" if cwd else ""
+    answer = await context.run.host.approve(f"run `{_visible(command)}`{where}", _visible(description))
     if answer == "always":
-        context.run.allowed.add(f"shell:{command}")
+        context.run.allowed.add(_exactly(command, cwd))
     elif answer != "yes":
         raise PermissionDenied(f"the person did not allow `{command}`")
 
 
-def is_allowed(command: str, rules: set[str]) -> bool:
+def is_allowed(command: str, cwd: str | None, rules: Set[str]) -> bool:
     """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover a command.
 
-    A pattern covers simple commands only; what joins or redirects commands must be allowed to the letter.
+    A pattern covers simple commands in the folder of the run or below it only; what joins or redirects commands must
+    be allowed to the letter. What the person has allowed for always is kept word by word, with its folder.
     """
-    if "shell" in rules or f"shell:{command}" in rules:
+    if "shell" in rules or _exactly(command, cwd) in rules:
         return True
+    if cwd is not None and _leaves(cwd):
+        return False
     patterns = [rule.removeprefix("shell:") for rule in rules if rule.startswith("shell:")]
+    if command in patterns:
+        return True
     return not COMPOUND.search(command) and any(fnmatch.fnmatchcase(command, pattern) for pattern in patterns)
+
+
+def _exactly(command: str, cwd: str | None) -> str:
+    """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
+    return f"shell={cwd or ''}={command}"
+
+
+def _leaves(cwd: str) -> bool:
+    path = PurePath(cwd)
+    return path.is_absolute() or ".." in path.parts or cwd.startswith("~")
+
+
+def _visible(text: str) -> str:
+    """A text in which no control character can hide or overwrite what the person is asked about."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+# ---------------------------------------------------------------- processes
+
+
+async def _started(command: str, cwd: str | None, *, silent: bool) -> asyncio.subprocess.Process:
+    """The command in a process group of its own, without keys in its environment. Raises ActionError."""
+    output = asyncio.subprocess.DEVNULL if silent else asyncio.subprocess.PIPE
+    try:
+        return await asyncio.create_subprocess_shell(
+            command,
+            cwd=cwd,
+            env={name: value for name, value in environment().items() if not SECRET.search(name)},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ActionError(f"the command cannot be started: {error}") from error
 
 
 async def _finished(process: asyncio.subprocess.Process, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out, err = _Output(), _Output()
     try:
         async with asyncio.timeout(timeout_s):
-            out, err = await process.communicate()
+            await asyncio.gather(out.read(process.stdout), err.read(process.stderr), process.wait())
     except TimeoutError:
-        await _end(process)
-        return {"success": False, "error": f"the command took longer than {timeout_s:g} s and was ended"}
-    except asyncio.CancelledError:
-        await _end(process)
-        raise
+        error = f"the command took longer than {timeout_s:g} s and was ended"
+        return {"success": False, "exitCode": None, "stdout": out.text(), "stderr": err.text(), "error": error}
+    finally:
+        if process.returncode is None or not process.stdout.at_eof():
+            await _end(process)
     code = process.returncode
-    result = {"success": code == 0, "exitCode": code, "stdout": _shown(out), "stderr": _shown(err)}
+    result = {"success": code == 0, "exitCode": code, "stdout": out.text(), "stderr": err.text()}
     return result if code == 0 else {**result, "error": f"the command ended with exit code {code}"}
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a process and everything in its group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
 
 
-def _shown(output: bytes) -> str:
-    """Output as text; of a long one the beginning and the end."""
-    text = output.decode("utf-8", "replace")
-    if len(text) <= MOST_OUTPUT:
-        return text
-    half = MOST_OUTPUT // 2
-    return f"{text[:half]}\n… ({len(text) - MOST_OUTPUT} characters left out) …\n{text[-half:]}"
+class _Output:
+    """What a command writes: all of it if it is short, else the beginning and the end."""
+
+    def __init__(self) -> None:
+        self._begin = bytearray()
+        self._end: deque[bytes] = deque()
+        self._length = self._kept = 0
+
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        """Read to the end; memory stays bounded however much there is."""
+        while piece := await stream.read(READ_SIZE):
+            self._length += len(piece)
+            room = MOST_OUTPUT // 2 - len(self._begin)
+            self._begin += piece[:room]
+            self._keep(piece[room:])
+
+    def _keep(self, piece: bytes) -> None:
+        self._end.append(piece)
+        self._kept += len(piece)
+        while self._kept - len(self._end[0]) >= MOST_OUTPUT // 2:
+            self._kept -= len(self._end.popleft())
+
+    def text(self) -> str:
+        """The output as text."""
+        end = b"".join(self._end)[-(MOST_OUTPUT // 2) :]
+        left_out = self._length - len(self._begin) - len(end)
+        if not left_out:
+            return (bytes(self._begin) + end).decode("utf-8", "replace")
+        begin = self._begin.decode("utf-8", "replace")
+        return f"{begin}\n… ({left_out} bytes left out) …\n{end.decode('utf-8', 'replace')}"

@@ -1,21 +1,38 @@
-"""An intent in free words to the offers that answer it best: words first, then likeness of spelling."""
+"""An intent in free words to the offers that answer it best: by words first, then by likeness of spelling."""
 
 from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 WORD = re.compile(r"[^\W\d_]+|\d+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 THRESHOLD = 0.35
+# Less alike in spelling is another word, not a slip.
+SPELLING = 0.8
 # Words that say nothing about what is wanted, in English and Spanish.
 EMPTY = frozenset(
-    "a an and for from in into is it of on or the this to with please do que de la el los las un una "
-    "y o en para con por al del".split()
+    "a an and are as at be by can could do does for from go have help how i in into is it let like make me my need now"
+    " of on or our out please so some tell that the their them then there these this those to us want we what when"
+    " where which who will with would you your"
+    " al con cual cuando de del el ella en es esta este favor haz la las le lo los me mi necesito para por puedes que"
+    " quiero se su sus te tu un una unos y o".split()
 )
+ENDINGS = tuple(
+    sorted(
+        "ations ation ators ator ating ated ates ate ions ion ings ing ers er ed es s ment ments ize izes ized izing"
+        " izer ise ises ised ising iser yze yzes yzed yzing yzer yse yses ysed ysing ysis yst y"
+        " aciones acion ciones cion adores ador ando iendo ado ido amos ar er ir en an as os a o e".split(),
+        key=len,
+        reverse=True,
+    )
+)
+SHORTEST_STEM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,49 +61,66 @@ def rank(intent: str, offers: Sequence[Offer], *, limit: int = 3) -> list[Match]
         limit: most matches to return.
 
     Returns:
-        At most `limit` matches of at least 0.35; equal scores keep declaration order. The score is the cosine of
-        word vectors in which rare words count more (inverse document frequency), or of letter triples where that is
-        higher; words of the event's name count twice.
+        At most `limit` matches of at least 0.35; equal scores keep declaration order. An offer matches when most of
+        what the intent says is found in its name or description, or when all words of its event's name are found in
+        the intent and make up a good part of it, or when the intent is its name with a slip. Rare words count more.
     """
-    documents = [_words(f"{offer.event} {offer.event} {offer.key} {offer.description}") for offer in offers]
-    wanted = _words(intent)
+    documents = [_words(f"{offer.event} {offer.key} {offer.description}") for offer in offers]
     weights = _weights(documents)
-    scores = [
-        max(_cosine(wanted, document, weights), _cosine(_triples(intent), _triples(offer.event), {}))
-        for document, offer in zip(documents, offers, strict=True)
+    wanted = _words(intent)
+    matches = [
+        Match(offer, max(_by_words(wanted, offer, document, weights), _by_spelling(intent, offer)))
+        for offer, document in zip(offers, documents, strict=True)
     ]
-    matches = [Match(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= THRESHOLD]
-    return sorted(matches, key=lambda match: -match.score)[:limit]
+    found = [match for match in matches if match.score >= THRESHOLD]
+    return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-def _words(text: str) -> Counter[str]:
-    """The words of a text by their stems, camel case split."""
-    found = WORD.findall(CAMEL.sub(" ", text).lower().replace("_", " "))
-    return Counter(_stem(word) for word in found if word not in EMPTY and len(word) > 1)
+def _by_words(wanted: set[str], offer: Offer, document: set[str], weights: Mapping[str, float]) -> float:
+    """The mean of how much of the intent is in the offer and how much of the event's name is in the intent."""
+    named = _share(_words(offer.event), wanted, weights)
+    answered = _share(wanted, document, weights)
+    if answered > 0.5 or (named == 1 and answered >= 1 / 3):
+        return (named + answered) / 2
+    return 0.0
 
 
-def _stem(word: str) -> str:
-    """A word without its most common endings, so that `reviews` and `reviewing` meet `review`."""
-    for ending in ("ations", "ation", "ings", "ing", "ers", "er", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word[:-1] if word.endswith("e") and len(word) > 4 else word
+def _share(words: set[str], among: set[str], weights: Mapping[str, float]) -> float:
+    """How much of some words is among others, from 0 to 1."""
+    unknown = max(weights.values(), default=1.0)
+    weight = {word: weights.get(word, unknown) for word in words}
+    return sum(weight[word] for word in words & among) / sum(weight.values()) if weight else 0.0
 
 
-def _triples(text: str) -> Counter[str]:
-    letters = "".join(character for character in text.lower() if character.isalnum())
-    return Counter(letters[at : at + 3] for at in range(max(1, len(letters) - 2)))
-
-
-def _weights(documents: Sequence[Counter[str]]) -> dict[str, float]:
+def _weights(documents: Sequence[set[str]]) -> dict[str, float]:
     count = Counter(word for document in documents for word in document)
     return {word: 1 + math.log(len(documents) / seen) for word, seen in count.items()}
 
 
-def _cosine(one: Counter[str], other: Counter[str], weights: dict[str, float]) -> float:
-    def length(vector: Counter[str]) -> float:
-        return math.sqrt(sum((count * weights.get(word, 1.0)) ** 2 for word, count in vector.items()))
+def _by_spelling(intent: str, offer: Offer) -> float:
+    """How alike an intent and the name of an event are, letter by letter; 0 unless one is a slip of the other."""
+    alike = SequenceMatcher(None, _letters(intent), _letters(offer.event)).ratio()
+    return alike if alike >= SPELLING else 0.0
 
-    shared = sum(count * other[word] * weights.get(word, 1.0) ** 2 for word, count in one.items())
-    size = length(one) * length(other)
-    return shared / size if size else 0.0
+
+def _words(text: str) -> set[str]:
+    """The stems of the words of a text that mean something, camel case split, without accents."""
+    found = WORD.findall(_plain(CAMEL.sub(" ", text)).replace("_", " "))
+    return {_stem(word) for word in found if word not in EMPTY and len(word) > 1}
+
+
+def _stem(word: str) -> str:
+    """A word without its most common endings, so that `reviews` and `reviewing` meet `review`."""
+    for ending in ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
+            return word.removesuffix(ending)
+    return word
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in _plain(text) if character.isalnum())
+
+
+def _plain(text: str) -> str:
+    """Lower case, without accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text.lower()) if not unicodedata.combining(c))

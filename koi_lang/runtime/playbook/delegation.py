@@ -18,10 +18,6 @@ class Reachable:
     key: str
     agent: type[Agent]
 
-    def is_called(self, name: str) -> bool:
-        """Whether a name means this member: its key or its agent's name, in any letter case."""
-        return name.strip().lower() in (self.key.lower(), self.agent.about.name.lower())
-
     @property
     def events(self) -> list[str]:
         """The events it handles."""
@@ -73,7 +69,7 @@ def resolve(agent: Agent, intent: str) -> tuple[type[Agent], str]:
 def _qualified(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
     for separator in ("::", "."):
         name, found, wanted = intent.partition(separator)
-        member = next((member for member in members if found and member.is_called(name)), None)
+        member = _called(members, name) if found else None
         if member is None:
             continue
         event = _same(member.events, wanted) or _nearest_event(member, wanted)
@@ -84,6 +80,14 @@ def _qualified(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], 
     return None
 
 
+def _called(members: Sequence[Reachable], name: str) -> Reachable | None:
+    """The member of a name: its key, else the name of its agent, in any letter case."""
+    wanted = name.strip().lower()
+    by_key = [member for member in members if member.key.lower() == wanted]
+    by_name = [member for member in members if member.agent.about.name.lower() == wanted]
+    return next(iter(by_key + by_name), None)
+
+
 def _nearest_event(member: Reachable, wanted: str) -> str | None:
     """The event of a member that wanted words are most like."""
     matches = rank(wanted, _offers(member), limit=1)
@@ -91,12 +95,12 @@ def _nearest_event(member: Reachable, wanted: str) -> str | None:
 
 
 def _liked(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
-    offers = [offer for member in members for offer in _offers(member)]
-    matches = rank(intent, offers, limit=1)
+    offered = [(offer, member.agent) for member in members for offer in _offers(member)]
+    matches = rank(intent, [offer for offer, _ in offered], limit=1)
     if not matches:
         return None
     best = matches[0].offer
-    return next(member.agent for member in members if member.key == best.key), best.event
+    return next(agent for offer, agent in offered if offer is best), best.event
 
 
 def _offers(member: Reachable) -> list[Offer]:
@@ -110,7 +114,9 @@ def _offers(member: Reachable) -> list[Offer]:
 
 
 def _same(events: Sequence[str], wanted: str) -> str | None:
-    """The event of a name; letter case and marks between words do not count."""
+    """The event of a name; where none is spelt just so, letter case and marks between words do not count."""
+    if wanted in events:
+        return wanted
     return next((event for event in events if _letters(event) == _letters(wanted)), None)
 
 

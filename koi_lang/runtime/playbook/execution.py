@@ -171,7 +171,9 @@ class Block:
         execution = self._execution
         instruction = f"{condition.get('instruction', '')}\nAnswer with exactly one word: true or false."
         material = str(self._names.resolve(condition.get("data", "")))
-        answer = await execution.agent.run.complete(execution.agent, instruction, material, execution.spending)
+        answer = await execution.agent.run.complete(
+            execution.agent, instruction, material, execution.spending, use="judge"
+        )
         return _verdict(answer)
 
 
