@@ -105,8 +105,13 @@ class Agent:
         return found
 
     async def handle(self, event: str, payload: Any = undefined) -> Any:
-        """Carry out an event and give the handler's result."""
+        """Carry out an event and give the handler's result.
+
+        Raises:
+            AgentError: there is no such handler, or the payload is not of the type it declares.
+        """
         handler = self.handler(event)
+        self._check_payload(handler, payload)
         events = self.run.events
         events.emit("handler_started", self.name, event=event)
         try:
@@ -116,6 +121,17 @@ class Agent:
             raise
         events.emit("handler_ended", self.name, event=event)
         return result
+
+    def _check_payload(self, handler: Handler, payload: Any) -> None:
+        if not handler.schema or (payload is undefined and handler.may_get_nothing):
+            return
+        from koi_lang.runtime.schema import problems, signature_text, type_text
+
+        wrong = list(problems(payload, handler.schema))
+        if wrong:
+            takes = signature_text(handler.schema) or type_text(handler.schema)
+            told = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
+            raise AgentError(told, help=f"It takes ({takes}).")
 
     async def _attempts(self, handler: Handler, payload: Any) -> Any:
         declared = self.about.resilience.get(handler.event)

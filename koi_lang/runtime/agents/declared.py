@@ -63,6 +63,13 @@ class Handler:
     playbook: bool = False
     budget: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def may_get_nothing(self) -> bool:
+        """Whether the parameter for the payload has a default."""
+        code = getattr(self.function, "__code__", None)
+        defaults = getattr(self.function, "__defaults__", None) or ()
+        return code is not None and len(defaults) >= code.co_argcount - 1
+
 
 def on(event: str, **about: Any) -> Callable[[HandlerFunction], Handler]:
     """Declare a function of an agent's class as the handler of an event; keywords are fields of Handler."""

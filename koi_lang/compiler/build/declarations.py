@@ -1,0 +1,164 @@
+"""Rules of declarations; the builder as a whole."""
+
+from __future__ import annotations
+
+from lark import Token
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.build.pieces import (
+    BuildError,
+    Children,
+    between,
+    cover,
+    name_of,
+    names_of,
+    only,
+    span_of,
+)
+from koi_lang.compiler.build.statements import Statements
+
+ENTRIES = ("fragments", "template", "model")
+
+
+class Builder(Statements):
+    """Rules of declarations; handed to the parser, which calls a method when its rule is complete."""
+
+    def program(self, children: Children) -> n.Program:
+        return n.Program(cover(children), only(children, n.Declaration))
+
+    def import_(self, children: Children) -> n.Import:
+        _, name, _, type, _, path = children
+        return n.Import(cover(children), name and name_of(name), type and str(type), path)
+
+    def package(self, children: Children) -> n.Package:
+        return n.Package(cover(children), children[1])
+
+    def role(self, children: Children) -> n.Role:
+        return n.Role(cover(children), name_of(children[1]), children[3])
+
+    def capabilities(self, children: Children) -> tuple[n.Name, ...]:
+        return only(children, n.Name)
+
+    def capability(self, children: Children) -> n.Name:
+        _, word, _, detail = children
+        return n.Name(cover(children[1:]), str(word) if detail is None else f"{word}:{detail}")
+
+    def team(self, children: Children) -> n.Team:
+        return n.Team(cover(children), name_of(children[1]), children[4])
+
+    def override(self, children: Children) -> None:
+        return None
+
+    def members(self, children: Children) -> tuple[n.TeamMember, ...]:
+        return only(children, n.TeamMember)
+
+    def team_member(self, children: Children) -> n.TeamMember:
+        key, _, value = children
+        return n.TeamMember(between(key, value), name_of(key), self._member_value(value))
+
+    def _member_value(self, token: Token) -> n.Name | n.Text | n.McpAddress:
+        if token.type == "NAME":
+            return name_of(token)
+        if token.type == "MCP_ADDRESS":
+            return n.McpAddress(span_of(token), str(token))
+        return self._quoted(token)
+
+    def mcp(self, children: Children) -> n.Mcp:
+        return n.Mcp(cover(children), name_of(children[1]), children[3])
+
+    def prompt(self, children: Children) -> n.Prompt:
+        exported, _, name, parameters, _, value = children
+        return n.Prompt(cover(children), name_of(name), parameters, value, exported is not None)
+
+    def prompt_parameters(self, children: Children) -> tuple[n.PromptParameter, ...]:
+        return only(children, n.PromptParameter)
+
+    def prompt_parameter(self, children: Children) -> n.PromptParameter:
+        return n.PromptParameter(cover(children), name_of(children[0]), str(children[2]))
+
+    def prompt_parts(self, children: Children) -> tuple[n.Node, ...]:
+        return tuple(children[::2])
+
+    def compose(self, children: Children) -> n.Compose:
+        entries = dict(
+            child for child in children if isinstance(child, tuple) and len(child) == 2 and child[0] in ENTRIES
+        )
+        names = children[1] if children[1] is not None else ()
+        span = between(children[0], children[-1])
+        return n.Compose(span, names, entries.get("fragments", ()), entries.get("template"), entries.get("model"))
+
+    def compose_names(self, children: Children) -> tuple[n.Name, ...]:
+        return names_of(children)
+
+    def fragments(self, children: Children) -> tuple[str, tuple[tuple[n.Name, n.Name], ...]]:
+        return "fragments", only(children, tuple)
+
+    def fragment(self, children: Children) -> tuple[n.Name, n.Name]:
+        return name_of(children[0]), name_of(children[2])
+
+    def template_entry(self, children: Children) -> tuple[str, n.Text]:
+        return "template", children[2]
+
+    def model_entry(self, children: Children) -> tuple[str, n.Text]:
+        return "model", children[2]
+
+    def run(self, children: Children) -> n.Run:
+        target = children[1]
+        shape = "write `run Agent.handler({ … })`."
+        if not isinstance(target, n.Call):
+            raise BuildError(target.span, "`run` calls a handler of an agent", shape, "E0176")
+        callee = target.callee
+        if isinstance(callee, n.Index) and isinstance(callee.index, n.Text):
+            callee = n.Member(callee.span, callee.object, callee.index.value, callee.index.span)
+        if not isinstance(callee, n.Member) or not isinstance(callee.object, n.Name):
+            raise BuildError(target.span, "`run` calls a handler of an agent", shape, "E0176")
+        handler = n.Name(callee.name_span, callee.name)
+        return n.Run(cover(children), callee.object, handler, target.arguments)
+
+    # ------------------------------------------------------------ agents and skills
+
+    def agent(self, children: Children) -> n.Agent:
+        _, name, _, role, _, items, _ = children
+        return n.Agent(cover(children), name_of(name), name_of(role), items)
+
+    def agent_items(self, children: Children) -> tuple[n.Node, ...]:
+        return only(children, n.Node)
+
+    def uses(self, children: Children) -> n.Uses:
+        return n.Uses(cover(children), children[1].lower(), names_of(children[2:]))
+
+    def expose(self, children: Children) -> n.ExposeMcp:
+        return n.ExposeMcp(cover(children))
+
+    def llm(self, children: Children) -> n.Llm:
+        return n.Llm(cover(children), str(children[1]), children[3])
+
+    def amnesia(self, children: Children) -> n.Amnesia:
+        return n.Amnesia(cover(children), children[2].lower() == "true")
+
+    def handler(self, children: Children) -> n.Handler:
+        private, _, name, _, parameters, _, is_async, body = children
+        return n.Handler(cover(children), name_of(name), parameters, body, private is not None, is_async is not None)
+
+    def state(self, children: Children) -> n.State:
+        return n.State(cover(children), only(children, n.Field))
+
+    def field(self, children: Children) -> n.Field:
+        name, _, type, _, value = children
+        return n.Field(cover(children), name_of(name), type, value)
+
+    def named_playbook(self, children: Children) -> n.NamedPlaybook:
+        return n.NamedPlaybook(cover(children), children[1], children[2])
+
+    def resilience(self, children: Children) -> n.Resilience:
+        return n.Resilience(cover(children), children[1], only(children, tuple))
+
+    def resilience_property(self, children: Children) -> tuple[n.Name, n.Expression]:
+        return name_of(children[0]), children[2]
+
+    def skill(self, children: Children) -> n.Skill:
+        _, name, _, items, _ = children
+        return n.Skill(cover(children), name_of(name), items)
+
+    def skill_items(self, children: Children) -> tuple[n.Node, ...]:
+        return only(children, n.Node)

@@ -1,0 +1,347 @@
+"""Rules of expressions, functions, patterns and types."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from lark import Token
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.build.pieces import (
+    RESERVED,
+    BuildError,
+    Children,
+    between,
+    cover,
+    name_of,
+    only,
+    span_of,
+)
+from koi_lang.compiler.literals import duration_s, number, text_of_string, text_of_triple, unescape
+from koi_lang.compiler.operators import operation
+from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of, pattern_of, target_of
+from koi_lang.source import Span
+
+LONGEST_TYPE = 2000
+SEND_FORM = 'write `await send peers.event("name").any()({ … })`.'
+
+
+def _not_assignable(span: Span, message: str = "this cannot be assigned to") -> BuildError:
+    return BuildError(span, message, "assign to a name, a field or an index.", "E0183")
+
+
+def _default_in_object(property: n.Property) -> BuildError:
+    message = f"the value of `{property.key}` is given with `=`"
+    return BuildError(property.span, message, f"write `{property.key}: …`.", "E0135")
+
+
+def _is_filter(callee: n.Expression) -> bool:
+    """Whether a call is one of the selections of a `send` and not the one with the payload."""
+    return isinstance(callee, n.Member) and callee.name.lower() in ("event", "role", "any", "all")
+
+
+class Expressions:
+    """Rules of expressions."""
+
+    def __init__(self) -> None:
+        # Forms that are only right as part of something else; what is left at the end was misplaced.
+        self.pending: dict[Any, BuildError] = {}
+        # Statements in a row of which the first means nothing alone; wrong where both stand on one line.
+        self.neighbours: list[tuple[Span, Span]] = []
+
+    def name(self, children: Children) -> n.Name:
+        token = children[0]
+        return n.Name(Span(token.start_pos, token.end_pos), str(token))
+
+    def number(self, children: Children) -> n.Literal:
+        return n.Literal(span_of(children[0]), number(children[0]))
+
+    def boolean(self, children: Children) -> n.Literal:
+        return n.Literal(span_of(children[0]), children[0].lower() == "true")
+
+    def null(self, children: Children) -> n.Literal:
+        return n.Literal(span_of(children[0]), None)
+
+    def text(self, children: Children) -> n.Text:
+        return self._quoted(children[0])
+
+    def _quoted(self, token: Token) -> n.Text:
+        span = span_of(token)
+        if token.type == "TRIPLE":
+            value, offset = text_of_triple(token)
+            return n.Text(span, value, span.start + offset)
+        return n.Text(span, text_of_string(token), None)
+
+    def regex(self, children: Children) -> n.Regex:
+        pattern, _, flags = children[0][1:].rpartition("/")
+        return n.Regex(span_of(children[0]), pattern, flags)
+
+    def mcp_address(self, children: Children) -> n.McpAddress:
+        return n.McpAddress(span_of(children[0]), str(children[0]))
+
+    def template(self, children: Children) -> n.Template:
+        parts: list[str | n.Expression] = []
+        for child in children[1:-1]:
+            if not isinstance(child, Token):
+                parts.append(child)
+            elif child.type == "TEMPLATE_TEXT":
+                parts.append(unescape(child))
+        return n.Template(between(children[0], children[-1]), tuple(parts))
+
+    def spread(self, children: Children) -> n.Spread:
+        return n.Spread(cover(children), children[1])
+
+    def arguments(self, children: Children) -> tuple[n.Expression, ...]:
+        return only(children, n.Expression)
+
+    def array(self, children: Children) -> n.Array:
+        return n.Array(between(children[0], children[-1]), children[1])
+
+    def object(self, children: Children) -> n.Object:
+        result = n.Object(between(children[0], children[-1]), only(children, n.Property, n.Spread))
+        for property in result.properties:
+            if isinstance(property, n.Property) and property.default is not None:
+                self.pending.setdefault(result, _default_in_object(property))
+        return result
+
+    def property(self, children: Children) -> n.Property | n.Spread:
+        if isinstance(children[0], n.Spread):
+            return children[0]
+        key = children[0]
+        text = text_of_string(key) if key.type == "STRING" else str(key)
+        return n.Property(between(key, children[2]), text, children[2])
+
+    def computed_property(self, children: Children) -> n.Property:
+        return n.Property(between(children[0], children[4]), children[1], children[4])
+
+    def shorthand(self, children: Children) -> n.Property:
+        token, _, default = children
+        name = name_of(token)
+        self._check_reserved(token)
+        return n.Property(name.span if default is None else between(token, default), str(token), name, True, default)
+
+    def _check_reserved(self, token: Token) -> None:
+        if str(token) in RESERVED:
+            message = f"`{token}` is a reserved word and cannot be a name"
+            raise BuildError(span_of(token), message, f"write `{token}: value`, or choose another name.", "E0143")
+
+    def member(self, children: Children) -> n.Member:
+        target, _, word = children
+        return n.Member(between(target, word), target, str(word), span_of(word))
+
+    def optional_member(self, children: Children) -> n.Member:
+        target, _, word = children
+        return n.Member(between(target, word), target, str(word), span_of(word), True)
+
+    def index(self, children: Children) -> n.Index:
+        return n.Index(between(children[0], children[3]), children[0], children[2])
+
+    def optional_index(self, children: Children) -> n.Index:
+        return n.Index(between(children[0], children[4]), children[0], children[3], True)
+
+    def call(self, children: Children) -> n.Call:
+        return n.Call(between(children[0], children[3]), children[0], children[2])
+
+    def optional_call(self, children: Children) -> n.Call:
+        return n.Call(between(children[0], children[4]), children[0], children[3], True)
+
+    def new(self, children: Children) -> n.New:
+        return n.New(between(children[0], children[4]), children[1], children[3])
+
+    def prefix(self, children: Children) -> n.Prefix:
+        return n.Prefix(between(*children), str(children[0]), children[1])
+
+    def prefix_update(self, children: Children) -> n.Update:
+        return n.Update(between(*children), str(children[0]), self._assignable(children[1]), True)
+
+    def postfix_update(self, children: Children) -> n.Update:
+        return n.Update(between(*children), str(children[1]), self._assignable(children[0]), False)
+
+    def await_expression(self, children: Children) -> n.Await:
+        return n.Await(between(*children), children[1])
+
+    def operation(self, children: Children) -> n.Expression:
+        return operation(children[::2], [str(token) for token in children[1::2]])
+
+    def conditional(self, children: Children) -> n.Conditional:
+        return n.Conditional(between(children[0], children[4]), children[0], children[2], children[4])
+
+    def assignment(self, children: Children) -> n.Assignment:
+        target, mark, value = children
+        checked = self._target(target) if mark == "=" else self._assignable(target)
+        return n.Assignment(between(target, value), checked, mark[:-1], value)
+
+    def _target(self, target: n.Expression) -> n.Expression | n.Pattern:
+        self.pending.pop(target, None)
+        try:
+            return target_of(target, self.pending)
+        except CoverError as problem:
+            raise _not_assignable(problem.span, problem.message) from None
+
+    def _assignable(self, target: n.Expression) -> n.Expression:
+        while isinstance(target, n.Parenthesized):
+            target = target.value
+        if isinstance(target, (n.Name, n.Member, n.Index)):
+            return target
+        raise _not_assignable(target.span)
+
+    def parenthesized(self, children: Children) -> n.Parenthesized | ParameterList:
+        span = between(children[0], children[-1])
+        items = only(children, n.Expression, n.Parameter)
+        if len(items) == 1 and not isinstance(items[0], (n.Spread, n.Parameter)):
+            return n.Parenthesized(span, items[0])
+        result = ParameterList(span, items)
+        help = "write `[…]` for a list, or `(…) => …` for a function."
+        self.pending[result] = BuildError(span, "these parentheses hold no single value", help, "E0182")
+        return result
+
+    def typed_item(self, children: Children) -> n.Parameter:
+        target, optional, _, type, _, default = children
+        pattern = self._pattern(target)
+        return n.Parameter(cover(children), pattern, type, default, optional=optional is not None)
+
+    def _pattern(self, expression: n.Expression) -> n.Pattern:
+        try:
+            return pattern_of(expression, self.pending)
+        except CoverError as problem:
+            raise BuildError(problem.span, problem.message) from None
+
+    def arrow(self, children: Children) -> n.Function:
+        is_async, items, _, _ = children
+        self.pending.pop(items, None)
+        try:
+            parameters = parameters_of(items, self.pending)
+        except CoverError as problem:
+            raise BuildError(problem.span, problem.message) from None
+        return self._arrow(children, parameters, is_async)
+
+    def arrow_of_name(self, children: Children) -> n.Function:
+        is_async, name, _, _ = children
+        binding = n.Binding(span_of(name), str(name))
+        return self._arrow(children, (n.Parameter(binding.span, binding),), is_async)
+
+    def _arrow(self, children: Children, parameters: tuple[n.Parameter, ...], is_async: Token | None) -> n.Function:
+        body = children[-1]
+        if isinstance(body, n.Object) and not body.properties:
+            body = n.Block(body.span, ())
+        return n.Function(cover(children), None, parameters, body, is_async is not None, True)
+
+    def send(self, children: Children) -> n.Send:
+        target, duration = children[2], children[4]
+        if not isinstance(target, n.Call) or _is_filter(target.callee):
+            raise BuildError(target.span, "this `send` carries no payload", SEND_FORM, "E0184")
+        base, filters = self._filters(target.callee)
+        event, event_span = filters.get("event", ("", target.span))
+        if not event:
+            raise BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
+        select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
+        timeout_s = None if duration is None else duration_s(duration)
+        span = cover(children)
+        return n.Send(span, base, event, event_span, filters.get("role"), select, target.arguments, timeout_s)
+
+    def _filters(self, target: n.Expression) -> tuple[n.Expression, dict[str, Any]]:
+        """The base of a send and its filters by name: `event` → (text, span), `role` → name, `any`/`all` → True."""
+        filters: dict[str, Any] = {}
+        while isinstance(target, n.Call) and isinstance(target.callee, n.Member):
+            name, arguments = target.callee.name.lower(), target.arguments
+            if name not in ("event", "role", "any", "all"):
+                break
+            filters[name] = self._filter(name, arguments, target.span)
+            target = target.callee.object
+        return target, filters
+
+    def _filter(self, name: str, arguments: tuple[n.Expression, ...], span: Span) -> Any:
+        if name in ("any", "all") and not arguments:
+            return True
+        if name == "event" and len(arguments) == 1 and isinstance(arguments[0], n.Text):
+            return arguments[0].value, arguments[0].span
+        if name == "role" and len(arguments) == 1 and isinstance(arguments[0], n.Name):
+            return arguments[0]
+        expected = {"event": "one text", "role": "the name of a role"}
+        message = f"`.{name}` takes {expected.get(name, 'no arguments')}"
+        raise BuildError(span, message, SEND_FORM, "E0186")
+
+    def function_expression(self, children: Children) -> n.Function:
+        function: n.Function = children[0]
+        return function
+
+    # ------------------------------------------------------------ functions, patterns and types
+
+    def function(self, children: Children) -> n.Function:
+        is_async, _, name, _, parameters, _, _, returns, body = children
+        return n.Function(cover(children), name and str(name), parameters, body, is_async is not None, False, returns)
+
+    def export_function(self, children: Children) -> n.Function:
+        f: n.Function = children[1]
+        span = between(children[0], f)
+        if f.name is None:
+            raise BuildError(span, "an exported function needs a name", "write `export function name(…) { … }`.")
+        return n.Function(span, f.name, f.parameters, f.body, f.is_async, False, f.returns, True)
+
+    def parameters(self, children: Children) -> tuple[n.Parameter, ...]:
+        return only(children, n.Parameter)
+
+    def parameter(self, children: Children) -> n.Parameter:
+        pattern, optional, _, type, _, default = children
+        return n.Parameter(cover(children), pattern, type, default, optional=optional is not None)
+
+    def rest_parameter(self, children: Children) -> n.Parameter:
+        name = children[1]
+        return n.Parameter(cover(children), n.Binding(span_of(name), str(name)), children[3], rest=True)
+
+    def binding(self, children: Children) -> n.Binding:
+        return n.Binding(span_of(children[0]), str(children[0]))
+
+    def array_pattern(self, children: Children) -> n.ArrayPattern:
+        return n.ArrayPattern(between(children[0], children[-1]), only(children, n.Element))
+
+    def object_pattern(self, children: Children) -> n.ObjectPattern:
+        return n.ObjectPattern(between(children[0], children[-1]), only(children, n.Element))
+
+    def element(self, children: Children) -> n.Element:
+        pattern, _, default = children
+        return n.Element(cover(children), pattern, None, default)
+
+    def entry(self, children: Children) -> n.Element:
+        key, _, pattern, _, default = children
+        if pattern is None:
+            self._check_reserved(key)
+            pattern = n.Binding(span_of(key), str(key))
+        return n.Element(cover(children), pattern, str(key), default)
+
+    def rest_element(self, children: Children) -> n.Element:
+        return n.Element(cover(children), n.Binding(span_of(children[1]), str(children[1])), rest=True)
+
+    def type(self, children: Children) -> n.Type:
+        parts = only(children, n.Type)
+        if len(parts) == 1:
+            return parts[0]  # type: ignore[no-any-return]
+        return n.Type(cover(children), "union", _clip(" | ".join(part.text for part in parts)), parts)
+
+    def named_type(self, children: Children) -> n.Type:
+        return n.Type(span_of(children[0]), str(children[0]), str(children[0]))
+
+    def literal_type(self, children: Children) -> n.Type:
+        token = children[0]
+        return n.Type(span_of(token), "null" if token.type == "NULL" else "literal", str(token))
+
+    def generic_type(self, children: Children) -> n.Type:
+        arguments = only(children, n.Type)
+        listed = ", ".join(argument.text for argument in arguments)
+        return n.Type(cover(children), str(children[0]), _clip(f"{children[0]}<{listed}>"), arguments)
+
+    def array_type(self, children: Children) -> n.Type:
+        return n.Type(cover(children), "Array", _clip(f"{children[0].text}[]"), (children[0],))
+
+    def object_type(self, children: Children) -> n.Type:
+        fields = only(children, n.TypeField)
+        listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
+        return n.Type(between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
+
+    def type_field(self, children: Children) -> n.TypeField:
+        return n.TypeField(cover(children), str(children[0]), children[3], children[1] is not None)
+
+
+def _clip(text: str) -> str:
+    """The text of a type; long ones are cut, so that nested types do not take memory by the square of their depth."""
+    return text if len(text) <= LONGEST_TYPE else text[: LONGEST_TYPE - 1] + "…"

@@ -1,0 +1,60 @@
+"""Places and parts of what the parser hands to a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lark import Token
+
+from koi_lang.compiler import nodes as n
+from koi_lang.source import Span
+
+Children = Sequence[Any]
+
+
+class BuildError(Exception):
+    """A construct has a shape that the grammar cannot rule out; `span` and `message` say which."""
+
+    def __init__(self, span: Span, message: str, help: str | None = None, code: str = "E0102") -> None:
+        super().__init__(message)
+        self.span, self.message, self.help, self.code = span, message, help, code
+
+
+def span_of(item: Any) -> Span:
+    """The place of a token or a node."""
+    if isinstance(item, Token):
+        return Span(item.start_pos or 0, item.end_pos or 0)
+    span: Span = item.span
+    return span
+
+
+def cover(children: Children) -> Span:
+    """The span from the first to the last child that is there."""
+    present = [child for child in children if child is not None and not isinstance(child, (tuple, list))]
+    if not present:
+        return Span(0, 0)
+    return Span(span_of(present[0]).start, span_of(present[-1]).end)
+
+
+def between(first: Any, last: Any) -> Span:
+    return Span(span_of(first).start, span_of(last).end)
+
+
+def name_of(token: Token) -> n.Name:
+    return n.Name(span_of(token), str(token))
+
+
+def names_of(children: Children) -> tuple[n.Name, ...]:
+    return tuple(name_of(child) for child in children if isinstance(child, Token) and child.type in ("NAME", "WORD"))
+
+
+def only(children: Children, *kinds: type) -> tuple[Any, ...]:
+    return tuple(child for child in children if isinstance(child, kinds))
+
+
+RESERVED = frozenset(
+    "import skill role can team agent uses llm default on state playbook resilience mcp prompt export "
+    "async function var const let if else for of in while try catch finally throw instanceof return "
+    "await send timeout use run override affordance amnesia expose private true false null".split()
+)
