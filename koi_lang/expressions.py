@@ -6,20 +6,26 @@ functions listed here. Nothing can be assigned, awaited, defined or reached outs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import singledispatchmethod
 from typing import Any
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.parser import parse_expression
 from koi_lang.errors import KoiError
 from koi_lang.runtime.values import members, operators
+from koi_lang.runtime.values.failures import ErrorValue
 from koi_lang.runtime.values.globals import GLOBALS
 from koi_lang.runtime.values.undefined import undefined
 from koi_lang.source import Source, Span
 
 LONGEST = 2000
+LARGEST = 1_000_000
+QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+FORBIDDEN = frozenset({"constructor", "prototype"})
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operators.add, "-": operators.subtract, "*": operators.multiply, "/": operators.divide,
     "%": operators.remainder, "===": operators.same, "==": operators.equal, "<": operators.less,
@@ -49,13 +55,41 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     if len(text) > LONGEST:
         raise ExpressionError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
     spelled = text.strip()
+    readable, names = _without_reserved(spelled, names)
     try:
-        expression, problem = parse_expression(Source("expression", spelled), Span(0, len(spelled)))
+        expression, problem = parse_expression(Source("expression", readable), Span(0, len(readable)))
         if expression is None:
             raise ExpressionError(f"`{spelled}` is no expression: {problem.message if problem else ''}")
         return _Evaluator(names).value(expression)
     except RecursionError:
         raise ExpressionError("the expression is nested too deeply") from None
+    except (ErrorValue, ArithmeticError) as error:
+        raise ExpressionError(f"`{spelled}` cannot be computed: {getattr(error, 'message', error)}") from error
+
+
+def _without_reserved(text: str, names: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The text with names that are reserved words in programs, such as `state`, spelt so that they can be read."""
+    reserved = [name for name in names if name in RESERVED]
+    if not reserved:
+        return text, names
+    spelt = {name: f"{name}_" for name in reserved}
+    while any(other in names for other in spelt.values()):
+        spelt = {name: f"{other}_" for name, other in spelt.items()}
+    words = re.compile(rf"{QUOTED}|(?<![\w$.])(?:{'|'.join(map(re.escape, reserved))})(?![\w$]|\s*:)")
+    replaced = words.sub(lambda found: spelt.get(found[0], found[0]), text)
+    return replaced, {**names, **{other: names[name] for name, other in spelt.items()}}
+
+
+def _bounded(value: Any) -> Any:
+    """A value that is not too large to go on with. Raises ExpressionError."""
+    if isinstance(value, (str, list)) and len(value) > LARGEST:
+        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+    return value
+
+
+def _require_plain(key: Any) -> None:
+    if isinstance(key, str) and (key.startswith("__") or key in FORBIDDEN):
+        raise ExpressionError(f"`{key}` is not allowed in an expression")
 
 
 class _Evaluator:
@@ -86,7 +120,9 @@ class _Evaluator:
 
     @value.register
     def _template(self, node: n.Template) -> Any:
-        return operators.template(*(part if isinstance(part, str) else self.value(part) for part in node.parts))
+        parts = [part if isinstance(part, str) else self.value(part) for part in node.parts]
+        _bounded("".join(part for part in parts if isinstance(part, str)))
+        return _bounded(operators.template(*parts))
 
     @value.register
     def _array(self, node: n.Array) -> Any:
@@ -113,6 +149,7 @@ class _Evaluator:
 
     def _get(self, holder: Any, key: Any) -> Any:
         """A member of a plain value; what is missing has missing members."""
+        _require_plain(key)
         if operators.nullish(holder):
             return undefined
         if not isinstance(holder, (dict, list, str)):
@@ -142,7 +179,9 @@ class _Evaluator:
             return undefined
         if not isinstance(holder, (list, str, int, float)):
             raise ExpressionError(f"`{name}` cannot be called on a {operators.type_of(holder)} here")
-        return members.apply_member(holder, name, *arguments)
+        if name == "join":
+            _bounded_join(holder, arguments)
+        return _bounded(members.apply_member(holder, name, *arguments))
 
     @value.register
     def _prefix(self, node: n.Prefix) -> Any:
@@ -175,4 +214,11 @@ class _Evaluator:
             return self.value(operand) if decides else left
         if operator not in BINARY:
             raise ExpressionError(f"`{operator}` is not allowed in an expression")
-        return BINARY[operator](left, self.value(operand))
+        return _bounded(BINARY[operator](left, self.value(operand)))
+
+
+def _bounded_join(items: Any, arguments: list[Any]) -> None:
+    """Raise ExpressionError where joining would become too large; it is not tried."""
+    between = len(arguments[0]) if arguments and isinstance(arguments[0], str) else 1
+    if isinstance(items, list) and len(items) * between > LARGEST:
+        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")

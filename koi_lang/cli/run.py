@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,8 @@ from koi_lang.runtime.events import Consumer
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
+TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 OLLAMA = "127.0.0.1:11434"
 
 # Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
@@ -45,6 +48,8 @@ class Options:
     allow: Sequence[str]
     limits: Mapping[str, Any]
     payload: Mapping[str, Any]
+    limits: Mapping[str, Any]
+    allow: tuple[str, ...]
 
 
 @click.command()
@@ -59,6 +64,11 @@ class Options:
 @click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
 @click.option("--max-usd", type=click.FloatRange(0), help="Most money of the whole run.")
 @click.option("--max-time", type=click.FloatRange(0), metavar="SECONDS", help="Most time of the whole run.")
+@click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model to one playbook.")
+@click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
+@click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Most money the whole run may cost.")
+@click.option("--max-time", metavar="TIME", help="Longest time playbooks may take, such as 30s, 10m or 1h.")
+@click.option("--allow", multiple=True, metavar="RULE", help='What needs no asking: shell, or "shell:git status".')
 @click.option("--no-cache", is_flag=True, help="Compile anew.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
@@ -92,6 +102,30 @@ def _payload(pairs: tuple[str, ...], document: str | None) -> dict[str, Any]:
     return result
 
 
+def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The limits that were given; the time as seconds."""
+    limits = {name: value for name, value in given.items() if value is not None}
+    if "time" in limits:
+        limits["time"] = _seconds(limits["time"])
+    return limits
+
+
+def _seconds(text: str) -> float:
+    found = TIME.fullmatch(text.strip().lower())
+    seconds = float(found[1]) * UNITS_S[found[2]] if found else 0.0
+    if not seconds:
+        raise UsageError(f"`--max-time {text}` is no time", help="Write a number with a unit: 500ms, 30s, 10m or 1h.")
+    return seconds
+
+
+def _rules(given: tuple[str, ...]) -> tuple[str, ...]:
+    for rule in given:
+        if rule != "shell" and not (rule.startswith("shell:") and rule.removeprefix("shell:").strip()):
+            help = 'Write --allow shell, --allow "shell:git status" or --allow "shell:ls *".'
+            raise UsageError(f"`--allow {rule}` allows nothing", help=help)
+    return given
+
+
 def _json(text: str, otherwise: Any) -> Any:
     try:
         return json.loads(text)
@@ -123,6 +157,7 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
 
 async def _main(module: ModuleType, options: Options) -> None:
     folder = Path.cwd()
+    project = settings.project(folder)
     host = Terminal(quiet=options.quiet, silent=options.as_json)
     bill = Bill()
     services = Services(
