@@ -219,7 +219,7 @@ def stops(execution: Execution, answer: Answer) -> bool:
 
 def remember(messages: list[Message], answer: Answer, execution: Execution) -> None:
     """Add an answer and what came of it to the conversation."""
-    text = "".join(answer.pieces)
+    text = prompting.clipped("".join(answer.pieces))
     if text:
         messages.append(Message("assistant", text))
     if answer.problem and not stops(execution, answer):

@@ -33,6 +33,7 @@ PIVOT = """\
 Your last attempts have all failed. Stop what you are doing and take a completely different approach, or `return` what
 you have with an explanation."""
 MOST_RESULT = 6000
+MOST_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
 ONLY_SKILLS = frozenset({"call_skill"})
 ONLY_TEAMS = frozenset({"send_message"})
@@ -125,6 +126,13 @@ def unreadable(message: str) -> Feedback:
     """Feedback on an answer, or the end of one, that could not be read."""
     told = f"{FAILED} The rest of your answer was not carried out: {message}. Go on from here, with JSON only."
     return Feedback(told, False)
+
+
+def clipped(answer: str) -> str:
+    """An answer as it goes back to the model: of a flood only the beginning."""
+    if len(answer) <= MOST_ANSWER:
+        return answer
+    return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"
 
 
 def joined_feedback(items: Sequence[Feedback]) -> str:
