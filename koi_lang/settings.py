@@ -96,48 +96,25 @@ def allowed_commands(folder: Path) -> list[str]:
     return allow
 
 
-# What `koi.toml` may hold in the tables known here: kinds of values by key. Other tables are for others.
-PROJECT: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
-    "shell": {"allow": list},
-    "limits": {
-        "turns": int, "tokens": int, "usd": (int, float), "time": (int, float),
-        "repeats": int, "alternations": int, "failures": int, "pivots": int,
-    },
-}  # fmt: skip
-KINDS: Mapping[Any, str] = {list: "a list of texts", int: "a whole number above 0", (int, float): "a number above 0"}
+WHOLE = ("turns", "tokens", "repeats", "alternations", "failures", "pivots")
+LIMITS = (*WHOLE, "usd", "time")
 
 
-def project(folder: Path) -> Mapping[str, Any]:
-    """The content of `koi.toml` in a folder, empty without the file.
+def limits(folder: Path) -> Mapping[str, Any]:
+    """The table `[limits]` of `koi.toml`: what runs in a folder may spend, and how patient they are.
 
     Raises:
-        SettingsError: the file is no TOML, or a table known here holds something unusable.
+        SettingsError: a limit is not known, or no number above 0.
     """
-    import tomllib
-
-    try:
-        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"`koi.toml` cannot be read: {error}") from error
-    for table, keys in PROJECT.items():
-        _check_table(table, loaded.get(table, {}), keys)
-    return loaded
-
-
-def _check_table(table: str, values: Any, keys: Mapping[str, Any]) -> None:
-    if not isinstance(values, dict):
-        raise SettingsError(f"`{table}` in `koi.toml` is no table", help=f"Write `[{table}]` on a line of its own.")
-    for key, value in values.items():
-        known = ", ".join(f"`{name}`" for name in keys)
-        if key not in keys:
-            raise SettingsError(f"`[{table}]` in `koi.toml` has no `{key}`", help=f"It may hold {known}.")
-        if not _fits(value, keys[key]):
-            raise SettingsError(f"`{key}` in `[{table}]` of `koi.toml` must be {KINDS[keys[key]]}, not {value!r}")
-
-
-def _fits(value: Any, kind: type | tuple[type, ...]) -> bool:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        return False
-    return all(isinstance(item, str) for item in value) if isinstance(value, list) else value > 0
+    given = project(folder).get("limits", {})
+    if not isinstance(given, dict):
+        raise SettingsError("`limits` in `koi.toml` is no table", help="Write `[limits]` on a line of its own.")
+    for name, value in given.items():
+        if name not in LIMITS:
+            known = ", ".join(f"`{limit}`" for limit in LIMITS)
+            raise SettingsError(f"`[limits]` in `koi.toml` has no `{name}`", help=f"It may hold {known}.")
+        kinds = (int,) if name in WHOLE else (int, float)
+        if type(value) not in kinds or value <= 0:
+            kind = "whole number" if name in WHOLE else "number"
+            raise SettingsError(f"`{name}` in `[limits]` of `koi.toml` must be a {kind} above 0, not {value!r}")
+    return given

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang import program
+from koi_lang.expressions import evaluate
 from koi_lang.failures import exit_code, explain
 from koi_lang.llm.messages import Adapter, Request
 from koi_lang.llm.providers import connect
@@ -147,6 +148,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
             host=host,
             teams=lambda: program.teams_of(module),
             folder=folder,
+            evaluate=evaluate,
             consumers=(events.append,),
         )
         error = asyncio.run(_failure_of(module, services))

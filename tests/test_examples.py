@@ -13,14 +13,22 @@ from koi_lang import program
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.koi"))
-STDIN = {"hello-world": "Ada\n"}
+STDIN = {"hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
 PRINTED = {
+    "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
     "counter": [
         "+2 makes 2",
         "+5 makes 7",
         "Resetting from 7",
         "+1 makes 1",
         "The count is 1 after 3 steps: [ 2, 5, 1 ]",
+    ],
+    "debate": [
+        "1 for: Who has read an agenda comes prepared. Without one, the loudest topic wins.",
+        "1 against: The loudest topic is often the urgent one. An agenda fixes last week's worries.",
+        "2 for: An agenda can be changed by those who meet. What is not written is forgotten first.",
+        "2 against: Changing it takes the first ten minutes. Three people in a corridor need no paper.",
+        "The judge is for the motion. Ten minutes of changes are still minutes well spent.",
     ],
     "errors": [
         "Ordered: tea after 2 attempts",
@@ -33,6 +41,10 @@ PRINTED = {
         "3 of 4 lines are about fruit",
         "49 pieces of fruit, most of them cherries",
         "Written: true",
+    ],
+    "plan": [
+        *("2 × tea for 3.5 each", "Fewer than wanted.", "Order 1 of tea", "Order 2 of tea", "Paid 7"),
+        *("40 × salt for 3.5 each", "Order 1 of salt", "Order 2 of salt", "Paid 7"),
     ],
     "prompts": [
         "Welcome, Ada!",
@@ -48,7 +60,21 @@ PRINTED = {
         "Lent: 2",
         "Beloved",
     ],
+    "review": [
+        "!!! line 2: a quote in `name` ends the text, and the rest is run as SQL",
+        "!!  line 3: nobody of that name: there is no row 0",
+        "!   line 2: the line has 72 characters",
+        "Must be changed first.",
+    ],
     "skills": ["In Celsius: [ 10, 20, 15 ]", "By name: 212", "Mean 15.0, spread 10"],
+    "tic-tac-toe": [
+        *(". . .", ". . .", ". . .", "X takes 5", "O takes 1"),
+        *("O . .", ". X .", ". . .", "X takes 9", "O takes 3"),
+        *("O . O", ". X .", ". . X", "the middle cannot be taken.", "1 cannot be taken.", "X takes 2", "O takes 8"),
+        *("O X O", ". X .", ". O X", "X takes 4", "O takes 6"),
+        *("O X O", "X X O", ". O X", "X takes 7"),
+        *("O X O", "X X O", "X O X", "Nobody wins."),
+    ],
     "team": ["One idea: soup for 4", "All ideas: [ 'soup for 4', '12 tulips' ]", '{"watered": "the fern"}'],
 }
 
@@ -56,13 +82,19 @@ PRINTED = {
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_this(name: str, tmp_path: Path) -> None:
     """An example runs offline, without a key, and prints exactly what is written here."""
-    command = [sys.executable, "-m", "koi_lang", "run", str(FOLDER / f"{name}.koi")]
+    command = [sys.executable, "-m", "koi_lang", "run", str(FOLDER / f"{name}.koi"), *_answers(name)]
     home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
     done = subprocess.run(
         command, input=STDIN.get(name, ""), capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60
     )
 
     assert (PRINTED[name], 0) == (done.stdout.splitlines(), done.returncode), done.stderr
+
+
+def _answers(name: str) -> list[str]:
+    """The options for an example whose playbooks need a model."""
+    answers = FOLDER / f"{name}.answers.json"
+    return ["--answers", str(answers)] if answers.exists() else []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,3 +110,4 @@ def test_an_example_says_how_to_run_it(name: str) -> None:
 
     assert all(line.startswith("//") for line in head.split("\n"))
     assert f"koi run examples/{name}.koi" in head
+    assert bool(_answers(name)) == (f"--answers examples/{name}.answers.json" in head)

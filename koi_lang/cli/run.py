@@ -48,8 +48,6 @@ class Options:
     allow: Sequence[str]
     limits: Mapping[str, Any]
     payload: Mapping[str, Any]
-    limits: Mapping[str, Any]
-    allow: tuple[str, ...]
 
 
 @click.command()
@@ -62,13 +60,8 @@ class Options:
 @click.option("--allow", multiple=True, metavar="RULE", help="Allow `shell`, or a command: `shell:git status`.")
 @click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model in a playbook.")
 @click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
-@click.option("--max-usd", type=click.FloatRange(0), help="Most money of the whole run.")
-@click.option("--max-time", type=click.FloatRange(0), metavar="SECONDS", help="Most time of the whole run.")
-@click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model to one playbook.")
-@click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
-@click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Most money the whole run may cost.")
-@click.option("--max-time", metavar="TIME", help="Longest time playbooks may take, such as 30s, 10m or 1h.")
-@click.option("--allow", multiple=True, metavar="RULE", help='What needs no asking: shell, or "shell:git status".')
+@click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Most money of the whole run.")
+@click.option("--max-time", metavar="TIME", help="Most time until the last playbook ends, such as 30s, 10m or 1h.")
 @click.option("--no-cache", is_flag=True, help="Compile anew.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
@@ -78,8 +71,8 @@ class Options:
 def command(file: str, strict: bool, no_cache: bool, no_precalculate: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     payload = _payload(given.pop("pairs"), given.pop("document"))
-    limits = {name: given.pop(f"max_{name}") for name in ("turns", "tokens", "usd", "time")}
-    options = Options(payload=payload, limits={k: v for k, v in limits.items() if v is not None}, **given)
+    most = {name: given.pop(f"max_{name}") for name in ("turns", "tokens", "usd", "time")}
+    options = Options(payload=payload, limits=_limits(most), allow=_rules(given.pop("allow")), **given)
     entry = program.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
@@ -157,7 +150,6 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
 
 async def _main(module: ModuleType, options: Options) -> None:
     folder = Path.cwd()
-    project = settings.project(folder)
     host = Terminal(quiet=options.quiet, silent=options.as_json)
     bill = Bill()
     services = Services(
@@ -169,7 +161,7 @@ async def _main(module: ModuleType, options: Options) -> None:
         consumers=[bill, *_consumers(options, host)],
         payload=options.payload,
         evaluate=_evaluate,
-        limits=options.limits,
+        limits={**settings.limits(folder), **options.limits},
         allow=[*options.allow, *(f"shell:{command}" for command in settings.allowed_commands(folder))],
         verbatim=options.debug,
     )

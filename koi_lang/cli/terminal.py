@@ -24,6 +24,7 @@ class Terminal:
         self._pending = b""
         self._ended = False
         self._turn = asyncio.Lock()
+        self._noted: set[str] = set()
 
     def print(self, text: str) -> None:
         """A line of output, at once; a silent terminal leaves it to events."""
@@ -39,9 +40,11 @@ class Terminal:
         sys.stderr.write(text + "\n")
 
     def note(self, text: str) -> None:
-        """A line about the run itself."""
-        if not self.quiet:
-            self.log(text)
+        """A line about the run itself; the same line is told once."""
+        if self.quiet or text in self._noted:
+            return
+        self._noted.add(text)
+        self.log(text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end."""

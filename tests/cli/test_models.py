@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
+import time
 from pathlib import Path
+from types import ModuleType
 
 import koi_lang
+from koi_lang.expressions import evaluate
+from koi_lang.runtime.engine import Run, Services
 from tests.llm.server import Answer, ModelServer
+from tests.llm.test_adapters import adapter
 from tests.projects import Project
 
 PROGRAM = '''
@@ -21,12 +27,20 @@ PROGRAM = '''
     run Greeter.hello({ name: "Ada" })
     '''
 GREETING = '{"batch":[{"intent":"print","message":"Hello Ada"},{"intent":"return","data":{}}]}'
+LIMIT_S = 30.0
 KEY = "sk-test-0123456789abcdef"
 
 
 async def koi(project: Project, *words: str, **environment: str) -> tuple[int | None, str, str]:
     """The outcome of a `koi` command, while a server of this process answers it."""
-    process = await asyncio.create_subprocess_exec(
+    process = await started(project, *words, **environment)
+    out, err = await process.communicate()
+    return process.returncode, out.decode(), err.decode()
+
+
+async def started(project: Project, *words: str, **environment: str) -> asyncio.subprocess.Process:
+    """A `koi` command that runs."""
+    return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "koi_lang", *words),
         cwd=project.folder,
@@ -34,8 +48,6 @@ async def koi(project: Project, *words: str, **environment: str) -> tuple[int | 
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await process.communicate()
-    return process.returncode, out.decode(), err.decode()
 
 
 def test_a_playbook_is_carried_out_by_a_model(project: Project) -> None:
@@ -78,3 +90,52 @@ def test_a_missing_key_names_the_variable(project: Project) -> None:
 
     assert (code, out) == (2, "")
     assert "OPENAI_API_KEY" in err
+
+
+def test_ctrl_c_ends_a_run_that_waits_for_its_model(project: Project) -> None:
+    """The process ends with 130 within a second, while the provider is silent."""
+    project.write("a.koi", PROGRAM)
+
+    async def run() -> tuple[int | None, bytes, float]:
+        async with ModelServer([Answer(silent=True)]) as server:
+            environment = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{server.url}/v1"}
+            process = await started(project, "run", "a.koi", **environment)
+            await asyncio.wait_for(server.asked.wait(), LIMIT_S)
+            process.send_signal(signal.SIGINT)
+            begun = time.monotonic()
+            _, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
+            ended = time.monotonic() - begun
+            return process.returncode, err, ended
+
+    code, err, took_s = asyncio.run(run())
+
+    assert (130, b"interrupted\n") == (code, err)
+    assert took_s < 1.0
+
+
+def test_a_cancelled_run_leaves_nothing_behind(project: Project) -> None:
+    """Cancelling a run while its model is silent takes less than 100 ms and leaves no task."""
+    module = project.load("a.koi", PROGRAM)
+
+    async def run() -> tuple[int, float]:
+        async with ModelServer([Answer(silent=True)]) as server:
+            services = Services(connect=lambda llm: adapter("openai", server.url), evaluate=evaluate)
+            task = asyncio.create_task(called(services, module))
+            await asyncio.wait_for(server.asked.wait(), LIMIT_S)
+            begun = time.monotonic()
+            task.cancel()
+            await asyncio.wait([task], timeout=LIMIT_S)
+            took_s = time.monotonic() - begun
+            ours = asyncio.all_tasks() - server.tasks
+            return len(ours) - 1, took_s
+
+    left, took_s = asyncio.run(run())
+
+    assert left == 0
+    assert took_s < 0.1
+
+
+async def called(services: Services, module: ModuleType) -> None:
+    """One call of the program's handler."""
+    async with Run(services) as run:
+        await run.call(module.Greeter, "hello", {"name": "Ada"})

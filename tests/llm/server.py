@@ -45,6 +45,7 @@ class ModelServer:
         self.requests: list[Asked] = []
         self.go_on = asyncio.Event()
         self.dropped = asyncio.Event()
+        self.asked = asyncio.Event()
         self.url = ""
 
     async def __aenter__(self) -> ModelServer:
@@ -64,11 +65,17 @@ class ModelServer:
         await asyncio.gather(*served)
         await self._server.wait_closed()
 
+    @property
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """What the server itself is doing."""
+        return {task for task in self._open.values() if task is not None}
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open[writer] = asyncio.current_task()
         try:
             while asked := await _read_request(reader):
                 self.requests.append(asked)
+                self.asked.set()
                 await self._answer(asked, self._answers[min(len(self.requests), len(self._answers)) - 1], writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             self.dropped.set()

@@ -186,6 +186,46 @@ def test_a_written_batch_is_followed_in_order() -> None:
     assert (ended.printed, ended.result) == (["a", "b"], {"n": 1})
 
 
+def test_a_written_plan_keeps_its_references() -> None:
+    """What refers to results by id, to arguments or to a loop is left as it is, since the runtime resolves it."""
+    ended = play(
+        'Carry this out: {"actions": [{"id": "a", "intent": "prompt_user", "question": "How many?"},'
+        ' {"intent": "repeat", "count": 2, "actions": [{"intent": "print", "message": "${iteration}"}]},'
+        ' {"intent": "print", "condition": "${a.output.answer} > ${args.amount}", "message": "{{args.name}}"},'
+        ' {"intent": "return", "data": "${Number(a.output.answer) + 1}"}]}'
+    )
+
+    assert ended.rounds == [
+        [
+            {"id": "a", "intent": "prompt_user", "question": "How many?"},
+            {"intent": "repeat", "count": 2, "actions": [{"intent": "print", "message": "${iteration}"}]},
+            {"intent": "print", "condition": "${a.output.answer} > ${args.amount}", "message": "Bo"},
+            {"intent": "return", "data": "${Number(a.output.answer) + 1}"},
+        ]
+    ]
+
+
+def test_a_written_action_uses_answers_by_name() -> None:
+    """Where a reference is the name of an answer, it is filled in when the answer is there."""
+    ended = play(
+        'Ask the user for their name. Then do this: {"intent": "print", "message": "Hi ${name}"}',
+        {"prompt_user": ["Ada"]},
+    )
+
+    assert (ended.printed, ended.notes) == (["Hi Ada"], ())
+
+
+def test_an_unanswered_question_says_how_to_answer() -> None:
+    """Where nobody answers a question, the advice is about answering it."""
+    failed = Result("prompt_user", {}, False, "nobody answers")
+    task = replace(TASK, playbook="Ask the user for their name.", results=(failed,))
+
+    with pytest.raises(PlaybookError) as raised:
+        next_actions(Rehearsal(), task)
+
+    assert raised.value.help == "Run the program in a terminal, or pipe one line for each question into it."
+
+
 def test_lines_may_be_wrapped() -> None:
     """A sentence that goes on in the next line is one sentence; a quote may span lines."""
     ended = play('Ask the user for their name\n   and print "Dear {{name}},\nwelcome".', {"prompt_user": ["Ada"]})

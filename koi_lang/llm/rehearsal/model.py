@@ -14,6 +14,7 @@ from koi_lang.llm.rehearsal.scene import Deed, NotYet, Scene, Unclear
 from koi_lang.llm.rehearsal.steps import Step, steps_of
 
 NO_MODEL = "No model is configured, so this request has no answer."
+UNANSWERED = "Run the program in a terminal, or pipe one line for each question into it."
 
 
 class Rehearsal:
@@ -111,7 +112,7 @@ def _was_done(deed: Deed, done: deque[Result], scene: Scene) -> bool:
     if not result.ok:
         raise PlaybookError(
             f"`{deed.intent}` failed, and a rehearsal cannot find another way: {result.value}",
-            help="Configure a model, or change the playbook.",
+            help=UNANSWERED if deed.intent == "prompt_user" else "Configure a model, or change the playbook.",
         )
     scene.learn(deed, result)
     return True

@@ -14,7 +14,7 @@ STORE = "store save put write keep record remember"
 GUARDA = "guarda almacena escribe pon recuerda anota"
 READ = "read get load fetch retrieve look find recall"
 TARGET = r"(?:the )?(?P<target>{mark}|[\w.]+)(?: (?:counter|field|variable|in (?:the )?state))?"
-DESTINO = r"(?:el |la )?(?P<target>{mark}|[\w.]+)(?: (?:del estado|en el estado))?"
+DESTINO = r"(?:el |la |los |las )?(?P<target>{mark}|[\w.]+)(?: (?:del estado|en el estado))?"
 
 
 @english("set change update", TARGET + r" (?:to|=|as) (?P<value>.+)")

@@ -12,6 +12,7 @@ from koi_lang.llm.rehearsal.table import english, spanish
 RETURN = "return"
 ANSWER = "return respond answer reply output finish end"
 DEVUELVE = "devuelve retorna regresa"
+DEVUELVELO = "devuélvelo devuélvela devuelvelo devuelvela retórnalo retórnala"
 RESPONDE = "devuelve retorna regresa responde termina finaliza"
 FORM = (
     r"(?:(?:back|with|only|an?|the|as|this|valid|structured|final|json|object|result|data|response|following|like"
@@ -35,6 +36,7 @@ def return_literal(words: Words, scene: Scene) -> Deed:
 @english(RETURN, r"(?:nothing|an empty (?:object|result))?")
 @english("finish end stop", r"")
 @spanish(DEVUELVE, r"(?:nada)?")
+@spanish("", r"no devuelvas nada")
 @spanish("termina finaliza", r"")
 def return_nothing(words: Words, scene: Scene) -> Deed:
     """End without data."""
@@ -46,6 +48,13 @@ def return_nothing(words: Words, scene: Scene) -> Deed:
 def return_named(words: Words, scene: Scene) -> Deed:
     """End with one value under a name."""
     return _end({words.get("name"): words.value("what", scene)}, [])
+
+
+@spanish(DEVUELVELO, r"(?:como (?P<name>\w+))?")
+def devuelvelo(words: Words, scene: Scene) -> Deed:
+    """End with the last value, in Spanish: the verb says what."""
+    value = evaluate("eso", scene)
+    return _end({words.get("name"): value} if words.has("name") else value, [])
 
 
 @english(RETURN, r"(?P<what>.+)")

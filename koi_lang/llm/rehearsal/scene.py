@@ -64,7 +64,8 @@ class Scene:
 
     def learn(self, deed: Deed, result: Result) -> None:
         """Note what the action of a deed has brought."""
-        if deed.intent in SILENT:
+        was_skipped = result.value is None and deed.action is not None and "condition" in deed.action
+        if deed.intent in SILENT or was_skipped:
             return
         value = _content(deed.intent, result.value)
         self._last_is_known = True

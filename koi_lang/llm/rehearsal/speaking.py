@@ -15,6 +15,7 @@ ASK = "ask prompt question"
 PREGUNTA = "pregunta pregúntale preguntale pide pídele pidele solicita"
 PRINT = "print say show display write output log announce echo"
 IMPRIME = "imprime muestra escribe di"
+IMPRIMELO = "imprímelo imprímela imprimelo imprimela muéstralo muéstrala muestralo muestrala escríbelo escríbela dilo"
 TOO_VAGUE = frozenset({"a question", "questions", "something", "input", "algo", "una pregunta"})
 _OWNED = re.compile(r"(?:their|his|her|your|the (?:user|person|customer)'s)\s+(.+)", re.I)
 _PROPIO = re.compile(r"(su|sus|tu|tus|el|la|los|las)\s+(.+?)(?: (?:del usuario|de la usuaria))?", re.I)
@@ -42,6 +43,7 @@ def ask_quoted(words: Words, scene: Scene) -> Deed:
 
 
 @english(ASK, r"{user} (?:for|about) (?P<what>.+)")
+@english(ASK, r"for (?P<what>(?:the|an?) .+)")
 @english(ASK, r"(?:{user} |for )?(?P<what>(?:their|his|her|your|the (?:user|person|customer)'s) .+)")
 @english(
     ASK,
@@ -149,6 +151,12 @@ def print_value(words: Words, scene: Scene) -> Deed:
         if re.match(r"[a-záéíóúñ<]", words.get("what")) or '"' in words.get("what"):
             raise
     return _say(_line(words, "what", scene))
+
+
+@spanish(IMPRIMELO, r"{al_usuario}")
+def imprimelo(words: Words, scene: Scene) -> Deed:
+    """Print the last value, in Spanish: the verb says what."""
+    return _say(as_text(evaluate("eso", scene)))
 
 
 def _say(message: str) -> Deed:

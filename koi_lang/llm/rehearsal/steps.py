@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.llm.rehearsal import calling, remembering, returning, speaking
-from koi_lang.llm.rehearsal.masks import piece_of
-from koi_lang.llm.rehearsal.phrases import Words, as_number, fill
+from koi_lang.llm.rehearsal.phrases import Words, as_number
+from koi_lang.llm.rehearsal.plans import filled, ids_in, written_actions
 from koi_lang.llm.rehearsal.scene import Deed, Scene, Unclear
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
 from koi_lang.llm.rehearsal.table import matches, verbs
@@ -24,7 +24,8 @@ _CONDITION = re.compile(
 )
 _ASKS_IF = re.compile(r"\b(?:ask (?:the )?\w+ (?:if|when)|pregunta(?:le)?(?: (?:al|a la) \w+)? (?:si|cuando))\b", re.I)
 _NEGATION = re.compile(
-    r"(?:do not|don't|never|avoid|no|nunca|evita|for example|e\.g\.|por ejemplo|example|ejemplo)\b", re.I
+    r"(?:do not|don't|never|avoid|no(?! devuelvas nada)|nunca|evita|for example|e\.g\.|por ejemplo|example|ejemplo)\b",
+    re.I,
 )
 _COUNT = r"(?P<count>\S+?|\S+ \S+)"
 _REPEAT = (
@@ -45,10 +46,16 @@ _SUFFIX = re.compile(r"(?P<rest>.+?),? (?:(?P<count>\S+) (?:times|veces)|(?P<wor
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing a playbook says to do."""
+    """One thing a playbook says to do.
+
+    Attributes:
+        action: where it is written out as an action.
+        ids: what the actions written out in the playbook are called.
+    """
 
     sentence: Sentence
     action: Mapping[str, Any] | None = None
+    ids: frozenset[str] = frozenset()
 
     @property
     def source(self) -> str:
@@ -58,7 +65,7 @@ class Step:
     def deed(self, scene: Scene) -> Deed:
         """What to do for it. Raises Unclear when only a model could tell, NotYet when a result is missing."""
         if self.action is not None:
-            return Deed(fill(self.action, scene))
+            return Deed(filled(self.action, scene, self.ids))
         if _needs_judgement(self.sentence):
             raise Unclear("conditions are for a model")
         for row, words in matches(self.sentence):
@@ -71,7 +78,9 @@ class Step:
 
 def steps_of(playbook: str, scene: Scene) -> list[Step]:
     """The steps of a playbook in order; repetitions are written out, with numbers taken from the scene."""
-    return list(_expand(sentences_of(playbook), scene))
+    sentences = sentences_of(playbook)
+    ids = ids_in(sentences)
+    return [replace(step, ids=ids) for step in _expand(sentences, scene)]
 
 
 def _expand(sentences: list[Sentence], scene: Scene) -> Iterator[Step]:
@@ -98,11 +107,11 @@ def _repetition(sentence: Sentence, scene: Scene) -> tuple[int, Sentence] | None
 
 
 def _steps(sentence: Sentence, scene: Scene) -> Iterator[Step]:
-    if actions := _written_actions(sentence):
-        yield from (Step(sentence, action) for action in actions)
-        return
     if _needs_judgement(sentence):
         yield Step(sentence)
+        return
+    if actions := written_actions(sentence):
+        yield from (Step(sentence, action) for action in actions)
         return
     for clause in _clauses(sentence):
         times, rest = _suffix(clause, scene)
@@ -117,7 +126,7 @@ def _needs_judgement(sentence: Sentence) -> bool:
 def _clauses(sentence: Sentence) -> list[Sentence]:
     """`Ask … and then print …` as two sentences: a joint counts where a known verb follows it."""
     known = "|".join(sorted(map(re.escape, verbs()), key=len, reverse=True))
-    word = r"\s*(?:,|;|\b)\s*(?:and then|then|and|y luego|y después|luego|y)\s+"
+    word = r"\s*(?:,|;|\b)\s*(?:and then|then|and|y luego|y después|luego|y|e)\s+"
     parts = re.split(rf"(?:{word}|\s*[,;]\s*)(?=(?:{known})\b)", sentence.text, flags=re.I)
     clauses = [without_lead(part) for part in parts if part]
     return [sentence.with_text(single) for clause in clauses for single in _single_questions(clause)]
@@ -143,28 +152,3 @@ def _count(words: str, sentence: Sentence, scene: Scene) -> int | None:
     except Unclear:
         return None
     return int(number) if number is not None and 0 <= number <= MOST_REPETITIONS else None
-
-
-def _written_actions(sentence: Sentence) -> list[Mapping[str, Any]]:
-    """The actions of a sentence that ends with them in JSON."""
-    found = re.search(r"\S+$", sentence.text)
-    piece = piece_of(found.group(), sentence.pieces) if found else None
-    if piece is None or piece.kind != "data" or _needs_judgement(sentence):
-        return []
-    return [action for action in _flat(piece.value) if _is_action(action)]
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    """The single actions of a batch or parallel group."""
-    if not isinstance(value, dict):
-        return
-    group = next((value[key] for key in ("batch", "actions", "parallel") if isinstance(value.get(key), list)), None)
-    if group is None:
-        yield value
-        return
-    for item in group:
-        yield from _flat(item)
-
-
-def _is_action(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("intent"), str)

@@ -93,6 +93,7 @@ class Execution:
         """The result of an action; undefined when its condition does not hold. Raises KoiError."""
         has_branches = action.intent in ("if", "while")
         if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
+            self._note(action, True, None)
             return undefined
         fields = names.filled(action.data)
         value = await self._dispatch(action, fields, names)

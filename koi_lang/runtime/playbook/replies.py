@@ -80,6 +80,7 @@ class ReplyReader:
 
     def finish(self) -> None:
         """The answer has ended. Raises ReplyError when it held no action or stops in the middle of one."""
+        self._at = len(self._piece)
         if self._open:
             raise ReplyError(f"the answer stops in the middle of {self._text_from(self._open[0])[:SHOWN]!r}")
         if not self.count:

@@ -1,0 +1,1 @@
+"""Playbooks: answers of models to actions that are carried out, bounded and remembered."""

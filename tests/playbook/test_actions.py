@@ -1,0 +1,258 @@
+"""What the built-in actions take and give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from koi_lang.runtime.actions.builtin import all_actions
+from tests.playbook.playing import Player, act, ask, done
+from tests.running import RecordingHost
+
+PROGRAM = """
+role Worker { can execute, can delegate, can registry }
+role Other { can delegate }
+skill Tools {
+  affordance "Helps with numbers."
+  export function add(a: number, b: number = 1): number { return a + b }
+  export async function fail(): Promise<string> { throw new Error("broken tool") }
+}
+agent First : Worker { on hello(args) { return { by: "first", given: args } } }
+agent Second : Other { on hello(args) { return { by: "second" } } }
+agent Asking : Worker { on work(args) { playbook "Ask what is unclear." } }
+team Crew { first: First, second: Second, asking: Asking }
+agent Main : Worker {
+  uses team Crew
+  uses skill Tools
+  state { n: number = 0 }
+  on go(args) { playbook "Do the work." }
+}
+"""
+
+
+def output(play: Player, intent: str, host: RecordingHost | None = None, **fields: Any) -> Any:
+    """What an action gives."""
+    answers = [{"batch": [act(intent, id="x", **fields), act("return", data="${x.output}")]}]
+    played = play(PROGRAM, answers, host=host)
+    assert played.error is None
+    return played.result
+
+
+def failure(play: Player, *actions: Any) -> str:
+    """What the model is told about the last of some actions, which fails."""
+    played = play(PROGRAM, [{"batch": list(actions)}, done()])
+    assert played.did("action_failed")
+    return played.feedback[1].splitlines()[-2]
+
+
+# ---------------------------------------------------------------- core
+
+
+@pytest.mark.parametrize("fields", [{"message": "hi"}, {"text": "hi"}, {"data": "hi"}, {"data": {"message": "hi"}}])
+def test_print(play: Player, fields: dict[str, Any]) -> None:
+    """A message is shown, under whichever name it is given."""
+    host = RecordingHost()
+
+    assert {"printed": True, "message": "hi"} == output(play, "print", host, **fields)
+    assert ["hi"] == host.printed
+
+
+def test_print_shows_values_as_console_log_does(play: Player) -> None:
+    """A message that is no text is shown as `console.log` would show it."""
+    assert "{ a: [ 1, 2 ] }" == output(play, "print", message={"a": [1, 2]})["message"]
+
+
+class Choosing(RecordingHost):
+    """A person who keeps what was asked and takes the first option."""
+
+    async def ask(self, question: str, options: Any = ()) -> str:
+        """Keep the question."""
+        self.logged.append(f"{question} {list(options)}")
+        return options[0] if options else "free"
+
+
+def test_prompt_user_offers_options(play: Player) -> None:
+    """Options are texts, and lines of the question that list them are left out."""
+    host = Choosing()
+    answer = output(play, "prompt_user", host, question="Which?\n- one\n2. two", options=["one", 2])
+
+    assert ({"answer": "one"}, ["Which? ['one', '2']"]) == (answer, host.logged)
+
+
+def test_prompt_user_asks_freely(play: Player) -> None:
+    """Without options the whole question is asked."""
+    host = Choosing()
+
+    assert {"answer": "free"} == output(play, "prompt_user", host, prompt="Why?\n- because")
+    assert ["Why?\n- because []"] == host.logged
+
+
+def test_a_question_nobody_answers_is_told(play: Player) -> None:
+    """Without a person the model hears that nobody can answer."""
+    assert "❌ prompt_user failed: nobody can answer: Why?" in failure(play, act("prompt_user", question="Why?"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"data": {"a": 1}}, {"a": 1}),
+        ({"result": [1]}, [1]),
+        ({"data": "text"}, "text"),
+        ({"data": 0}, 0),
+        ({"data": False}, False),
+        ({}, {}),
+        ({"data": None}, {}),
+        ({"a": 1}, {"a": 1}),
+    ],
+)
+def test_return(play: Player, fields: dict[str, Any], expected: Any) -> None:
+    """The result is what stands under `data` or `result`, else the other fields."""
+    assert expected == play(PROGRAM, [act("return", **fields)]).result
+
+
+@pytest.mark.parametrize("name", ["state_updates", "stateUpdates"])
+def test_return_changes_the_state(play: Player, name: str) -> None:
+    """Updates of the state that come with a result are made and are not part of it."""
+    played = play(PROGRAM, [done(**{name: {"n": 5}, "ok": True})])
+
+    assert ({"ok": True}, {"n": 5}) == (played.result, played.state("Main"))
+
+
+def test_update_state(play: Player) -> None:
+    """Fields are changed, others stay; the whole state comes back."""
+    assert {"state_updated": True, "state": {"n": 0, "m": 2}} == output(play, "update_state", updates={"m": 2})
+    assert {"state_updated": True, "state": {"n": 3}} == output(play, "update_state", state={"n": 3})
+
+
+def test_call_llm(play: Player) -> None:
+    """A model works on data as instructed; code fences around its answer are taken away."""
+    batch = {"batch": [act("call_llm", id="x", data=[1], instruction="sum up"), act("return", data="${x.output}")]}
+    played = play(PROGRAM, {"Do the work": [batch], "sum up": ["```json\n[2]\n```"]})
+
+    assert {"result": "[2]"} == played.result
+    assert ("sum up", "[1]") == (played.requests[1].system, played.requests[1].messages[0].text)
+
+
+def test_format_is_call_llm(play: Player) -> None:
+    """The older name gives its result under both keys."""
+    batch = {"batch": [act("format", id="x", data="a", instruction="sum up"), act("return", data="${x.output}")]}
+    played = play(PROGRAM, {"Do the work": [batch], "sum up": ["b"]})
+
+    assert {"result": "b", "formatted": "b"} == played.result
+
+
+def test_send_message(play: Player) -> None:
+    """The first agent that handles the event gets the data, of a role if one is named."""
+    assert {"by": "first", "given": 4} == output(play, "send_message", event="hello", data=4)
+    assert {"by": "second"} == output(play, "send_message", event="hello", data=4, role="Other")
+
+
+def test_send_message_to_nobody(play: Player) -> None:
+    """An event that nobody handles is an error that says so."""
+    assert "no agent of `Crew` handles `bye`" in failure(play, act("send_message", event="bye", data={}))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"function": "add", "input": {"a": 2, "b": 3}}, 5),
+        ({"function": "add", "input": {"a": 2}}, 3),
+        ({"input": {"a": 2}}, 3),
+    ],
+)
+def test_call_skill(play: Player, fields: dict[str, Any], expected: float) -> None:
+    """A function gets its parameters by name; without a function the first one is called."""
+    assert expected == output(play, "call_skill", skill="Tools", **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"skill": "Tolls"}, "`Main` uses no skill `Tolls`. did you mean `Tools`?"),
+        ({"skill": "Tools", "function": "ad"}, "the skill `Tools` has no function `ad`. did you mean `add`?"),
+        ({"skill": "Tools", "function": "add", "input": {"b": 1}}, "`Tools.add` cannot be called:"),
+        ({"skill": "Tools", "function": "add", "input": {"a": 1, "z": 1}}, "`Tools.add` cannot be called:"),
+        ({"skill": "Tools", "function": "fail", "input": {}}, "Skill Tools.fail failed: Error: broken tool"),
+    ],
+)
+def test_call_skill_that_fails(play: Player, fields: dict[str, Any], problem: str) -> None:
+    """The model hears which name is wrong, and what a function says when it fails."""
+    assert problem in failure(play, act("call_skill", **fields))
+
+
+def test_the_prompt_shows_the_real_parameters(play: Player) -> None:
+    """The model reads every function with its parameters, their types, and which it may leave out."""
+    system = play(PROGRAM, [done()]).requests[0].system
+
+    assert "### Tools - Helps with numbers.\n- Tools.add(a: number, b?: number)\n- Tools.fail()" in system
+
+
+def test_ask_parent(play: Player) -> None:
+    """A delegate's question is answered by the model of whoever delegated, without the person."""
+    answers: dict[str, list[Any]] = {
+        "A team member you delegated to asks": ["blue"],
+        "Do the work": [ask("asking::work", {"n": 1}), done()],
+        "Ask what is unclear": [
+            {"batch": [act("ask_parent", id="a", question="which colour?"), done(c="${a.output}")]}
+        ],
+    }
+    played = play(PROGRAM, answers)
+
+    assert '"c":{"answer":"blue"}' in played.feedback[-1]
+    assert '{"question": "which colour?", "task": {"n": 1}}' == played.requests[2].messages[0].text
+
+
+def test_a_task_that_was_not_delegated_has_no_parent(play: Player) -> None:
+    """Nobody can be asked, and the model of a root agent is not even told of the action."""
+    assert "there is nobody to ask" in failure(play, act("ask_parent", question="?"))
+    assert "ask_parent" not in play(PROGRAM, [done()]).requests[0].system
+
+
+def test_action_history(play: Player) -> None:
+    """The last actions are listed with their outcome."""
+    history = [act("action_history", count=5, id="h"), act("return", data="${h.output}")]
+    answers = [act("print", message="a"), act("print"), *history]
+
+    assert {"summary": "ok print\nFAILED print", "total": 2, "step": 3} == play(PROGRAM, answers).result
+
+
+# ---------------------------------------------------------------- registry
+
+
+def test_registry(play: Player) -> None:
+    """Values are stored, read, listed, searched and removed."""
+    steps = [
+        act("registry_set", key="user:1", value={"age": 40}, id="set"),
+        act("registry_set", key="user:2", value={"age": 20}),
+        act("registry_get", key="user:1", id="get"),
+        act("registry_get", key="nobody", id="none"),
+        act("registry_keys", prefix="user:", id="keys"),
+        act("registry_search", query={"age": {"$gt": 30}}, id="search"),
+        act("registry_delete", key="user:2", id="delete"),
+        act("registry_delete", key="user:2", id="again"),
+    ]
+    ids = ("set", "get", "none", "keys", "search", "delete", "again")
+    result = play(PROGRAM, [{"batch": [*steps, done(**{id: f"${{{id}.output}}" for id in ids})]}]).result
+
+    assert {
+        "set": {"success": True, "key": "user:1", "saved": True},
+        "get": {"success": True, "key": "user:1", "value": {"age": 40}, "found": True},
+        "none": {"success": True, "key": "nobody", "value": None, "found": False},
+        "keys": {"success": True, "count": 2, "keys": ["user:1", "user:2"]},
+        "search": {"success": True, "count": 1, "results": [{"key": "user:1", "value": {"age": 40}}]},
+        "delete": {"success": True, "key": "user:2", "deleted": True},
+        "again": {"success": True, "key": "user:2", "deleted": False},
+    } == result
+
+
+# ---------------------------------------------------------------- the table
+
+
+def test_every_action_is_described() -> None:
+    """Each action has a sentence for prompts, and required fields come before the others."""
+    for kind in all_actions():
+        required = [name in kind.schema["required"] for name in kind.schema["properties"]]
+
+        assert kind.description.endswith(".")
+        assert sorted(required, reverse=True) == required

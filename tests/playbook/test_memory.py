@@ -1,0 +1,161 @@
+"""What a model remembers, and how little of each request is new to it."""
+
+from __future__ import annotations
+
+from os.path import commonprefix
+from typing import Any
+
+import pytest
+
+from koi_lang.llm.messages import Request
+from koi_lang.runtime.values.undefined import undefined
+from tests.playbook.playing import Played, Player, act, ask, done, solo
+
+FAMILY = """
+role Lead { can delegate, can execute }
+agent Helper : Lead { on work(args) { playbook "Help with {{args.n}}." } }
+agent Forgetful : Lead { amnesia = true  on go(args) { playbook "Do the work." } }
+team Crew { helper: Helper }
+agent Main : Lead {
+  uses team Crew
+  state { n: number = 1 }
+  on go(args) { playbook "Do the work." }
+  on twice(args) { return await Promise.all([this.handle("go", { n: 1 }), this.handle("go", { n: 2 })]) }
+}
+"""
+
+
+def texts(request: Request) -> list[str]:
+    """The first lines of the messages of a request."""
+    return [message.text.splitlines()[-1] if message.role == "user" else "…" for message in request.messages]
+
+
+def begun(request: Request) -> int:
+    """How many calls a conversation has seen."""
+    return sum(message.text.startswith("Begin") for message in request.messages)
+
+
+def test_the_first_message_has_payload_and_state(play: Player) -> None:
+    """A call begins with its args and the state of its agent."""
+    request = play(FAMILY, [done()], payload={"x": [1]}).requests[0]
+
+    assert 'Begin with your first action.\nContext: {"args":{"x":[1]},"state":{"n":1}}' == request.messages[0].text
+
+
+def test_a_call_without_payload_has_empty_args(play: Player) -> None:
+    """Nothing given is an empty object."""
+    assert '{"args":{},"state":{}}' in play(solo(), [done()], payload=undefined).requests[0].messages[0].text
+
+
+def test_a_root_agent_remembers(play: Player) -> None:
+    """The conversation goes on with the next call of the same agent."""
+    calls = [("Main.go", {"n": 1}), ("Main.go", {"n": 2})]
+    played = play.each(FAMILY, [act("print", message="hi"), done(a=1), done(a=2)], calls)[1]
+
+    assert [1, 1, 2] == [begun(request) for request in played.requests]
+    assert ["user", "assistant", "user", "assistant", "user", "user"] == [m.role for m in played.requests[2].messages]
+
+
+def test_amnesia_forgets(play: Player) -> None:
+    """With `amnesia = true` every call begins anew."""
+    played = play.each(FAMILY, [done(), done()], [("Forgetful.go", {}), ("Forgetful.go", {})])[1]
+
+    assert [1, 1] == [len(request.messages) for request in played.requests]
+
+
+def test_a_delegate_starts_fresh(play: Player) -> None:
+    """A member knows nothing of the conversation of whoever delegated, nor of its own earlier tasks."""
+    answers = {
+        "Do the work": [ask("helper::work", {"n": 1}), ask("helper::work", {"n": 2}), done()],
+        "Help": [done()] * 2,
+    }
+    played = play(FAMILY, answers)
+    helping = [request for request in played.requests if "Help with" in request.system]
+
+    assert [1, 1] == [len(request.messages) for request in helping]
+    assert ["Help with 1.", "Help with 2."] == [request.system.splitlines()[0] for request in helping]
+
+
+def test_a_failing_call_leaves_the_conversation_as_it_was(play: Player) -> None:
+    """A call that ends with an error is forgotten; the next one works and remembers what went well before."""
+    calls = [("Main.go", {"n": 1}), ("Main.go", {"n": 2}), ("Main.go", {"n": 3})]
+    answers = [done(a=1), act("print", message="x"), *[act("print", message="same")] * 5, done(a=3)]
+    first, second, third = play.each(FAMILY, answers, calls, limits={"turns": 3})
+
+    assert ({"a": 1}, None, None) == (first.result, second.result, third.error)
+    assert "did not return within 3 turns" in second.told
+    assert ['"n":1', '"n":3'] == [n for n in ('"n":1', '"n":2', '"n":3') if n in str(third.requests[4].messages)]
+
+
+def test_calls_at_the_same_time_do_not_mix(play: Player) -> None:
+    """Each has a conversation of its own; the next call remembers both."""
+    calls = [("Main.twice", {}), ("Main.go", {"n": 3})]
+    answers = [act("print", message="x"), act("print", message="y"), done(), done(), done()]
+    played = play.each(FAMILY, answers, calls)[1]
+
+    assert [1, 1, 1, 1, 3] == [begun(request) for request in played.requests]
+
+
+# ---------------------------------------------------------------- prompts
+
+
+def spoken(request: Request) -> str:
+    """All characters of a request, in the order in which a provider reads them."""
+    return request.system + "".join(f"\n{message.role}: {message.text}" for message in request.messages)
+
+
+def kept(played: Played) -> list[float]:
+    """For each request but the last, which part of it the next one begins with."""
+    whole = [spoken(request) for request in played.requests]
+    pairs = zip(whole, whole[1:], strict=False)
+    return [len(commonprefix(pair)) / len(pair[0]) for pair in pairs]
+
+
+def test_requests_only_grow(play: Player) -> None:
+    """Over a run of ten steps at least nine tenths of every request are the beginning of the next one."""
+    steps: list[Any] = [act("update_state", updates={"n": step}) for step in range(4)]
+    steps += [
+        act("print"),
+        "no JSON",
+        ask("helper::work", {"n": 1}),
+        act("print", message="x"),
+        {"batch": [act("prnt")]},
+    ]
+    played = play(FAMILY, {"Do the work": [*steps, done()], "Help": [done()] * 9})
+    main = [request for request in played.requests if "Do the work" in request.system]
+
+    assert 10 == len(main)
+    assert min(kept(Played(None, None, (), (), tuple(main), (), played.run))) >= 0.9
+
+
+def test_a_small_agent_has_a_small_prompt(play: Player) -> None:
+    """The prompt of an agent with the core actions and no team takes at most 1,200 tokens of four characters."""
+    system = play(solo("execute"), [done()]).requests[0].system
+
+    assert len(system) / 4 <= 1200
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "there", "absent"),
+    [
+        (("think",), ["- print(", "- return("], ["shell", "registry_", "repeat(", "send_message", "call_skill", "## Agents"]),
+        (("registry",), ["- registry_get("], ["shell", "repeat("]),
+        (("execute",), ["- shell(", "- repeat("], ["registry_", "send_message"]),
+    ],
+)  # fmt: skip
+def test_a_prompt_holds_only_what_the_agent_may_do(
+    play: Player, capabilities: tuple[str, ...], there: list[str], absent: list[str]
+) -> None:
+    """Actions, agents and skills that the role or the program does not give are not mentioned."""
+    system = play(solo(*capabilities), [done()]).requests[0].system
+
+    assert there == [text for text in there if text in system]
+    assert [] == [text for text in absent if text in system]
+
+
+def test_the_playbook_follows_the_state(play: Player) -> None:
+    """Values of the state in a playbook are those of the moment of the request."""
+    program = solo("execute", more="state { n: number = 1 }", playbook="Now {{state.n}}.")
+    played = play(program, [act("update_state", updates={"n": 2}), done()])
+
+    assert ["Now 1.", "Now 2."] == [request.system.splitlines()[0] for request in played.requests]

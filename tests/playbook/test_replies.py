@@ -1,0 +1,242 @@
+"""Answers of models to actions, however they are written and cut into pieces."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koi_lang.runtime.playbook.intents import Action, ReplyError, as_steps
+from koi_lang.runtime.playbook.replies import ReplyReader, read_reply
+
+A, B, C = ({"intent": name} for name in "abc")
+LATE = "`intent` must come before the list of actions in the same object"
+QUOTES = "the JSON is broken near \"{'intent':'a'}\": expecting property name enclosed in double quotes"
+HALVES = '{"intent":"print","message":"\\ud800 and \\ud83d\\ude00"}'
+
+
+def read(text: str) -> list[Any]:
+    """The actions of an answer in a short form: intents, members of a group together in a set."""
+    shown: list[Any] = []
+    last = 0
+    for action in read_reply(text):
+        if action.group and action.group == last:
+            shown[-1].add(action.intent)
+        else:
+            shown.append({action.intent} if action.group else action.intent)
+        last = action.group
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('{"intent":"a"}', ["a"]),
+        ('```json\n{"intent":"a"}\n```', ["a"]),
+        ('Sure: {"intent":"a"} {"intent":"b"}', ["a", "b"]),
+        ('{"intent":"a"}\n{"intent":"b"}', ["a", "b"]),
+        ('{"intent":"a"}{"intent":"b"}', ["a", "b"]),
+        ('{"intent":"a"} done', ["a"]),
+        ('It\'s "so" [1], see: {"intent":"a"} and [x, y]', ["a"]),
+        ('[{"intent":"a"},{"intent":"b"}]', ["a", "b"]),
+        ('{"intent":"a",}', ["a"]),
+        ('{"batch":[{"intent":"a"},{"intent":"b"},]}', ["a", "b"]),
+        ('{"batch":{"intent":"a"}}', ["a"]),
+        ('{"batch":{"parallel":[{"intent":"a"},{"intent":"b"}]}}', [{"a", "b"}]),
+        ('{"actions":[{"intent":"a"}]}', ["a"]),
+        ('{"thought":"x","actions":[{"intent":"a"}],"more":{"batch":[1]}}', ["a"]),
+        ('{"parallel":[{"intent":"a"},{"intent":"b"}]}', [{"a", "b"}]),
+        ('{"batch":[{"intent":"a"},{"parallel":[{"intent":"b"},{"intent":"c"}]}]}', ["a", {"b", "c"}]),
+        ('{"batch":[{"parallel":[{"intent":"b"},{"intent":"c"}]},{"intent":"d"}]}', [{"b", "c"}, "d"]),
+        ('{"batch":[{"parallel":[{"intent":"a"}]},{"parallel":[{"intent":"b"}]}]}', [{"a"}, {"b"}]),
+        ('{"parallel":[{"parallel":[{"intent":"a"},{"intent":"b"}]},{"intent":"c"}]}', [{"a", "b", "c"}]),
+        ('{"actionType":"print","message":"x"}', ["print"]),
+        ('{"type":"print","message":"x"}', ["print"]),
+        ('{"actionType":"direct","description":"a"}', ["a"]),
+        ('{"intent":" print ","message":"x"}', ["print"]),
+        ('{"intent":"repeat","count":2,"actions":[{"intent":"a"}]}', ["repeat"]),
+        ('{"intent":"if","then":[{"batch":[]}],"else":[]}', ["if"]),
+        ('{"total":3}', ["return"]),
+    ],
+)  # fmt: skip
+def test_an_answer_is_read(answer: str, expected: list[Any]) -> None:
+    """Fences, prose, lists, wrappers, commas too many and older spellings do not matter."""
+    assert expected == read(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("", "the answer is empty"),
+        ("I am done.", "the answer holds no action: 'I am done.'"),
+        ("[]", "the answer holds no action: '[]'"),
+        ("{}", "the object is empty; name an `intent`"),
+        ('{"batch":[]}', "the list of actions is empty; give at least one action"),
+        ('{"actions":[]}', "the list of actions is empty; give at least one action"),
+        ('{"batch":"print"}', '`batch` must be a list of actions, not "print"'),
+        ('{"parallel":5}', "`parallel` must be a list of actions, not 5"),
+        ('{"batch":["print"]}', "an action is a JSON object, not a text"),
+        ('{"batch":[{"intent":"a"},"b"]}', "an action is a JSON object, not a text"),
+        ('{"batch":[5,{"intent":"a"}]}', "item 1 of the list is no action; an action is a JSON object"),
+        ('{"batch":[[{"intent":"a"}]]}', "an action is a JSON object, not a list"),
+        ('{"batch":[{"total":3}]}', "an action names its `intent`; this object has `total` instead"),
+        ('{"parallel":[{"batch":[{"intent":"a"}]}]}', "`parallel` holds single actions, not a `batch`"),
+        ('{"actions":[{"intent":"a"}],"intent":"repeat"}', LATE),
+        ('{"intent":"batch","batch":[]}', '`batch` is no action; answer with {"batch": [action, action]}'),
+        ('{"action":"print","message":"x"}', "an action names its `intent`; this object has `action` instead"),
+        ('{"tool_calls":[{"name":"print"}]}', "an action names its `intent`; this object has `tool_calls` instead"),
+        ('{"intent":5}', "`intent` must be the name of an action, not 5"),
+        ('{"intent":""}', '`intent` must be the name of an action, not ""'),
+        ('{"intent":null,"message":"x"}', "`intent` must be the name of an action, not null"),
+        ('{"actionType":"delegate","data":{}}', "`intent` must be the name of an action, not null"),
+        ('{"actionType":["direct"],"intent":"a"}', '`actionType` must be "direct" or "delegate", not ["direct"]'),
+        ('{"intent":"a"', "the answer stops in the middle of '{\"intent\":\"a\"'"),
+        ('{"intent":"a"]', "brackets do not match near '{\"intent\":\"a\"]'"),
+        ("{'intent':'a'}", QUOTES),
+        ('{"intent":"a" "b":1}', "the JSON is broken near '{\"intent\":\"a\" \"b\":1}': expecting ',' delimiter"),
+        ("[" * 101, "the answer is nested more than 100 levels deep"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_cannot_be_read_says_why(answer: str, problem: str) -> None:
+    """The model is told what was expected and what came; nothing is guessed."""
+    with pytest.raises(ReplyError) as error:
+        read_reply(answer)
+
+    assert problem == error.value.message
+
+
+def test_a_number_beyond_reason_is_an_error_of_the_answer() -> None:
+    """A whole number of thousands of digits, which Python refuses to read, does not end the run."""
+    with pytest.raises(ReplyError, match="holds a value that cannot be read"):
+        read_reply(f'{{"intent":"a","n":{"9" * 5000}}}')
+
+
+def test_half_a_character_is_replaced() -> None:
+    """Half of a surrogate pair, which nothing can print, becomes a replacement character; whole pairs stay."""
+    assert "\ufffd and 😀" == read_reply(HALVES)[0].data["message"]
+
+
+NESTED = {"x": 1, "y": 2}
+PAYLOAD = {"n": 1, "id": "x"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"intent": "a", "id": 7}, Action("a", False, {}, "7")),
+        ({"intent": "a", "id": None}, Action("a", False, {}, "")),
+        ({"intent": "a", "data": NESTED, "y": 3}, Action("a", False, {"x": 1, "y": 3, "data": NESTED})),
+        ({"intent": "return", "data": NESTED}, Action("return", False, {"data": NESTED})),
+        ({"intent": "return", "x": 1, "y": 2}, Action("return", False, {"data": NESTED})),
+        ({"intent": "return", "x": 1, "condition": "c"}, Action("return", False, {"data": {"x": 1}, "condition": "c"})),
+        ({"intent": "return"}, Action("return", False, {})),
+        ({"intent": "w", "actionType": "delegate", **PAYLOAD}, Action("w", True, {"data": PAYLOAD}, "x")),
+        (
+            {"intent": "w", "actionType": "delegate", "data": 5, "condition": "c"},
+            Action("w", True, {"data": 5, "condition": "c"}),
+        ),
+    ],
+)
+def test_fields_find_their_place(value: dict[str, Any], expected: Action) -> None:
+    """Payloads stand under `data`, fields of direct actions beside each other, a condition never in a payload."""
+    assert expected == read_reply(json.dumps(value))[0]
+
+
+def test_steps_nested_in_an_action() -> None:
+    """Lists of branches and loops take the forms that answers take."""
+    steps = as_steps([A, {"batch": [B, {"parallel": [A, C]}]}], "then")
+
+    assert [["a"], ["b"], ["a", "c"]] == [[action.intent for action in step] for step in steps]
+
+
+def test_a_nested_step_that_is_no_action_is_named() -> None:
+    """The message says which item of which list it is."""
+    with pytest.raises(ReplyError) as error:
+        as_steps([A, {"total": 3}], "then")
+
+    assert "item 2 of `then`: an action names its `intent`; this object has `total` instead" == error.value.message
+
+
+# ---------------------------------------------------------------- pieces
+
+SPECIAL = st.sampled_from(['"', "\\", "{[", "}]", "intent", "batch"])
+ATOMS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8), SPECIAL)
+KEYS = st.text(max_size=4)
+VALUES = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
+ACTIONS = st.fixed_dictionaries({"intent": st.sampled_from("abc"), "x": VALUES})
+STEPS = st.one_of(ACTIONS, st.fixed_dictionaries({"parallel": st.lists(ACTIONS, min_size=1, max_size=3)}))
+ANSWERS = st.one_of(STEPS, st.fixed_dictionaries({"batch": st.lists(STEPS, min_size=1, max_size=4)}))
+
+
+@st.composite
+def cut_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
+    """Answers with prose around them, sometimes with a character changed: the whole text, and its pieces."""
+    before = draw(st.sampled_from(["", "Sure: ", "```json\n", 'He said "no']))
+    ascii_only, answers = draw(st.booleans()), draw(st.lists(ANSWERS, max_size=3))
+    text = before + "".join(json.dumps(answer, ensure_ascii=ascii_only) for answer in answers)
+    text += draw(st.sampled_from(["", " done", "\n```"]))
+    if draw(st.booleans()):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + draw(st.sampled_from(["", '"', "{", "}", "]", ",", "\\"])) + text[at + 1 :]
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    return text, [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+
+def taken(pieces: list[str]) -> tuple[list[Action], str]:
+    """The actions of an answer and what is wrong with the rest."""
+    reader, actions = ReplyReader(), []
+    try:
+        for piece in pieces:
+            for action in reader.feed(piece):
+                actions.append(action)  # noqa: PERF402 - what came before an error counts
+        reader.finish()
+    except ReplyError as error:
+        return actions, error.message
+    return actions, ""
+
+
+@given(cut_answers())
+@settings(max_examples=400, deadline=None)
+def test_pieces_do_not_matter(answer: tuple[str, list[str]]) -> None:
+    """However an answer is cut, it gives the same actions and the same error as the whole."""
+    text, pieces = answer
+
+    assert taken([text]) == taken(pieces)
+
+
+@given(st.text(alphabet='{}[]",:\\ ab1', max_size=60))
+@settings(max_examples=400, deadline=None)
+def test_any_text_is_read_or_answered(text: str) -> None:
+    """Whatever a model writes gives actions or a message for it, and no other error."""
+    actions, problem = taken([text])
+
+    assert actions or problem
+
+
+def seconds(text: str, size: int) -> float:
+    """How long reading takes in pieces of a size."""
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    started = time.perf_counter()
+    taken(pieces)
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        lambda length: '{"intent":"print","message":"' + "x" * length + '"}',
+        lambda length: '{"batch":[' + ",".join(['{"intent":"a","n":[1,{"b":2}]}'] * (length // 31)) + "]}",
+        lambda length: '{"intent":"a","deep":' + ("[1,{}]," * (length // 7)).join(["[", "1]"]) + "}",
+        lambda length: "prose [x] " * (length // 10),
+    ],
+    ids=["one text", "many actions", "one value", "prose"],
+)
+def test_reading_is_linear(whole: Any) -> None:
+    """Four megabytes in pieces of twelve characters take about four times as long as one, not sixteen times."""
+    one, four = seconds(whole(1_000_000), 12), seconds(whole(4_000_000), 12)
+
+    assert four < 10 * one + 0.5

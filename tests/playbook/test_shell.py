@@ -1,0 +1,251 @@
+"""The action that runs commands: who allows them, what they give, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.llm.messages import Request
+from koi_lang.runtime.actions.shell import is_allowed
+from koi_lang.runtime.host import Approval
+from tests.playbook.playing import Player, Voice, act, done, solo
+from tests.running import RecordingHost
+
+PROGRAM = solo("execute")
+
+
+@dataclass(slots=True)
+class Deciding(RecordingHost):
+    """A person who gives the same answer to every request for permission, and keeps what was asked."""
+
+    decision: Approval = "yes"
+    requested: list[str] = field(default_factory=list)
+
+    async def approve(self, what: str, detail: str) -> Approval:
+        """Keep the request."""
+        self.requested.append(f"{what}: {detail}")
+        return self.decision
+
+
+def command(text: str, **fields: Any) -> dict[str, Any]:
+    """A shell action."""
+    return act("shell", command=text, description="to see", **fields)
+
+
+def output(play: Player, text: str, **fields: Any) -> Any:
+    """What an allowed command gives."""
+    answers = [{"batch": [command(text, id="x", **fields), act("return", data="${x.output}")]}]
+    played = play(PROGRAM, answers, allow=["shell"])
+    assert played.error is None
+    return played.result
+
+
+# ---------------------------------------------------------------- permission
+
+
+def test_the_person_is_asked(play: Player) -> None:
+    """A command runs after the person has said yes, and is asked about again the next time."""
+    host = Deciding()
+    played = play(PROGRAM, [command("true"), command("true", cwd="."), done()], host=host)
+
+    assert ["run `true`: to see", "run `true` in `.`: to see"] == host.requested
+    assert ["shell", "shell", "return"] == played.did()
+
+
+def test_a_refusal_is_told_to_the_model(play: Player) -> None:
+    """A command the person does not allow is not run, and the model is told not to try again."""
+    played = play(PROGRAM, [command("touch made"), done()], host=Deciding(decision="no"))
+
+    assert "🚫 shell DENIED: the person did not allow `touch made`. Do not try it again." in played.feedback[1]
+    assert not Path("made").exists()
+
+
+def test_without_a_person_the_answer_is_no(play: Player) -> None:
+    """Where nobody can be asked nothing is allowed."""
+    assert "🚫 shell DENIED" in play(PROGRAM, [command("true"), done()]).feedback[1]
+
+
+def test_always_counts_for_this_command_only(play: Player) -> None:
+    """What is allowed for always is the command to the letter, also one with a star, in the same folder."""
+    host = Deciding(decision="always")
+    texts = ["ls *", "ls *", "ls more", "true; true", "true; true", "true; false"]
+    play(PROGRAM, [{"batch": [*(command(text) for text in texts[:5]), done()]}], host=host)
+
+    assert ["run `ls *`", "run `ls more`", "run `true; true`"] == [what.split(":")[0] for what in host.requested]
+    assert not is_allowed("ls *", "/", {"shell==ls *"})
+
+
+def test_nothing_can_hide_in_a_request(play: Player) -> None:
+    """Control characters of a command are shown, so that they cannot overwrite what the person reads."""
+    host = Deciding(decision="no")
+    play(PROGRAM, [command("rm x\r\x1b[2Kls\n"), done()], host=host)
+
+    assert [r"run `rm x\r\x1b[2Kls\n`: to see"] == host.requested
+
+
+@pytest.mark.parametrize(
+    ("rule", "allowed", "refused"),
+    [
+        ("shell", ["anything; at all"], []),
+        ("shell:git status", ["git status"], ["git status -s", "git", "git status; rm x", " git status"]),
+        ("shell:ls *", ["ls -la", "ls a b"], ["ls", "ls a; rm b", "ls $(rm b)", "ls `rm b`", "ls a > b", "ls a\nrm b"]),
+        ("shell:git *", ["git log -1"], ["git log | sh", "git log & rm x", "git log && rm x", "git x < y", "(git x)"]),
+        ("shell:make && make test", ["make && make test"], ["make && make tests"]),
+        ("shell:a[bc]?", ["abd"], ["aad"]),
+        ("", [], ["ls", ""]),
+    ],
+)
+def test_rules(rule: str, allowed: list[str], refused: list[str]) -> None:
+    """Patterns cover simple commands; what joins, redirects or substitutes must be allowed to the letter."""
+    covered = [text for text in [*allowed, *refused] if is_allowed(text, None, {rule})]
+
+    assert allowed == covered
+
+
+@pytest.mark.parametrize(
+    ("cwd", "allowed"), [("sub/dir", True), (None, True), ("/", False), ("../x", False), ("~", False)]
+)
+def test_rules_count_below_the_folder_of_the_run(cwd: str | None, allowed: bool) -> None:
+    """A rule says nothing about other folders, where the same command may do something else."""
+    assert allowed == is_allowed("make", cwd, {"shell:make"})
+
+
+def test_a_rule_spares_the_question(play: Player) -> None:
+    """Permissions given beforehand need no person."""
+    assert ["shell", "return"] == play(PROGRAM, [command("true"), done()], allow=["shell:tru*"]).did()
+
+
+def test_a_role_without_execute_is_not_even_asked(play: Player) -> None:
+    """Neither a rule nor the person can allow what the role does not."""
+    host = Deciding()
+    played = play(solo("think"), [command("true"), done()], host=host, allow=["shell"])
+
+    assert "`shell` needs the permission `execute`, which the role `Worker` lacks" in played.feedback[1]
+    assert [] == host.requested
+
+
+@pytest.mark.parametrize("text", ["curl -H <TOKEN>", "cp a <TARGET_DIR>"])
+def test_placeholders_are_refused(play: Player, text: str) -> None:
+    """A command the model has not filled in is not run and not asked about."""
+    host = Deciding()
+    played = play(PROGRAM, [command(text), done()], host=host)
+
+    assert "the command holds a placeholder" in played.feedback[1]
+    assert [] == host.requested
+
+
+# ---------------------------------------------------------------- what a command gives
+
+
+def test_output(play: Player) -> None:
+    """Exit code and both outputs come back."""
+    assert {"success": True, "exitCode": 0, "stdout": "a\n", "stderr": "b\n"} == output(play, "echo a; echo b >&2")
+
+
+def test_a_failing_command_is_a_result(play: Player) -> None:
+    """A command that fails is told with its code; the batch goes on."""
+    result = output(play, "echo a; exit 3")
+
+    assert (False, 3, "a\n") == (result["success"], result["exitCode"], result["stdout"])
+    assert "the command ended with exit code 3" == result["error"]
+
+
+def test_commands_cannot_read_the_terminal(play: Player) -> None:
+    """Standard input is empty, so that a command that asks does not wait for ever."""
+    assert "" == output(play, "cat")["stdout"]
+
+
+def test_a_folder_that_is_not_there(play: Player) -> None:
+    """A command that cannot be started is an error for the model, not the end of the run."""
+    played = play(PROGRAM, [command("true", cwd="/no/such/folder"), done()], allow=["shell"])
+
+    assert "❌ shell failed: the command cannot be started:" in played.feedback[1]
+
+
+def test_keys_do_not_reach_commands(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables that hold keys, tokens and passwords are not in the environment of a command."""
+    for name in ("OPENAI_API_KEY", "GITHUB_TOKEN", "my_secret", "DB_PASSWORD"):
+        monkeypatch.setenv(name, "hush")
+    monkeypatch.setenv("HARMLESS", "seen")
+
+    shown = output(play, "env")["stdout"]
+
+    assert ("hush" in shown, "HARMLESS=seen" in shown) == (False, True)
+
+
+def test_long_output_keeps_its_ends(play: Player) -> None:
+    """Of megabytes only the beginning and the end are kept."""
+    shown = output(play, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")["stdout"]
+
+    assert 30_000 < len(shown) < 30_100
+    assert shown.startswith("first\nx")
+    assert shown.endswith("xlast\n")
+    assert "… (2970011 bytes left out) …" in shown
+
+
+# ---------------------------------------------------------------- how it ends
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process still runs; one that has ended and waits to be noticed does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_command_that_takes_too_long_is_ended(play: Player) -> None:
+    """When its time is up, everything it has started ends with it; what it wrote so far comes back."""
+    result = output(play, "sleep 60 & echo $!; wait", timeout=100)
+
+    assert "the command took longer than 0.1 s and was ended" == result["error"]
+    assert not is_alive(int(result["stdout"]))
+
+
+def test_the_timeout_must_be_positive(play: Player) -> None:
+    """A time of nothing is a mistake of the model."""
+    played = play(PROGRAM, [command("true", timeout=0), done()], allow=["shell"])
+
+    assert "`timeout_ms` must be more than 0, not 0" in played.feedback[1]
+
+
+def test_background_processes_end_with_the_run(play: Player, tmp_path: Path) -> None:
+    """A command in the background is not waited for, and ends with all it started when the run ends."""
+    os.mkfifo(tmp_path / "pid")
+    start = command(f"sleep 60 & echo $! > {tmp_path}/pid; wait", background=True, id="b")
+    answers = [{"batch": [start, command(f"cat {tmp_path}/pid", id="c"), done(b="${b.output}", c="${c.output}")]}]
+    result = play(PROGRAM, answers, allow=["shell"]).result
+
+    assert {"success": True, "pid": result["b"]["pid"], "background": True} == result["b"]
+    assert not is_alive(result["b"]["pid"])
+    assert not is_alive(int(result["c"]["stdout"]))
+
+
+def test_a_background_process_may_write_much(play: Player, tmp_path: Path) -> None:
+    """What a process in the background writes goes nowhere, so that it is never held up."""
+    os.mkfifo(tmp_path / "done")
+    start = command(f"head -c 1000000 /dev/zero; echo ended > {tmp_path}/done", background=True)
+    answers = [{"batch": [start, command(f"cat {tmp_path}/done", id="c"), done(c="${c.output.stdout}")]}]
+
+    assert {"c": "ended\n"} == play(PROGRAM, answers, allow=["shell"]).result
+
+
+def test_a_command_ends_when_its_run_is_ended(play: Player, tmp_path: Path) -> None:
+    """When the time of the playbook is up, a command that still runs ends, too."""
+    os.mkfifo(tmp_path / "pid")
+    pids: list[int] = []
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        yield '{"intent":"shell","description":"d","command":"echo $$ > %s/pid; sleep 60; true"}' % tmp_path  # noqa: UP031
+        pids.append(int(await asyncio.to_thread((tmp_path / "pid").read_text)))
+
+    played = play(PROGRAM, Voice(speak), allow=["shell"], limits={"time": 0.3})
+
+    assert "took longer than its budget of 0.3 s" in played.told
+    assert not is_alive(pids[0])
