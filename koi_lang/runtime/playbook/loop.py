@@ -126,7 +126,7 @@ async def next_request(execution: Execution, messages: list[Message], parts: Par
     if execution.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
     system = prompting.system_prompt(agent, execution.playbook, is_delegate=execution.parent is not None)
-    return Request(system, tuple(messages), json=True, task=task(execution))
+    return Request(system, tuple(messages), json=True, schema=prompting.ANSWER, task=task(execution))
 
 
 def task(execution: Execution) -> Task:

@@ -32,6 +32,17 @@ repeat what was denied. Ask the person one question at a time."""
 PIVOT = """\
 Your last attempts have all failed. Stop what you are doing and take a completely different approach, or `return` what
 you have with an explanation."""
+# What an answer looks like, for providers that hold models to a schema; everything else is for the reader of answers.
+ANSWER = {
+    "type": "object",
+    "properties": {
+        "actionType": {"enum": ["direct", "delegate"]},
+        "intent": {"type": "string"},
+        "batch": {"type": "array", "items": {"type": "object"}},
+        "actions": {"type": "array", "items": {"type": "object"}},
+        "parallel": {"type": "array", "items": {"type": "object"}},
+    },
+}
 MOST_RESULT = 6000
 MOST_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
