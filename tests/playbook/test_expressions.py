@@ -1,0 +1,134 @@
+"""Expressions of models and payloads: what is computed, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koi_lang.expressions import ExpressionError, evaluate
+from koi_lang.runtime.values.undefined import undefined
+
+NAMES: dict[str, Any] = {
+    "a": {"output": {"n": 3, "s": "Ada", "list": [1, 2, 3], "none": None}},
+    "n": 5,
+    "half": 0.5,
+    "yes": True,
+    "state": {"count": 4, "state": "inner"},
+    "role": "lead",
+    "big": "x" * 900_000,
+    "many": list(range(900_000)),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3 - -1", 10),
+        ("7 % 4 / 2", 1.5),
+        ("'a' + 1 + n", "a15"),
+        ("a.output.n > 2 && a.output.n < 4", True),
+        ("n >= 5 || nobody", True),
+        ("!yes", False),
+        ("n === 5 ? 'five' : 'other'", "five"),
+        ("n == '5'", True),
+        ("n !== '5'", True),
+        ("a.output.none ?? 'nothing'", "nothing"),
+        ("a.output.none?.x.y", undefined),
+        ("a?.output?.n", 3),
+        ("a.output.missing.deeper", undefined),
+        ("a['output']['s']", "Ada"),
+        ("a.output.list[1] + a.output.list.length", 5),
+        ("a.output.list.at(-1)", 3),
+        ("a.output.list.includes(2)", True),
+        ("a.output.list.join('-')", "1-2-3"),
+        ("a.output.s.toUpperCase().slice(1)", "DA"),
+        ("a.output.s.split('d')", ["A", "a"]),
+        ("'n' in a.output", True),
+        ("typeof n", "number"),
+        ("`${a.output.s} is ${n}`", "Ada is 5"),
+        ("[1, 'b', n]", [1, "b", 5]),
+        ("({ x: n, 'y z': [n] })", {"x": 5, "y z": [5]}),
+        ("JSON.stringify({ x: n })", '{"x":5}'),
+        ("JSON.parse('[1,2]')[1]", 2),
+        ("Math.max(n, 7) + Math.floor(2.7)", 9),
+        ("Object.keys(a.output).length", 4),
+        ("Array.isArray(a.output.list)", True),
+        ("Number('4') + parseInt('3px') + parseFloat('0.5')", 7.5),
+        ("String(n) + Boolean('')", "5false"),
+        ("isNaN(NaN)", True),
+        ("half.toFixed(2)", "0.50"),
+        ("undefined", undefined),
+        ("state.count + state['state'].length", 9),
+        ("role === 'lead' && 'state' === \"state\"", True),
+        ("{ role: role }", {"role": "lead"}),
+        ("1 / 0", math.inf),
+        ("9" * 300 + " * " + "9" * 300, math.inf),
+    ],
+)
+def test_what_is_computed(text: str, value: Any) -> None:
+    """Operators, members of plain values and a list of harmless functions give what they give in code."""
+    assert value == evaluate(text, NAMES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.__class__", "a['__class__']", "''.__class__.__mro__", "a['__cl' + 'ass__']", "[].__init__", "a.constructor",
+        "a['constructor']", "n.prototype", "a.__proto__", "a.output.list.__len__()",
+        "n()", "a.output.n()", "a['output']()", "(1)(2)", "eval('1')", "exec('1')", "print(1)", "open('x')",
+        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "[3, 1].sort()", "a.output.list.map(x => x)", "'a'.replace('a', 'b')",
+        "[1].concat([2])", "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()", "Object.assign(a, a)",
+        "Math.max(...[1, 2])", "Math['max'](1)", "JSON['parse']('1')", "Promise.resolve(1)",
+        "n = 6", "n += 1", "n++", "--n", "a.output.n = 1", "delete a.output",
+        "await n", "await send peers.event('x').any()(1)", "() => 1", "x => x", "async () => 1", "function () { }",
+        "new Date()", "new Error('x')", "n instanceof Object", "/a/.test('a')", "/a/",
+        "n ** n", "1 & 2", "this", "this.state", "args", "registry", "process.env", "console", "globalThis", "Math", "JSON",
+        "[...[1]]", "({ ...a })", "({ [n]: 1 })",
+        "", " ", "1 +", "a b", "a; b", "a, b", "if (n) { }", "return n", "import('os')", "'unclosed", "${n}",
+        "JSON.parse('nope')", "half.toFixed(200)", "5 in 'x'", "n in n",
+        "x" * 2001, "(" * 1000, "!" * 1999 + "n", "[" * 900 + "]" * 900, "-" * 1999 + "1",
+        "big + big", "`${big}${big}`", "[big, big].join('')", "many.join(big)", "[big, big].toString()", "String([big, big])",
+        "JSON.stringify([big, big])", "big.split('').join('--')",
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str) -> None:
+    """Everything that could reach out of the given values, change something or take for ever is an error."""
+    with pytest.raises(ExpressionError):
+        evaluate(text, NAMES)
+
+
+def test_names_hide_functions() -> None:
+    """A result that is called like a function of the language is a value and nothing else."""
+    assert 3 == evaluate("Math.max", {"Math": {"max": 3}})
+    with pytest.raises(ExpressionError):
+        evaluate("String(1)", {"String": 5})
+
+
+def test_values_that_are_not_plain_have_no_members() -> None:
+    """Nothing but objects, lists and texts can be looked into."""
+    with pytest.raises(ExpressionError):
+        evaluate("thing.name", {"thing": test_names_hide_functions})
+
+
+@given(st.text(alphabet="a1n.+-*/%()[]{}<>=!&|?:,'\"` \\$xyz_", max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_any_text_has_a_value_or_is_refused(text: str) -> None:
+    """No text brings anything but a value or an ExpressionError."""
+    try:
+        evaluate(text, NAMES)
+    except ExpressionError as error:
+        assert error.message
+
+
+def test_the_values_stay_as_they_are() -> None:
+    """Computing changes nothing."""
+    names = {"list": [3, 1], "o": {"a": 1}}
+    evaluate("list.slice(1).concat", names)
+    evaluate("[list, o, list.join('')]", names)
+
+    assert {"list": [3, 1], "o": {"a": 1}} == names
