@@ -87,6 +87,18 @@ def _bounded(value: Any) -> Any:
     return value
 
 
+def _light(value: Any) -> Any:
+    """A list or object that was put together and is not too large with all it holds. Raises ExpressionError."""
+    size, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        size += len(item) if isinstance(item, (str, list, dict)) else 0
+        if size > LARGEST:
+            raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return value
+
+
 def _require_plain(key: Any) -> None:
     if isinstance(key, str) and (key.startswith("__") or key in FORBIDDEN):
         raise ExpressionError(f"`{key}` is not allowed in an expression")
@@ -126,7 +138,7 @@ class _Evaluator:
 
     @value.register
     def _array(self, node: n.Array) -> Any:
-        return [self.value(item) for item in node.items]
+        return _light([self.value(item) for item in node.items])
 
     @value.register
     def _object(self, node: n.Object) -> Any:
@@ -135,7 +147,7 @@ class _Evaluator:
             if not isinstance(item, n.Property) or not isinstance(item.key, str):
                 raise ExpressionError("an object in an expression has plain keys")
             result[item.key] = self.value(item.value)
-        return result
+        return _light(result)
 
     @value.register
     def _member(self, node: n.Member) -> Any:

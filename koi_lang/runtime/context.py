@@ -1,4 +1,4 @@
-"""The run that a piece of code belongs to."""
+"""The run, and the call of a playbook, that a piece of code belongs to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from koi_lang.errors import AgentError
 
 if TYPE_CHECKING:
     from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.playbook.execution import Execution
 
 current: ContextVar[Run | None] = ContextVar("koi_run", default=None)
+delegating: ContextVar[Execution | None] = ContextVar("koi_execution", default=None)
 
 
 def current_run() -> Run:
@@ -22,3 +24,8 @@ def current_run() -> Run:
             help="start the program with `koi run`.",
         )
     return run
+
+
+def current_execution() -> Execution | None:
+    """The playbook call that the current code was started by; None in code that no playbook called."""
+    return delegating.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -81,18 +82,22 @@ def test_what_is_computed(text: str, value: Any) -> None:
         "a.__class__", "a['__class__']", "''.__class__.__mro__", "a['__cl' + 'ass__']", "[].__init__", "a.constructor",
         "a['constructor']", "n.prototype", "a.__proto__", "a.output.list.__len__()",
         "n()", "a.output.n()", "a['output']()", "(1)(2)", "eval('1')", "exec('1')", "print(1)", "open('x')",
-        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "[3, 1].sort()", "a.output.list.map(x => x)", "'a'.replace('a', 'b')",
-        "[1].concat([2])", "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()", "Object.assign(a, a)",
+        "'x'.repeat(9)", "'x'.padEnd(9)", "[1].push(2)", "[3, 1].sort()", "a.output.list.map(x => x)",
+        "'a'.replace('a', 'b')",
+        "[1].concat([2])", "a.hasOwnProperty('x')", "a.toString()", "Math.random()", "Date.now()",
+        "Object.assign(a, a)",
         "Math.max(...[1, 2])", "Math['max'](1)", "JSON['parse']('1')", "Promise.resolve(1)",
         "n = 6", "n += 1", "n++", "--n", "a.output.n = 1", "delete a.output",
         "await n", "await send peers.event('x').any()(1)", "() => 1", "x => x", "async () => 1", "function () { }",
         "new Date()", "new Error('x')", "n instanceof Object", "/a/.test('a')", "/a/",
-        "n ** n", "1 & 2", "this", "this.state", "args", "registry", "process.env", "console", "globalThis", "Math", "JSON",
+        "n ** n", "1 & 2", "this", "this.state", "args", "registry", "process.env", "console", "globalThis", "Math",
+        "JSON",
         "[...[1]]", "({ ...a })", "({ [n]: 1 })",
         "", " ", "1 +", "a b", "a; b", "a, b", "if (n) { }", "return n", "import('os')", "'unclosed", "${n}",
         "JSON.parse('nope')", "half.toFixed(200)", "5 in 'x'", "n in n",
         "x" * 2001, "(" * 1000, "!" * 1999 + "n", "[" * 900 + "]" * 900, "-" * 1999 + "1",
-        "big + big", "`${big}${big}`", "[big, big].join('')", "many.join(big)", "[big, big].toString()", "String([big, big])",
+        "big + big", "`${big}${big}`", "[big, big].join('')", "many.join(big)", "[big, big].toString()",
+        "String([big, big])",
         "JSON.stringify([big, big])", "big.split('').join('--')",
     ],
 )  # fmt: skip
@@ -119,10 +124,8 @@ def test_values_that_are_not_plain_have_no_members() -> None:
 @settings(max_examples=300, deadline=None)
 def test_any_text_has_a_value_or_is_refused(text: str) -> None:
     """No text brings anything but a value or an ExpressionError."""
-    try:
+    with contextlib.suppress(ExpressionError):
         evaluate(text, NAMES)
-    except ExpressionError as error:
-        assert error.message
 
 
 def test_the_values_stay_as_they_are() -> None:

@@ -54,9 +54,6 @@ def _require_count(name: str, count: int) -> None:
 
 def _block(context: ActionContext, actions: list[Any], where: str) -> Block:
     """The nested actions, all read before the first one is carried out."""
-    from koi_lang.runtime.playbook.execution import Block
-    from koi_lang.runtime.playbook.intents import as_steps
-
     if context.execution is None or context.names is None:
         raise ActionError("control flow is for playbooks; code has its own")
-    return Block(context.execution, context.names, as_steps(actions, where))
+    return context.execution.block(context.names, actions, where)

@@ -10,6 +10,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.limits import Spending
 from koi_lang.runtime.values.inspection import inspect
 
@@ -19,8 +20,6 @@ FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
 def spending(context: ActionContext) -> Spending:
     """What the call that an action belongs to spends; in code that of the playbook that called it, else of the run."""
-    from koi_lang.runtime.playbook.execution import current_execution
-
     execution = context.execution or current_execution()
     return context.run.spending if execution is None else execution.spending
 

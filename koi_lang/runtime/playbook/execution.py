@@ -13,10 +13,11 @@ from koi_lang.llm.messages import Result
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.actions.table import ActionContext, ActionError, find, perform
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.context import delegating
 from koi_lang.runtime.limits import LimitReached, Spending
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
-from koi_lang.runtime.playbook.intents import Action
+from koi_lang.runtime.playbook.intents import Action, as_steps
 from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.tasks import gathered
@@ -24,14 +25,8 @@ from koi_lang.runtime.values.failures import caught
 from koi_lang.runtime.values.inspection import inspect
 from koi_lang.runtime.values.undefined import undefined
 
-_current: ContextVar[Execution | None] = ContextVar("koi_execution", default=None)
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
-
-
-def current_execution() -> Execution | None:
-    """The playbook call that the current code was started by; None in code that no playbook called."""
-    return _current.get()
 
 
 @dataclass(slots=True)
@@ -135,12 +130,16 @@ class Execution:
         asked = (member.about.name, event)
         if asked in around:
             raise AgentError(f"Infinite loop detected: `{asked[0]}.{event}` is already being carried out")
-        token, under_way = _current.set(self), _under_way.set((*around, asked))
+        token, under_way = delegating.set(self), _under_way.set((*around, asked))
         try:
             return await self.agent.run.call(member, event, payload)
         finally:
             _under_way.reset(under_way)
-            _current.reset(token)
+            delegating.reset(token)
+
+    def block(self, names: Names, actions: Sequence[Any], where: str) -> Block:
+        """The actions nested in a field of an action, all read before the first one is carried out."""
+        return Block(self, names, as_steps(actions, where))
 
 
 class Block:

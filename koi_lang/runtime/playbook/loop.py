@@ -13,10 +13,11 @@ from koi_lang.llm.failures import RequestFailed
 from koi_lang.llm.messages import Member, Message, Request, Task
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.limits import Spending, in_time
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
-from koi_lang.runtime.playbook.execution import Execution, current_execution
+from koi_lang.runtime.playbook.execution import Execution
 from koi_lang.runtime.playbook.intents import Action, ReplyError
 from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.references import Names
