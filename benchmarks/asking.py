@@ -8,10 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import urlopen
-
-from openai import AsyncOpenAI
 
 from benchmarks.measuring import Figure
 from benchmarks.playbooks import run_playbook
@@ -21,6 +19,9 @@ from koi_lang import program
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Scripted
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 DELEGATES, LATENCY_S = 100, 1.0
 STEPS, RUNS = 50, 7
@@ -40,7 +41,7 @@ async def _fan_out(module: ModuleType) -> Figure:
     """Delegates that ask at the same time, against as many bare requests; a first round opens what stays open."""
     ratios = []
     async with serving(LATENCY_S, steps=0) as url:
-        for _ in range(4):
+        for _ in range(6):
             delegates_s = await _timed(_delegate(module, url))
             ratios.append(delegates_s / await _timed(_ask_together(url, (await _bodies(url))[-DELEGATES:])))
     return Figure(f"{DELEGATES} delegates against {DELEGATES} requests", 1.15, ratios[1:], "×")
@@ -100,6 +101,8 @@ async def _ask_together(url: str, bodies: Sequence[Body]) -> None:
 
 
 def _client(url: str) -> AsyncOpenAI:
+    from openai import AsyncOpenAI
+
     return AsyncOpenAI(api_key="none", base_url=f"{url}/v1", max_retries=0)
 
 

@@ -58,17 +58,21 @@ def ended(project: Project, kind: str, *answers: Answer | str) -> Ended:
 
     async def run() -> Ended:
         async with ModelServer(answers) as server:
-            silence_s = SILENCE_S if any(isinstance(a, Answer) and (a.silent or a.pause) for a in answers) else 5.0
+            given = [answer for answer in answers if isinstance(answer, Answer)]
+            silence_s = SILENCE_S if any(answer.silent or answer.pause for answer in given) else 5.0
             model = retry(adapter(kind, server.url, silence_s=silence_s), sleep=Listener().sleep)
-            server.go_on.set() if any(isinstance(a, Answer) and a.reset for a in answers) else None
+            if any(answer.reset for answer in given):
+                server.go_on.set()
             result, error = await attempt(Services(connect=lambda llm: model, host=host, evaluate=evaluate))
             bodies = [request.body for request in server.requests]
-            return Ended(host.printed, result, error and message(error), error and exit_code(error) or 0, bodies)
+            if error is None:
+                return Ended(host.printed, result, "", 0, bodies)
+            return Ended(host.printed, result, message(error), exit_code(error), bodies)
 
-    async def attempt(services: Services) -> tuple[Any, Any]:
+    async def attempt(services: Services) -> tuple[Any, KoiError | None]:
         try:
             async with Run(services) as run:
-                return await run.call(module.Counter, "count"), ""
+                return await run.call(module.Counter, "count"), None
         except KoiError as error:
             return None, error
 

@@ -120,7 +120,7 @@ class Spending:
         return self._reached("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
 
     def _reached(self, limit: str, message: str, option: str) -> LimitReached:
-        help = f"raise `--max-{limit}`" if self.outer is None else f"raise `budget {{ {option} }}` or `--max-{limit}`"
+        help = f"Raise `--max-{limit}`" if self.outer is None else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
         return LimitReached(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -41,13 +40,13 @@ class Circles:
 
     def __init__(self, what: str, patience: Patience) -> None:
         self._what, self._patience = what, patience
-        self._answers: list[str] = []
+        self._answers: list[list[str]] = []
         self._now: list[str] = []
 
     def next_answer(self) -> None:
         """What is noted from now on belongs to another answer."""
         if self._now:
-            self._answers.append("\n".join(self._now))
+            self._answers.append(self._now)
             self._now = []
         del self._answers[: -max(2 * self._patience.alternations, self._patience.repeats)]
 
@@ -59,7 +58,9 @@ class Circles:
     def note(self, intent: str, fields: Mapping[str, Any]) -> None:
         """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles."""
         self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
-        seen = [*self._answers, "\n".join(self._now)]
+        if all(len(answer) != len(self._now) for answer in self._answers):
+            return
+        seen = [*self._answers, self._now]
         if _same(seen[-self._patience.repeats :], self._patience.repeats):
             raise self._circle(f"asked for the same `{intent}` {self._patience.repeats} times in a row")
         if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
@@ -70,12 +71,17 @@ class Circles:
         return LimitReached("circles", self._what, message, help)
 
 
-def _same(last: list[str], count: int) -> bool:
-    return len(last) == count and len(set(last)) == 1
+def _same(last: Sequence[list[str]], count: int) -> bool:
+    return len(last) == count and all(answer == last[0] for answer in last)
 
 
-def _alternating(last: list[str], count: int) -> bool:
-    return len(last) == 2 * count and len(set(last)) == 2 and all(one != two for one, two in pairwise(last))
+def _alternating(last: Sequence[list[str]], count: int) -> bool:
+    """Whether there are so many pairs, all alike, of two different answers."""
+    return (
+        len(last) == 2 * count
+        and last[0] != last[1]
+        and all(answer == before for before, answer in zip(last, last[2:], strict=False))
+    )
 
 
 class Failures:

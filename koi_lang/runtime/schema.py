@@ -109,7 +109,16 @@ def signature_text(schema: Schema) -> str:
     """An object schema as it is shown to models: `name: string, lang?: string`."""
     required = schema.get("required", ())
     fields = schema.get("properties", {}).items()
-    return ", ".join(f"{name}{'' if name in required else '?'}: {type_text(field)}" for name, field in fields)
+    return ", ".join(
+        f"{name}: {type_text(field)}" if name in required else f"{name}?: {type_text(_given(field))}"
+        for name, field in fields
+    )
+
+
+def _given(schema: Schema) -> Schema:
+    """The schema of a field that may be left out, without the null that stands for that."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    return schema if not options else options[0] if len(options) == 1 else {"anyOf": options}
 
 
 def type_text(schema: Schema) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -301,6 +302,29 @@ def test_breaks_in_different_turns_do_not_add_up(play: Player) -> None:
     played = play(solo(), breaking(CUT, CUT, first, CUT, CUT, json.dumps(done(ok=True)) + "."))
 
     assert {"ok": True} == played.result
+
+
+def seconds(play: Player, answer: Any) -> float:
+    """How long it takes to carry out an answer that comes in pieces of twelve characters."""
+    started = time.perf_counter()
+    assert play(solo(), [answer]).error is None
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda size: {"batch": [say("x" * size), done()]},
+        lambda size: {"batch": [*[say("x")] * (size // 100), done()]},
+        lambda size: {"batch": [*[{"id": f"n{n}", **say("x")} for n in range(size // 400)], done()]},
+    ],
+    ids=["one long action", "many actions", "many results with ids"],
+)
+def test_carrying_out_is_linear(play: Player, answer: Any) -> None:
+    """Four times as much takes about four times as long, not sixteen times."""
+    one, four = seconds(play, answer(250_000)), seconds(play, answer(1_000_000))
+
+    assert four < 10 * one + 0.5
 
 
 # ---------------------------------------------------------------- what it takes

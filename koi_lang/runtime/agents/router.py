@@ -27,7 +27,8 @@ ENDINGS = tuple(
     sorted(
         "ations ation ators ator ating ated ates ate ions ion ings ing ers er ed es s ment ments ize izes ized izing"
         " izer ise ises ised ising iser yze yzes yzed yzing yzer yse yses ysed ysing ysis yst y"
-        " aciones acion ciones cion adores ador ando iendo ado ido amos ar er ir en an as os a o e izar iza izan izado izacion isis".split(),
+        " aciones acion ciones cion adores ador ando iendo ado ido amos ar er ir en an as os a o e"
+        " izar iza izan izado izacion isis".split(),
         key=len,
         reverse=True,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,22 +33,20 @@ class Names:
     A nested block sees the names of the block around it.
     """
 
-    def __init__(self, evaluate: Evaluate, args: Any, state: Mapping[str, Any], outer: Names | None = None) -> None:
-        self._evaluate, self._args, self._state, self._outer = evaluate, args, state, outer
+    def __init__(self, evaluate: Evaluate, args: Any, state: Mapping[str, Any]) -> None:
+        self._evaluate = evaluate
         self._own: dict[str, Any] = {}
+        self._all: ChainMap[str, Any] = ChainMap(self._own, {"args": args, "state": state})
 
     def nested(self) -> Names:
         """Names for the body of a loop or branch."""
-        return Names(self._evaluate, self._args, self._state, self)
+        inner = Names(self._evaluate, None, {})
+        inner._all = ChainMap(inner._own, *self._all.maps)
+        return inner
 
     def add(self, own: Mapping[str, Any]) -> None:
         """Give names of this block a value, such as the counters of a loop."""
         self._own.update(own)
-
-    def all(self) -> dict[str, Any]:
-        """Every name with its value, the innermost first to count."""
-        around = self._outer.all() if self._outer else {"args": self._args, "state": self._state}
-        return {**around, **self._own}
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
@@ -58,14 +57,12 @@ class Names:
             return
         self._own["previousResult"] = self._own["lastResult"] = value
         if isinstance(value, dict):
-            known = self.all()
-            self._own.update({key: item for key, item in value.items() if key not in known})
+            self._own.update({key: item for key, item in value.items() if key not in self._all})
 
     def _keep(self, id: str, value: Any) -> None:
-        names: Names | None = self
-        while names is not None:
-            names._own[id] = value
-            names = names._outer
+        *blocks, _ = self._all.maps
+        for names in blocks:
+            names[id] = value
 
     def filled(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of an action with their references replaced by values."""
@@ -83,21 +80,20 @@ class Names:
 
     def _resolve_text(self, text: str) -> Any:
         """A text that is one reference becomes the value itself, with its type."""
-        names = self.all()
         whole = HOLE.fullmatch(text.strip())
         if whole is not None:
-            return self._value(whole, names, text)
-        return HOLE.sub(lambda hole: fill(self._value(hole, names, hole[0])), text)
+            return self._value(whole, text)
+        return HOLE.sub(lambda hole: fill(self._value(hole, hole[0])), text)
 
-    def _value(self, hole: re.Match[str], names: Mapping[str, Any], otherwise: str) -> Any:
+    def _value(self, hole: re.Match[str], otherwise: str) -> Any:
         """What a hole stands for: what is found at its path, else what its expression gives."""
         spelled = (hole[1] or hole[2]).strip()
         if PATH.fullmatch(spelled):
-            found = _by_path(spelled, names)
+            found = _by_path(spelled, self._all)
             if found is not undefined or PLAIN_PATH.fullmatch(spelled):
                 return otherwise if found is undefined else found
         try:
-            return self._evaluate(spelled, names)
+            return self._evaluate(spelled, self._all)
         except KoiError:
             return otherwise
 
@@ -111,16 +107,15 @@ class Names:
             return condition
         if not isinstance(condition, str):
             raise AgentError(f"`condition` must be true, false or the text of an expression, not {condition!r}")
-        names = self.all()
         given: dict[str, Any] = {}
         unquoted = QUOTED.sub(r"String(\2)", condition)
-        expression = HOLE.sub(lambda hole: self._operand(hole, names, given), unquoted)
-        return bool(truth(self._evaluate(expression, {**names, **given})))
+        expression = HOLE.sub(lambda hole: self._operand(hole, given), unquoted)
+        return bool(truth(self._evaluate(expression, ChainMap(given, *self._all.maps))))
 
-    def _operand(self, hole: re.Match[str], names: Mapping[str, Any], given: dict[str, Any]) -> str:
+    def _operand(self, hole: re.Match[str], given: dict[str, Any]) -> str:
         """A hole as part of an expression; what a path finds gets a name, so that any id can stand in it."""
         spelled = (hole[1] or hole[2]).strip()
-        found = _by_path(spelled, names) if PATH.fullmatch(spelled) and not spelled.isdigit() else undefined
+        found = _by_path(spelled, self._all) if PATH.fullmatch(spelled) and not spelled.isdigit() else undefined
         if found is undefined:
             return f"({spelled})"
         name = f"_{len(given)}"
