@@ -80,7 +80,8 @@ class _Composer:
         return [statement for item in items for statement in self.directive(item)]
 
     def directive(self, item: Directive) -> list[ast.stmt]:
-        self.e.fixed = at = self.e.at(item.span) if self.e.fixed is None else self._at(item)
+        self.e.fixed = None
+        at = self.e.fixed = self.e.at(item.span)
         match item:
             case Line():
                 result = [self.line(item, at)]
@@ -92,12 +93,6 @@ class _Composer:
                 result = self.choice(item, at)
         result, self.e.pending = [*self.e.pending, *result], []
         return result
-
-    def _at(self, item: Directive) -> py.At:
-        saved, self.e.fixed = self.e.fixed, None
-        at = self.e.at(item.span)
-        self.e.fixed = saved
-        return at
 
     def choice(self, item: Choice, at: py.At) -> list[ast.stmt]:
         tests = [condition(test, self.e) for test, _ in item.branches]

@@ -152,14 +152,22 @@ class _Module:
         at = agents.place(node.span, self.file)
         symbol = self.file.table.find("agent", node.agent.name)
         assert symbol is not None
-        payload = self.payload(node, at)
+        payload = self.payload(node, symbol.node, at)
         target = [self.names.reference(symbol, at), py.constant(node.handler.name, at), payload]
         return [py.evaluate(ast.Await(py.helper("run", target, at), **at), at)]
 
-    def payload(self, node: n.Run, at: py.At) -> ast.expr:
-        if not node.arguments:
-            return ast.Dict([], [], **at)
-        return agents.lone_expression(node.arguments[0], self.file, self.names)
+    def payload(self, node: n.Run, agent: n.Node, at: py.At) -> ast.expr:
+        """What a `run` passes on: without an argument an empty object, unless the handler has a default of its own."""
+        if node.arguments:
+            return agents.lone_expression(node.arguments[0], self.file, self.names)
+        return py.koi("undefined", at) if _has_default(agent, node.handler.name) else ast.Dict([], [], **at)
+
+
+def _has_default(agent: n.Node, event: str) -> bool:
+    """Whether the handler of an event has a default for its payload."""
+    items = agent.items if isinstance(agent, n.Agent) else ()
+    handlers = [item for item in items if isinstance(item, n.Handler) and item.name.name == event]
+    return any(handler.parameters and handler.parameters[0].default is not None for handler in handlers)
 
 
 def _role(node: n.Role, at: py.At) -> ast.expr:
