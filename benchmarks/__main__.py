@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, compiling, playbooks, registry, sending, starting
+from benchmarks import asking, compiling, journal, playbooks, registry, sending, starting
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
@@ -18,6 +18,7 @@ SUBJECTS = {
     "registry": registry,
     "playbooks": playbooks,
     "asking": asking,
+    "journal": journal,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

@@ -54,6 +54,10 @@ class RegistryError(KoiError):
     """The registry could not be read or written."""
 
 
+class JournalError(KoiError):
+    """The journal of a run could not be found, read or written."""
+
+
 class PlaybookError(KoiError):
     """A playbook could not be completed."""
 

@@ -76,7 +76,8 @@ def check(path: str, *, strict: bool = False) -> Checked:
 
 
 def _advice(path: str) -> str | None:
-    near = [name for name in DiskFiles().names(os.path.dirname(path) or ".") if name.endswith(".koi")]
+    names = DiskFiles().names(os.path.dirname(path) or ".")
+    near = [name for name in names if name.endswith(".koi") and name != ".koi"]
     listed = ", ".join(f"`{name}`" for name in near[:6])
     return f"Koi programs here are {listed}." if near else None
 

@@ -24,14 +24,14 @@ def test_a_failing_consumer_is_dropped() -> None:
 
 
 def test_the_envelope_is_the_same_for_everything() -> None:
-    """The JSON form has version, number, time, run, agent and type, then the fields of the event."""
+    """The JSON form has version, number, time, run, path, agent and type, then the fields of the event."""
     events = Events("run-1", clock=lambda: 5.0)
     seen = events.record()
 
-    events.emit("printed", "Ada", message="hi")
+    events.emit("printed", "Ada", path=("Ada.go#1",), message="hi")
 
-    expected = {"v": 1, "seq": 1, "ts": 5.0, "run": "run-1", "agent": "Ada", "type": "printed", "message": "hi"}
-    assert expected == seen[0].as_data()
+    envelope = {"v": 1, "seq": 1, "ts": 5.0, "run": "run-1", "path": ["Ada.go#1"], "agent": "Ada", "type": "printed"}
+    assert envelope | {"message": "hi"} == seen[0].as_data()
 
 
 def test_consumers_are_told_in_order() -> None:

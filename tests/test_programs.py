@@ -26,6 +26,8 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
+# Where the stack ends in the middle of a call, Python tells of the coroutine that it could not begin.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
 def test_program(path: Path, tmp_path: Path) -> None:
     """A program does what its comments state, and nothing else."""

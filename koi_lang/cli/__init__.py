@@ -21,6 +21,7 @@ COMMANDS = {
     "audit": "Show what a model may do on behalf of each agent.",
     "actions": "List the actions a playbook can use.",
     "explain": "Explain the code of a message, such as E0203.",
+    "runs": "List, show, follow, export, repair or delete recorded runs.",
     "cache": "Show or clear the cache of compiled programs.",
     "registry": "Show or clear the registry of this folder.",
     "version": "Show the version.",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TextIO
 
 from koi_lang.runtime.events import Event
 
 CLEAR = "\r\x1b[K"
+# What is recorded is too long for a line.
+DETAILS = frozenset({"args", "fields", "result", "text"})
 
 
 class StatusLine:
@@ -63,7 +65,11 @@ class Bill:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        if event.type != "model_answered" or event.data.get("model") in ("rehearsal", "scripted"):
+        if (
+            event.type != "model_answered"
+            or event.data.get("model") in ("rehearsal", "scripted")
+            or event.data.get("replayed")
+        ):
             return
         self.requests += 1
         self.tokens += event.data["tokens"]["input"] + event.data["tokens"]["output"]
@@ -82,12 +88,16 @@ class Bill:
         return f"{self.requests} request{'s' if self.requests > 1 else ''}, {self.tokens:,} tokens, {cost}"
 
 
-def as_lines(write: Callable[[str], Any], redact: Callable[[str], str]) -> Callable[[Event], None]:
-    """A consumer that writes every event as one line for people."""
+def as_lines(
+    write: Callable[[str], Any], redact: Callable[[str], str], without: Collection[str] = ()
+) -> Callable[[Event], None]:
+    """A consumer that writes every event as one line for people, without some of its fields."""
 
     def show(event: Event) -> None:
         data = " ".join(
-            f"{key}={json.dumps(value, default=str, ensure_ascii=False)}" for key, value in event.data.items()
+            f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
+            for key, value in event.data.items()
+            if key not in without
         )
         write(redact(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip()))
 

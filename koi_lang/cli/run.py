@@ -8,6 +8,7 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ import click
 
 from koi_lang import cache, program, settings
 from koi_lang.cli.messages import show_error, show_warnings
-from koi_lang.cli.progress import Bill, as_json, as_lines
+from koi_lang.cli.progress import DETAILS, Bill, as_json, as_lines
 from koi_lang.cli.terminal import Terminal
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.failures import exit_code
@@ -48,6 +49,7 @@ class Options:
     allow: Sequence[str]
     limits: Mapping[str, Any]
     payload: Mapping[str, Any]
+    record: bool = False
 
 
 @click.command()
@@ -62,6 +64,7 @@ class Options:
 @click.option("--max-tokens", type=click.IntRange(1), help="Most tokens of the whole run.")
 @click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Most money of the whole run.")
 @click.option("--max-time", metavar="TIME", help="Most time until the last playbook ends, such as 30s, 10m or 1h.")
+@click.option("--record", is_flag=True, help="Write a journal of the run; `koi runs` shows it.")
 @click.option("--no-cache", is_flag=True, help="Compile anew.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
@@ -133,7 +136,7 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
         module = program.module_of(program.absolute(file), None, entry)
         if not hasattr(module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
-        asyncio.run(_main(module, options))
+        asyncio.run(_main(module, entry, options))
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         return 130
@@ -148,7 +151,7 @@ def _run(file: str, entry: cache.Entry, options: Options) -> int:
     return EXIT_OK
 
 
-async def _main(module: ModuleType, options: Options) -> None:
+async def _main(module: ModuleType, entry: cache.Entry, options: Options) -> None:
     folder = Path.cwd()
     host = Terminal(quiet=options.quiet, silent=options.as_json)
     bill = Bill()
@@ -164,24 +167,33 @@ async def _main(module: ModuleType, options: Options) -> None:
         limits={**settings.limits(folder), **options.limits},
         allow=[*options.allow, *(f"shell:{command}" for command in settings.allowed_commands(folder))],
         verbatim=options.debug,
+        detailed=options.record,
     )
     run = Run(services)
     try:
-        async with run:
-            await module.main()
+        with _recording(run, module, entry, options) if options.record else nullcontext():
+            async with run:
+                await module.main()
     finally:
         line = bill.line()
         if line is not None and (options.verbose or sys.stderr.isatty()):
             host.note(line)
 
 
+def _recording(run: Run, module: ModuleType, entry: cache.Entry, options: Options) -> AbstractContextManager[Path]:
+    """A context in which a journal is written; what records is loaded with the first recorded run."""
+    from koi_lang.cli.recording import recorded
+
+    return recorded(run, str(module.__file__), entry, options.payload, verbose=options.verbose or options.debug)
+
+
 def _consumers(options: Options, host: Terminal) -> list[Consumer]:
     """Who is told what happens, as the command line says; secrets are taken out first."""
-    redact = redactor(settings.environment())
+    redact = redactor(settings.environment(), settings.dotenv(Path.cwd()))
     if options.as_json:
         return [as_json(redact)]
     if options.verbose or options.debug:
-        return [as_lines(host.log, redact)]
+        return [as_lines(host.log, redact, () if options.debug else DETAILS)]
     if sys.stderr.isatty() and not options.quiet:
         return [host.status]
     return []

@@ -18,6 +18,8 @@ from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
 from koi_lang.runtime.limits import MOST_TURNS, Budget, Spending
+from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.runtime.paths import enter_run, leave_run, passing
 from koi_lang.runtime.patience import Patience
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
@@ -54,6 +56,7 @@ class Services:
         clock: seconds that only grow.
         allow: permissions given beforehand, such as `shell` or `shell:git status`.
         verbatim: whether events carry all that a model is told.
+        detailed: whether events carry what handlers and actions are given and give, and what models answer.
     """
 
     connect: Connect
@@ -68,6 +71,7 @@ class Services:
     clock: Callable[[], float] = time.monotonic
     allow: Sequence[str] = ()
     verbatim: bool = False
+    detailed: bool = False
 
 
 class Run:
@@ -79,8 +83,10 @@ class Run:
         events: what happens.
         evaluate: computes an expression over names, safely.
         clock: seconds that only grow.
+        detailed: whether events carry what handlers and actions are given and give, and what models answer.
         allowed: what the person has allowed, such as `shell:git status`.
         spending: what everything together spends.
+        servers: the MCP servers that are in use.
         patience: how long playbooks that get nowhere are left alone.
     """
 
@@ -89,9 +95,11 @@ class Run:
         self.events = Events(self.id)
         self.host: Host = _Announcing(services.host, self.events)
         self.evaluate, self.clock = services.evaluate, services.clock
+        self.detailed = services.detailed
         self.allowed = set(services.allow)
         self.spending = Spending(replace(Budget.of(services.limits), turns=None), "the run", self.clock)
         self.patience = Patience.of(services.limits)
+        self.servers = Servers()
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
         self._models: dict[str, Adapter] = {}
@@ -103,8 +111,10 @@ class Run:
             self.events.subscribe(consumer)
 
     async def __aenter__(self) -> Run:
-        self._token = current.set(self)
+        self._token, self._place = current.set(self), enter_run()
         use_host(self.host)
+        await self.servers.open()
+        self.keep_until_end(self.servers.close)
         await self._scope.__aenter__()
         self.events.emit("run_started")
         return self
@@ -117,6 +127,7 @@ class Run:
         finally:
             self.events.emit("run_ended", ok=error is None)
             current.reset(self._token)
+            leave_run(self._place)
             await self._close()
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
@@ -242,21 +253,26 @@ class Run:
         spending.allow(tokens, usd)
         if usd is None and spending.limits_usd() and model.provider not in UNPAID:
             self._note_unpriced(name)
-        self.events.emit("model_asked", agent.name, model=name, **self._verbatim(request))
-        written, end = 0, Finished(None, "cut")
+        path = passing("model")
+        self.events.emit("model_asked", agent.name, path=path, model=name, **self._verbatim(request))
+        answer, end = _Arriving(self.detailed), Finished(None, "cut")
         try:
             async with opened(model, request) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, TextDelta):
-                        written += len(delta.text)
+                        answer.add(delta.text)
                         yield delta.text
                     else:
                         end = delta
         finally:
             # An answer that broke off, or was no longer wanted, is paid for all the same.
-            if (written or end.usage) and not end.replayed:
-                usage = usage_of(request, written, end.usage)
-                self._account(agent, end.answered_by or name, usage, spending, end.stop_reason)
+            model_name = end.answered_by or name
+            about = {"path": path, "model": model_name, "stop": end.stop_reason, **answer.text()}
+            if end.replayed:
+                self._tell_replayed(agent, about)
+            elif answer.length or end.usage:
+                usage = usage_of(request, answer.length, end.usage)
+                self._account(agent, usage, spending, about)
 
     def _note_unpriced(self, name: str) -> None:
         if name not in self._unpriced:
@@ -269,13 +285,19 @@ class Run:
             return {}
         return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
 
-    def _account(self, agent: Agent, model: str, usage: Usage, spending: Spending, stop: str) -> None:
+    def _account(self, agent: Agent, usage: Usage, spending: Spending, about: Mapping[str, Any]) -> None:
         from koi_lang.llm.models import cost_usd
 
-        usd, tokens = cost_usd(model, usage), usage.input_tokens + usage.output_tokens
+        usd, tokens = cost_usd(about["model"], usage), usage.input_tokens + usage.output_tokens
         spending.spend(tokens, usd)
         counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
-        self.events.emit("model_answered", agent.name, model=model, tokens=counted, usd=usd, stop=stop)
+        self.events.emit("model_answered", agent.name, tokens=counted, usd=usd, **about)
+
+    def _tell_replayed(self, agent: Agent, about: Mapping[str, Any]) -> None:
+        """An answer that was kept from an earlier request costs nothing; only who wants its text is told of it."""
+        if self.detailed:
+            counted = {"input": 0, "output": 0, "cached": 0}
+            self.events.emit("model_answered", agent.name, tokens=counted, usd=0.0, replayed=True, **about)
 
     async def complete(
         self, agent: Agent, instruction: str, data: str, spending: Spending | None = None, use: str = "small"
@@ -285,6 +307,22 @@ class Run:
 
         request = Request(instruction, (Message("user", data),))
         return "".join([piece async for piece in self.stream(agent, request, spending, use)])
+
+
+class _Arriving:
+    """What has arrived of an answer: how long it is, and its text where somebody wants it."""
+
+    def __init__(self, keep: bool) -> None:
+        self.length = 0
+        self._pieces: list[str] | None = [] if keep else None
+
+    def add(self, piece: str) -> None:
+        self.length += len(piece)
+        if self._pieces is not None:
+            self._pieces.append(piece)
+
+    def text(self) -> dict[str, str]:
+        return {} if self._pieces is None else {"text": "".join(self._pieces)}
 
 
 class _Announcing:

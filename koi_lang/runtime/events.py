@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.runtime.paths import Path, current_path
+
 VERSION = 1
 
 
@@ -18,6 +20,7 @@ class Event:
         seq: counts from 1 within the run.
         ts: seconds since the epoch.
         run: id of the run.
+        path: where in the run it happened, from the outside in, such as `("Lead.start#1", "print#2")`.
         agent: name of the agent it concerns, empty for the run itself.
         type: what happened, in the past tense.
         data: further fields, JSON values.
@@ -29,6 +32,7 @@ class Event:
     agent: str
     type: str
     data: dict[str, Any] = field(default_factory=dict)
+    path: Path = ()
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -37,6 +41,7 @@ class Event:
             "seq": self.seq,
             "ts": self.ts,
             "run": self.run,
+            "path": list(self.path),
             "agent": self.agent,
             "type": self.type,
         }
@@ -64,12 +69,13 @@ class Events:
         self.subscribe(seen.append)
         return seen
 
-    def emit(self, type: str, agent: str = "", **data: Any) -> None:
-        """Tell the consumers."""
+    def emit(self, type: str, agent: str = "", *, path: Path | None = None, **data: Any) -> None:
+        """Tell the consumers; without a path it happened where the current code is."""
         if not self._consumers:
             return
         self._seq += 1
-        event = Event(self._seq, self._clock(), self._run, agent, type, data)
+        where = current_path() if path is None else path
+        event = Event(self._seq, self._clock(), self._run, agent, type, data, where)
         broken = [consumer for consumer in self._consumers if not _delivered(consumer, event)]
         for consumer in broken:
             self._consumers.remove(consumer)

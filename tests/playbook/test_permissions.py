@@ -147,6 +147,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "registry_delete": {"key": "k"},
     "registry_keys": {},
     "registry_search": {"query": {}},
+    "call_mcp": {"mcp": "m", "tool": "t"},
+    "get_mcp_tool_info": {"mcp": "m", "tool": "t"},
 }
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from koi_lang.runtime.actions import control, core, registry, shell
+from koi_lang.runtime.actions import control, core, mcp, registry, shell
 from koi_lang.runtime.actions.table import ActionKind, find, known
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
 
 # The order in which prompts and documentation list them.
-MODULES = (core, registry, control, shell)
+MODULES = (core, registry, control, shell, mcp)
 
 
 def all_actions() -> Sequence[ActionKind]:

@@ -85,7 +85,7 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
     return await query.execute(data)
 
 
-@action()
+@action(lasting=True)
 async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
     """Call a function of a skill; `input` is an object with its parameters."""
     skills = {known.name: known for known in context.agent.about.skills()}

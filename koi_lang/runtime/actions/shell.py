@@ -25,7 +25,7 @@ COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)", re.IGNORECASE)
 
 
-@action("execute", aliases={"timeout": "timeout_ms"})
+@action("execute", aliases={"timeout": "timeout_ms"}, lasting=True)
 async def shell(
     context: ActionContext,
     command: str,

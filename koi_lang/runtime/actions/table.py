@@ -44,6 +44,7 @@ class ActionKind:
         schema: JSON Schema of its fields.
         aliases: other names of fields, from older programs and from models.
         safe: whether carrying it out twice does no harm.
+        lasting: whether it may change what is outside of this process, and carrying it out twice may do harm.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ActionKind:
     function: ActionFunction
     aliases: Mapping[str, str] = field(default_factory=dict)
     safe: bool = False
+    lasting: bool = False
 
     @property
     def signature(self) -> str:
@@ -66,14 +68,18 @@ class ActionKind:
 
 
 def action(
-    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, safe: bool = False
+    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, **about: bool
 ) -> Callable[[ActionFunction], ActionFunction]:
-    """Enter a function into the table; its parameters after the context are the fields of the action."""
+    """Enter a function into the table; its parameters after the context are the fields of the action.
+
+    Args:
+        about: `safe` and `lasting` of ActionKind.
+    """
 
     def enter(function: ActionFunction) -> ActionFunction:
         known = name or function.__name__
         description = (inspect.getdoc(function) or "").partition("\n")[0]
-        _ACTIONS[known] = ActionKind(known, needs, description, _schema(function), function, aliases or {}, safe)
+        _ACTIONS[known] = ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)
         return function
 
     return enter

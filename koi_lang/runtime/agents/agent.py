@@ -10,6 +10,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.declared import Handler, Mcp, Role
 from koi_lang.runtime.agents.resilience import Resilience, resilient
+from koi_lang.runtime.paths import step
 from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import settle
 from koi_lang.runtime.values.scopes import Part, current_scope
@@ -112,14 +113,15 @@ class Agent:
         """
         handler = self.handler(event)
         self._check_payload(handler, payload)
-        events = self.run.events
-        events.emit("handler_started", self.name, event=event)
-        try:
-            result = await self._attempts(handler, payload)
-        except Exception as error:
-            events.emit("handler_failed", self.name, event=event, error=str(error))
-            raise
-        events.emit("handler_ended", self.name, event=event)
+        events, detailed = self.run.events, self.run.detailed
+        with step(f"{self.name}.{event}"):
+            events.emit("handler_started", self.name, event=event, **({"args": payload} if detailed else {}))
+            try:
+                result = await self._attempts(handler, payload)
+            except Exception as error:
+                events.emit("handler_failed", self.name, event=event, error=str(error))
+                raise
+            events.emit("handler_ended", self.name, event=event, **({"result": result} if detailed else {}))
         return result
 
     def _check_payload(self, handler: Handler, payload: Any) -> None:
@@ -138,7 +140,12 @@ class Agent:
         if declared is None:
             return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
-        return await resilient(policy, lambda: self._attempt(handler, payload), self.run.sleep)
+        return await resilient(policy, lambda: self._counted_attempt(handler, payload), self.run.sleep)
+
+    async def _counted_attempt(self, handler: Handler, payload: Any) -> Any:
+        """One of several calls, with a path of its own: how far the one before came does not change it."""
+        with step("attempt"):
+            return await self._attempt(handler, payload)
 
     async def _attempt(self, handler: Handler, payload: Any) -> Any:
         """One call of a handler; ended from outside, it takes along what it started in the background."""

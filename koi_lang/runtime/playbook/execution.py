@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ from koi_lang.runtime.actions.table import ActionContext, ActionError, find, per
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.limits import LimitReached, Spending
+from koi_lang.runtime.paths import step
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.intents import Action, as_steps
@@ -36,6 +37,7 @@ class Execution:
     Attributes:
         parent: the call that delegated this one.
         playbook: its text, as rendered last.
+        tools: what MCP servers offer it, a line each.
         results: what was carried out, in order of completion.
         ended: whether `return` was carried out; `value` is its result.
     """
@@ -49,6 +51,7 @@ class Execution:
     failures: Failures
     parent: Execution | None = None
     playbook: str = ""
+    tools: Sequence[str] = ()
     results: list[Result] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
@@ -61,31 +64,51 @@ class Execution:
         Raises:
             LimitReached: a limit of this call, or of one around it, ends it.
         """
-        events, name = self.agent.run.events, self.agent.name
-        events.emit("action_started", name, intent=action.intent, id=action.id)
         try:
-            value = await self._asked_for(action)
+            value = await self._announced(action, self.names, self._asked_for)
         except Exception as raised:  # told to the model, and to everybody as an event
             if isinstance(raised, LimitReached) and raised.what in self.spending.names():
                 raise
             error = _told(raised)
             self._note(action, False, error.message)
             self.failures.failed(f"{action.intent}: {error.message}")
-            events.emit("action_failed", name, intent=action.intent, error=error.message)
             return prompting.failed(action, error)
         self.failures.succeeded()
-        events.emit("action_ended", name, intent=action.intent)
         return prompting.succeeded(action, value)
 
-    async def _asked_for(self, action: Action) -> Any:
+    async def nested(self, action: Action, names: Names) -> Any:
+        """The result of an action in a loop or branch; undefined when its condition does not hold. Raises KoiError."""
+        return await self._announced(action, names, self._value_of)
+
+    async def _announced(self, action: Action, names: Names, work: Callable[[Action, Names], Awaitable[Any]]) -> Any:
+        """Do the work of an action and tell that it began and ended."""
+        run, name, intent = self.agent.run, self.agent.name, action.intent
+        with step(intent):
+            run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
+            try:
+                value = await work(action, names)
+            except Exception as raised:
+                run.events.emit("action_failed", name, intent=intent, error=_told(raised).message)
+                raise
+            run.events.emit("action_ended", name, intent=intent, **({"result": value} if run.detailed else {}))
+        return value
+
+    def _details(self, action: Action, names: Names) -> dict[str, Any]:
+        """What an action is given, and whether its effect is lasting, for those who want to know."""
+        if not self.agent.run.detailed:
+            return {}
+        kind = None if action.delegated else find(action.intent)
+        lasting = {"lasting": True} if kind is not None and kind.lasting else {}
+        return {"fields": names.filled(action.data), **lasting}
+
+    async def _asked_for(self, action: Action, names: Names) -> Any:
         if action.intent == "prompt_user":
             self.circles.forget()  # an answer of the person is new to the model
         else:
-            self.circles.note(action.intent, self.names.filled(action.data))
-        return await self.value_of(action, self.names)
+            self.circles.note(action.intent, names.filled(action.data))
+        return await self._value_of(action, names)
 
-    async def value_of(self, action: Action, names: Names) -> Any:
-        """The result of an action; undefined when its condition does not hold. Raises KoiError."""
+    async def _value_of(self, action: Action, names: Names) -> Any:
         has_branches = action.intent in ("if", "while")
         if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
             self._note(action, True, None)
@@ -158,8 +181,8 @@ class Block:
         """Carry the steps out once, with further names; gives the results of what was carried out."""
         self._names.add(own)
         results: list[Any] = []
-        for step in self._steps:
-            results += await gathered(self._execution.value_of(action, self._names) for action in step)
+        for members in self._steps:
+            results += await gathered(self._execution.nested(action, self._names) for action in members)
             if self.ended:
                 break
         return [result for result in results if result is not undefined]

@@ -31,12 +31,18 @@ async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any
     known = len(messages)
     messages.append(Message("user", prompting.first_message(execution.args, agent.state)))
     async with in_time(*enclosing(execution)):
+        execution.tools = await offered_tools(agent)
         while not execution.ended:
             answer = await take_turn(execution, messages, parts)
             remember(messages, answer, execution)
     if remembers(execution):
         agent.memory += messages[known:]
     return execution.value
+
+
+async def offered_tools(agent: Agent) -> list[str]:
+    """What the MCP servers of an agent offer, a line each; they are started for that."""
+    return await agent.run.servers.offers(agent.about.mcps()) if agent.role.allows("call_mcp") else []
 
 
 def begin(agent: Agent, event: str, args: Any) -> Execution:
@@ -100,7 +106,8 @@ async def next_request(execution: Execution, messages: list[Message], parts: Par
     execution.playbook = await joined(parts(scope), scope, "\n")
     if execution.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
-    system = prompting.system_prompt(agent, execution.playbook, is_delegate=execution.parent is not None)
+    is_delegate = execution.parent is not None
+    system = prompting.system_prompt(agent, execution.playbook, is_delegate=is_delegate, tools=execution.tools)
     return Request(system, tuple(messages), json=True, schema=prompting.ANSWER, task=task(execution))
 
 

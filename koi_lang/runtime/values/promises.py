@@ -8,6 +8,7 @@ from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, ClassVar
 
+from koi_lang.runtime.paths import branch
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import PRIMITIVES
 from koi_lang.runtime.values.failures import AggregateErrorValue, TypeErrorValue, caught, thrown
@@ -79,7 +80,7 @@ class Promise:
         if value is self:
             self._fail(TypeErrorValue("Chaining cycle detected for promise"))
         elif _later(value):
-            self._scope.start(self._follow(value))
+            self._scope.start(self._follow(value), branch())
         else:
             self._finish(value)
 
@@ -124,11 +125,11 @@ def spawn(coroutine: Work) -> Promise:
         KoiError: there is no scope.
     """
     try:
-        scope = current_scope()
+        scope, context = current_scope(), branch()
     except BaseException:
         coroutine.close()
         raise
-    task = scope.start(settle(coroutine))
+    task = scope.start(settle(coroutine), context)
     promise = Promise(task, scope)
     task.add_done_callback(promise.watch)
     return promise

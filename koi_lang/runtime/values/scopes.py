@@ -101,12 +101,12 @@ class Scope:
         if error is None and self._rejected:
             raise next(iter(self._rejected.values()))
 
-    def start(self, work: Work) -> asyncio.Task[Value]:
+    def start(self, work: Work, context: Context | None = None) -> asyncio.Task[Value]:
         """Run a coroutine in a task of this scope; its first step is taken before this returns."""
         if not self._open:
             work.close()
             raise KoiError("nothing can be started after its run has ended")
-        begun, context = Begun(work), copy_context()
+        begun, context = Begun(work), context or copy_context()
         task = asyncio.get_running_loop().create_task(begun, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
@@ -186,9 +186,9 @@ class Part(Scope):
         if isinstance(error, asyncio.CancelledError):
             await self._cancel()
 
-    def start(self, work: Work) -> asyncio.Task[Value]:
+    def start(self, work: Work, context: Context | None = None) -> asyncio.Task[Value]:
         """Run a coroutine in a task of the whole scope."""
-        task = self._whole.start(work)
+        task = self._whole.start(work, context)
         if not task.done():
             self._tasks.add(task)
             task.add_done_callback(self._forget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
+from koi_lang.runtime.paths import branch
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import number
 from koi_lang.runtime.values.failures import TypeErrorValue
@@ -32,7 +33,9 @@ class Timer:
         self._over = False
         self._scope = current_scope()
         self._scope.hold(self)
-        self._handle = asyncio.get_running_loop().call_later(self._delay_s, self._fire)
+        loop = asyncio.get_running_loop()
+        # Its own branch: when it fires does not change how others count.
+        self._handle = loop.call_later(self._delay_s, self._fire, context=branch())
 
     def clear(self) -> None:
         """Do not call any more."""

@@ -1,0 +1,208 @@
+"""`koi runs`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
+from koi_lang.runtime.journal.reader import read as read_journal
+from koi_lang.runtime.journal.reader import read_header
+from koi_lang.runtime.journal.summary import Summary, summarise
+
+COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
+NARROWEST = 60
+PAUSE_S = 0.1
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """List, show, follow, export, repair or delete recorded runs; ID may be the beginning of an id, or `last`."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_)
+
+
+@command.command("list")
+def list_() -> None:
+    """List the runs that were recorded in this folder, the latest last."""
+    rows = []
+    for path in store.journals(Path.cwd()):
+        try:
+            rows.append(_row(path, summarise(path)))
+        except JournalError as error:
+            click.echo(f"warning: {error.message}", err=True)
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
+    for row in (COLUMNS, *rows):
+        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _row(path: Path, summary: Summary) -> tuple[str, ...]:
+    return (
+        path.stem,
+        _moment(summary.header.started),
+        Path(summary.header.program).name,
+        summary.state,
+        _duration(summary.seconds),
+        str(summary.requests),
+        f"{summary.tokens:,}",
+        _cost(summary),
+    )
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+@click.option("--full", is_flag=True, help="Do not shorten what was recorded.")
+def show(run: str, full: bool) -> None:
+    """Show what happened in a run, one line for each entry."""
+    path = store.find(Path.cwd(), run)
+    summary, journal = summarise(path), read_journal(path)
+    for name, text in _facts(path, summary).items():
+        click.echo(f"{name:9} {text}")
+    click.echo()
+    for entry in journal.entries:
+        click.echo(_line(entry, journal.header, full))
+    _warn(path, summary.damaged, summary.torn)
+
+
+def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
+    header = summary.header
+    requests = f"{summary.requests} request{'' if summary.requests == 1 else 's'}"
+    return {
+        "run": path.stem,
+        "started": _moment(header.started),
+        "program": header.program,
+        "command": " ".join(("koi", *header.words)),
+        "version": header.version,
+        "state": f"{summary.state} after {_duration(summary.seconds)}",
+        "models": f"{requests}, {summary.tokens:,} tokens, {_cost(summary)}",
+    }
+
+
+def _warn(path: Path, damaged: int, torn: bool) -> None:
+    """What a journal holds that is no entry."""
+    if damaged:
+        what = "1 line is" if damaged == 1 else f"{damaged} lines are"
+        click.echo(f"warning: {what} damaged and left out", err=True)
+    if torn and not store.is_running(path):
+        click.echo(f"warning: the last line is torn; `koi runs repair {path.stem}` cuts it off", err=True)
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("-n", "--lines", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
+def tail(run: str, follow: bool, count: int) -> None:
+    """Show the last entries of a run."""
+    path = store.find(Path.cwd(), run)
+    journal = read_journal(path)
+    seen = len(journal.entries)
+    for entry in journal.entries[max(0, seen - count) :]:
+        click.echo(_line(entry, journal.header, full=False))
+    if follow and not (journal.entries and journal.entries[-1].kind == ENDED):
+        for entry in _following(path, journal.entries[-1].n if journal.entries else 0):
+            click.echo(_line(entry, journal.header, full=False))
+
+
+def _following(path: Path, after: int) -> Iterator[Entry]:
+    """The entries behind the n-th as they come, until the run ends or its process does."""
+    with path.open("rb") as file:
+        pending = b""
+        while True:
+            # Asked before reading: what was written before the end is then still seen.
+            running = store.is_running(path)
+            for text in iter(file.readline, b""):
+                pending += text
+                if not pending.endswith(b"\n"):
+                    break
+                entry, pending = entry_in(pending), b""
+                if entry is not None and entry.n > after:
+                    yield entry
+            if not running:
+                return
+            # Python has no way to be told that a file has grown.
+            time.sleep(PAUSE_S)
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A file that does not exist yet.")
+def export(run: str, output: Path) -> None:
+    """Copy the readable lines of a journal to a file."""
+    path = store.find(Path.cwd(), run)
+    read_header(path)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with output.open("xb") as file:
+            left_out = store.export(path, file)
+    except FileExistsError as error:
+        raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.") from error
+    if left_out:
+        click.echo(f"warning: {left_out} line{'' if left_out == 1 else 's'} left out", err=True)
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(run: str, yes: bool) -> None:
+    """Remove the journal of a run."""
+    path = store.find(Path.cwd(), run)
+    if not yes:
+        click.confirm(f"Remove the journal `{path.stem}`?", abort=True, err=True)
+    store.delete(path)
+    click.echo(f"removed {path.stem}")
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+def repair(run: str) -> None:
+    """Cut off a last line that a crash has torn; it is kept beside the journal."""
+    path = store.find(Path.cwd(), run)
+    cut = store.repair(path)
+    if cut:
+        click.echo(f"{cut} bytes were cut off and added to {path.with_suffix(store.TORN).name}")
+    else:
+        click.echo("the last line is whole")
+    _warn(path, len(read_journal(path).damaged), False)
+
+
+# ---------------------------------------------------------------- texts
+
+
+def _line(entry: Entry, header: Header, full: bool) -> str:
+    """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
+    fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items())
+    parts = (f"{max(0.0, entry.ts - header.started):9.3f}", f"{entry.kind:15}", " / ".join(entry.path), fields)
+    text = "  ".join(filter(None, parts)).rstrip()
+    width = max(NARROWEST, shutil.get_terminal_size((160, 24)).columns)
+    return text if full or len(text) <= width else text[: width - 1] + "…"
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m {rest:02}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02}m"
+
+
+def _cost(summary: Summary) -> str:
+    if summary.unpriced:
+        return f"${summary.usd:.4f} or more" if summary.usd else "unknown"
+    return f"${summary.usd:.4f}"

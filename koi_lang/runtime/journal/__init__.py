@@ -1,0 +1,1 @@
+"""The journal: a run as a file of entries that are only ever added."""

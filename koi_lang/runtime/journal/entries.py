@@ -1,0 +1,208 @@
+"""Events to journal entries, and entries to lines of JSON and back; secrets are taken out on the way.
+
+The first line of a journal is its header; every other line is an entry. A reader keeps kinds and fields it does not
+know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import JournalError
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.events import Event
+
+FORMAT = 1
+ENDED = "run_ended"
+KINDS = {"action_started": "begun", "action_ended": "done", "action_failed": "failed"}
+# What a model was told follows from the program and what happened before.
+LEFT_OUT = frozenset({"system", "messages"})
+DEEPEST = 200
+# Python refuses to write longer numbers as decimals.
+MOST_BITS = 4096
+Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a journal is of.
+
+    Attributes:
+        run: id of the run.
+        started: seconds since the epoch.
+        program: absolute path of its file.
+        hash: of the content of all its files.
+        version: of Koi.
+        words: of the command line.
+    """
+
+    run: str
+    started: float
+    program: str
+    hash: str
+    version: str
+    words: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "journal": FORMAT,
+            "run": self.run,
+            "started": self.started,
+            "program": self.program,
+            "hash": self.hash,
+            "version": self.version,
+            "words": list(self.words),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that happened.
+
+    Attributes:
+        n: counts from 1 within the journal.
+        ts: seconds since the epoch.
+        kind: `begun`, `done` and `failed` for actions, else the type of the event.
+        path: where in the run it happened.
+        agent: whom it concerns, empty for the run itself.
+        data: further fields.
+    """
+
+    n: int
+    ts: float
+    kind: str
+    path: tuple[str, ...] = ()
+    agent: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        own = {"n": self.n, "ts": self.ts, "kind": self.kind, "path": list(self.path), "agent": self.agent}
+        return own | {name: value for name, value in self.data.items() if name not in own}
+
+
+def entry_of(event: Event, n: int) -> Entry:
+    """An event as the n-th entry."""
+    data = {name: value for name, value in event.data.items() if name not in LEFT_OUT}
+    return Entry(n, event.ts, KINDS.get(event.type, event.type), event.path, event.agent, data)
+
+
+# ---------------------------------------------------------------- to lines
+
+
+def line_of(content: Header | Entry, redact: Redact) -> bytes:
+    """A header or entry as a line, its line break included; valid JSON in UTF-8 whatever the values are."""
+    texts: list[str] = []
+    data = plain(content.as_data(), partial(_noted, texts))
+    # To look for secrets takes most of the time, so it is done once for all texts; seldom is there anything to replace.
+    together = "\n".join(texts)
+    if redact(together) != together:
+        data = plain(content.as_data(), redact)
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return text.encode() + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only hold escaped
+        return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _noted(texts: list[str], text: str) -> str:
+    texts.append(text)
+    return text
+
+
+def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
+    """A value as JSON can hold it, without secrets: what is neither list, object nor simple becomes a text."""
+    if isinstance(value, str):
+        return redact(value)
+    if value is None or value is undefined or isinstance(value, bool):
+        return None if value is undefined else value
+    if isinstance(value, (int, float)):
+        return _number(value, redact)
+    if not isinstance(value, (dict, list, tuple)):
+        return redact(str(value))
+    if id(value) in around or len(around) > DEEPEST:
+        return "[circular]" if id(value) in around else "[too deep]"
+    inside = (*around, id(value))
+    if isinstance(value, dict):
+        return {redact(str(name)): plain(item, redact, inside) for name, item in value.items()}
+    return [plain(item, redact, inside) for item in value]
+
+
+def _number(value: float, redact: Redact) -> Any:
+    """A number, or a text where JSON has none for it or where it is a secret."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return hex(value)
+    written = str(value)
+    shown = redact(written)
+    return shown if shown != written or written in ("nan", "inf", "-inf") else value
+
+
+# ---------------------------------------------------------------- from lines
+
+
+def header_of(line: bytes, name: str) -> Header:
+    """The header in the first line of a journal.
+
+    Args:
+        name: how messages call the file.
+
+    Raises:
+        JournalError: the line is no header, or one that this version cannot read; says what to do.
+    """
+    data = _object(line)
+    if data is None or "journal" not in data or not line.endswith(b"\n"):
+        help = "Nothing was changed. If you do not know the file, move it away or `koi runs delete` it."
+        raise JournalError(f"`{name}` does not begin as a journal does", help=help)
+    if data["journal"] != FORMAT:
+        help = "Nothing was changed. Read it with the version of Koi that wrote it."
+        raise JournalError(f"`{name}` has the journal format {data['journal']}, not {FORMAT}", help=help)
+    header = _header(data)
+    if header is None:
+        help = "Nothing was changed. `koi runs delete` removes the file if you do not need it."
+        raise JournalError(f"the header of `{name}` is damaged", help=help)
+    return header
+
+
+def _header(data: Mapping[str, Any]) -> Header | None:
+    texts = [data.get(name) for name in ("run", "program", "hash", "version")]
+    words, started = data.get("words", []), data.get("started")
+    if not all(isinstance(text, str) for text in texts) or not _is_number(started) or not _are_texts(words):
+        return None
+    return Header(data["run"], data["started"], data["program"], data["hash"], data["version"], tuple(words))
+
+
+def entry_in(line: bytes) -> Entry | None:
+    """The entry in a line; None when it holds none."""
+    data = _object(line)
+    if data is None:
+        return None
+    n, ts, kind = (data.pop(name, None) for name in ("n", "ts", "kind"))
+    path, agent = data.pop("path", []), data.pop("agent", "")
+    if type(n) is not int or not _is_number(ts) or not isinstance(kind, str):
+        return None
+    if not _are_texts(path) or not isinstance(agent, str):
+        return None
+    return Entry(n, ts, kind, tuple(path), agent, data)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _are_texts(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

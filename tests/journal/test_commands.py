@@ -1,0 +1,226 @@
+"""`koi run --record` and `koi runs`, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+
+import pytest
+
+from koi_lang.cli.runs import _duration
+from koi_lang.runtime.journal.reader import read
+from tests.journal.conftest import ANSWERS, PROGRAM, Recorded
+from tests.projects import Project
+from tests.test_startup import modules_of
+
+DOUBLE, PRINT, RETURN = (("Lead.start#1", f"{name}#1") for name in ("worker::double", "print", "return"))
+
+
+def test_a_recorded_run_holds_what_happened(recorded: Recorded) -> None:
+    """The header says what was run, and every action has its beginning with fields and its end with the result."""
+    journal = read(recorded.path)
+    header = journal.header
+    actions = [(e.kind, e.path, e.data.get("fields", e.data.get("result"))) for e in journal.entries if e.kind in KINDS]
+
+    assert (recorded.path.stem, ("run", "--record", "--answers", "answers.json", "a.koi")) == (header.run, header.words)
+    assert str((recorded.project.folder / "a.koi").resolve()) == header.program
+    assert [
+        ("begun", DOUBLE, {"data": {"n": 21}}),
+        ("done", DOUBLE, {"value": 42}),
+        ("begun", PRINT, {"message": 42}),
+        ("done", PRINT, {"printed": True, "message": "42"}),
+        ("begun", RETURN, {"data": {"state_updates": {"total": 42}}}),
+        ("done", RETURN, {}),
+    ] == actions
+
+
+KINDS = ("begun", "done", "failed")
+
+
+def test_a_recorded_run_holds_the_answers(recorded: Recorded) -> None:
+    """The text of every answer is there, word for word, and no prompt."""
+    answers = [e.data["text"] for e in read(recorded.path).entries if e.kind == "model_answered"]
+
+    assert ANSWERS == [json.loads(text) for text in answers]
+    assert b"Double 21" not in recorded.path.read_bytes()
+
+
+def test_a_changed_program_has_another_hash(recorded: Recorded) -> None:
+    """The hash in the header is that of the content of all files."""
+    before = read(recorded.path)
+    recorded.path.unlink()
+    recorded.project.write("a.koi", PROGRAM + "\n// changed")
+    recorded.project.koi("run", "--record", "--answers", "answers.json", "a.koi")
+
+    assert before.header.hash != read(recorded.path).header.hash
+
+
+def test_nothing_is_recorded_or_said_without_being_asked(project: Project) -> None:
+    """Without `--record` there is no journal; with it nothing is printed about it unless `--verbose`."""
+    project.write("a.koi", PROGRAM)
+    project.write("answers.json", json.dumps(ANSWERS))
+    words = ("--answers", "answers.json", "a.koi")
+    plain, recording = project.koi("run", *words), project.koi("run", "--record", *words)
+    verbose = project.koi("run", "--record", "--verbose", *words)
+
+    assert [("42\n", ""), ("42\n", "")] == [(done.stdout, done.stderr) for done in (plain, recording)]
+    assert 2 == len(list((project.folder / ".koi" / "runs").iterdir()))
+    assert ("42\n", 1) == (verbose.stdout, len(re.findall(r"^journal: .*\.jsonl$", verbose.stderr, re.MULTILINE)))
+    assert "fields=" not in verbose.stderr
+
+
+def test_nothing_of_the_journal_is_loaded_without_being_asked(project: Project) -> None:
+    """A run that is not recorded imports no module of the journal; one that is recorded does."""
+    project.write("a.koi", "role R { can go }\nagent A : R { on go() { } }\nrun A.go()")
+    plain, recording = modules_of(project, "run", "a.koi"), modules_of(project, "run", "--record", "a.koi")
+    ours = {"koi_lang.runtime.journal", "koi_lang.cli.recording"}
+
+    assert (set(), ours) == (ours & plain, ours & recording)
+
+
+def test_actions_in_loops_are_recorded(project: Project) -> None:
+    """What a loop or branch carries out has entries of its own, inside of it."""
+    project.write("a.koi", PROGRAM)
+    again = {"intent": "repeat", "count": 2, "actions": [{"intent": "print", "message": "n ${iteration}"}]}
+    project.write("answers.json", json.dumps([{"batch": [again, {"intent": "return", "data": {}}]}]))
+    assert "n 1\nn 2\n" == project.koi("run", "--record", "--answers", "answers.json", "a.koi").stdout
+
+    begun = [
+        (e.path[1:], e.data["fields"].get("message")) for e in read(Recorded(project).path).entries if e.kind == "begun"
+    ]
+
+    inside = [(("repeat#1", f"print#{n}"), f"n {n}") for n in (1, 2)]
+    assert [(("repeat#1",), None), *inside, (("return#1",), None)] == begun
+
+
+def test_secrets_of_a_run_stay_out(project: Project) -> None:
+    """Secrets from the environment, `.env` and the command line are in no byte of a journal."""
+    text = PROGRAM.replace("Double", "Use from-environment, from-dotenv-file, {{args.password}} to double")
+    project.write("a.koi", text)
+    project.write(".env", "SOME_API_KEY=from-dotenv-file\n")
+    project.write(
+        "answers.json", json.dumps([{"intent": "return", "data": "from-environment from-dotenv-file by-hand-12"}])
+    )
+    words = (
+        "-m",
+        "koi_lang",
+        "run",
+        "--record",
+        "--debug",
+        "--arg",
+        "password=by-hand-12",
+        "--answers",
+        "answers.json",
+    )
+    done = project.run(sys.executable, *words, "a.koi", MY_TOKEN="from-environment")
+    written = Recorded(project).path.read_bytes()
+
+    assert 0 == done.returncode
+    assert [] == [s for s in (b"from-environment", b"from-dotenv-file", b"by-hand-12") if s in written]
+    assert {"password": "[redacted]"}.items() <= read(Recorded(project).path).entries[1].data["args"].items()
+
+
+def test_list_shows_how_runs_ended(recorded: Recorded) -> None:
+    """Each run has a line with state, requests, tokens and cost; the latest is the last."""
+    recorded.project.write("b.koi", 'role R { can go }\nagent B : R { on go() { throw new Error("no") } }\nrun B.go()')
+    first = recorded.path.stem
+    assert 1 == recorded.project.koi("run", "--record", "b.koi").returncode
+    folder = recorded.project.folder / ".koi" / "runs"
+    counts = [e.data["tokens"] for e in read(folder / f"{first}.jsonl").entries if e.kind == "model_answered"]
+    tokens = sum(count["input"] + count["output"] for count in counts)
+    cut = (folder / f"{first}.jsonl").read_bytes().splitlines(keepends=True)[:-1]
+    (folder / "cut.jsonl").write_bytes(b"".join(cut))
+
+    heading, *rows = recorded.runs("list").splitlines()
+
+    assert heading.split() == ["id", "started", "program", "state", "time", "requests", "tokens", "cost"]
+    assert Counter(["ok", "interrupted", "failed"]) == Counter(row.split()[4] for row in rows)
+    assert ["b.koi", "failed"] == rows[-1].split()[3:5]
+    assert ["2", f"{tokens:,}", "$0.0000"] == next(row.split()[6:] for row in rows if row.startswith(first))
+
+
+def test_list_goes_on_after_a_foreign_file(recorded: Recorded) -> None:
+    """A file that is no journal is told on stderr and does not hide the others."""
+    (recorded.path.parent / "foreign.jsonl").write_text("hello\n")
+    done = recorded.project.koi("runs")
+
+    assert (0, 2) == (done.returncode, len(done.stdout.splitlines()))
+    assert "warning: `foreign.jsonl` does not begin as a journal does\n" == done.stderr
+
+
+def test_show_tells_what_happened(recorded: Recorded) -> None:
+    """The facts of a run come first, then one line an entry; long ones are cut unless `--full`."""
+    short, full = recorded.runs("show", recorded.path.stem[:6]), recorded.runs("show", "--full", "last")
+
+    assert "state     ok after " in short
+    assert "command   koi run --record --answers answers.json a.koi\n" in short
+    assert re.search(r"\d\.\d{3}  begun            Lead\.start#1 / print#1  intent=\"print\"", short)
+    assert (True, False) == ("…" in short, "…" in full)
+    assert len(read(recorded.path).entries) == len(short.partition("\n\n")[2].splitlines())
+
+
+def test_tail_shows_the_last_entries(recorded: Recorded) -> None:
+    """`-n` says how many; following a run that has ended ends at once."""
+    two, followed = recorded.runs("tail", "-n", "2", "last"), recorded.runs("tail", "-f", "-n", "1", "last")
+
+    assert ["handler_ended", "run_ended"] == [line.split()[1] for line in two.splitlines()]
+    assert ["run_ended"] == [line.split()[1] for line in followed.splitlines()]
+
+
+def test_export_copies_what_can_be_read(recorded: Recorded) -> None:
+    """A damaged line is left out and told; an existing file is not written over."""
+    whole = recorded.path.read_bytes()
+    recorded.path.write_bytes(whole + b"broken\n" + whole.splitlines(keepends=True)[-1][:9])
+    done = recorded.project.koi("runs", "export", "last", "-o", "out/run.jsonl")
+    again = recorded.runs("export", "last", "-o", "out/run.jsonl")
+
+    assert (0, "warning: 2 lines left out\n") == (done.returncode, done.stderr)
+    assert whole == (recorded.project.folder / "out" / "run.jsonl").read_bytes()
+    assert again.startswith("exit 2: error: `out/run.jsonl` exists")
+
+
+def test_repair_by_command(recorded: Recorded) -> None:
+    """A torn line is cut off and kept; a whole file is left as it is."""
+    whole = recorded.path.read_bytes()
+    recorded.path.write_bytes(whole + b'{"n":')
+    shown = recorded.project.koi("runs", "show", "last").stderr
+
+    assert f"warning: the last line is torn; `koi runs repair {recorded.path.stem}` cuts it off\n" == shown
+    assert f"5 bytes were cut off and added to {recorded.path.stem}.torn\n" == recorded.runs("repair", "last")
+    assert ("the last line is whole\n", whole) == (recorded.runs("repair", "last"), recorded.path.read_bytes())
+
+
+def test_delete_asks_first(recorded: Recorded) -> None:
+    """Only `y` or `--yes` removes a journal, with what was cut off it."""
+    path = recorded.path
+    path.with_suffix(".torn").write_bytes(b"x")
+
+    assert recorded.runs("delete", "last", stdin="n\n").startswith("exit 1")
+    assert path.exists()
+    assert f"removed {path.stem}\n" == recorded.runs("delete", "--yes", path.stem)
+    assert [] == list(path.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "zz"), ("tail", "zz"), ("export", "zz", "-o", "x"), ("delete", "zz"), ("repair", "zz")]
+)
+def test_unknown_runs_are_told(recorded: Recorded, words: tuple[str, ...]) -> None:
+    """Every command says that there is no such run, and where to look."""
+    told = recorded.runs(*words)
+
+    assert told.startswith("exit 1: error: there is no run `zz`\n")
+    assert "help: `koi runs list` shows the runs of this folder." in told
+
+
+def test_a_folder_without_journals(project: Project) -> None:
+    """Listing shows only the heading; naming a run says how one is recorded."""
+    assert 1 == len(project.koi("runs").stdout.splitlines())
+    assert "`koi run --record FILE` writes a journal" in project.koi("runs", "show", "last").stderr
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.04, "0.0s"), (59.94, "59.9s"), (61, "1m 01s"), (7260, "2h 01m")])
+def test_durations(seconds: float, shown: str) -> None:
+    """Times are shown in the two largest units that matter."""
+    assert shown == _duration(seconds)

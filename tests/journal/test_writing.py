@@ -1,0 +1,127 @@
+"""What is written to a journal: every value as JSON, no secret, and a clear word when the disk is full."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import JournalError
+from koi_lang.redaction import HIDDEN, redactor
+from koi_lang.runtime.events import Event, Events
+from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import is_running
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.values.undefined import undefined
+from tests.journal.conftest import HEADER, lines_of, printed
+
+LOOP: list[Any] = ["a"]
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (undefined, None),
+        (float("nan"), "nan"),
+        (float("-inf"), "-inf"),
+        ([10**5000], [hex(10**5000)]),
+        (2**53, 2**53),
+        (True, True),
+        ("line\nbreak \u2028 ñ", "line\nbreak \u2028 ñ"),
+        ("half \ud83d", "half \ud83d"),
+        (LOOP, ["a", "[circular]"]),
+        ({1: (2, None)}, {"1": [2, None]}),
+        ([LOOP[0], LOOP[0]], ["a", "a"]),
+        (ValueError("broken"), "broken"),
+    ],
+)
+def test_every_value_has_a_line(value: Any, expected: Any) -> None:
+    """Whatever a program computes is written as one line of valid JSON, and read back."""
+    line = line_of(entry_of(Event(1, 5.0, "r", "Ada", "action_ended", {"result": value}, ("Ada.go#1",)), 1), str)
+    found = entry_in(line)
+
+    assert (1, True) == (line.count(b"\n"), line.endswith(b"\n"))
+    assert found is not None
+    assert ("done", ("Ada.go#1",), expected) == (found.kind, found.path, found.data["result"])
+
+
+def test_deep_values_are_cut() -> None:
+    """A value nested thousands of times does not end the run."""
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+
+    assert b"[too deep]" in lines_of(Event(1, 5.0, "r", "", "a", {"value": deep}))[1]
+
+
+def test_prompts_are_left_out() -> None:
+    """What a model was told is not in the journal, even where other consumers are told it."""
+    line = lines_of(Event(1, 5.0, "r", "Ada", "model_asked", {"model": "m", "system": "You", "messages": []}))[1]
+
+    assert {"n": 1, "ts": 5.0, "kind": "model_asked", "path": [], "agent": "Ada", "model": "m"} == json.loads(line)
+
+
+@pytest.mark.parametrize("secret", ["topsecretvalue", 'with "quotes" \\ and\nlines', "contraseña-ñandú", "8812345678"])
+def test_secrets_are_in_no_byte_of_a_file(tmp_path: Path, secret: str) -> None:
+    """Secret values vanish from header, names, texts, JSON inside of texts, and numbers, in every spelling of JSON."""
+    redact = redactor({"MY_KEY": secret})
+    number = int(secret) if secret.isdigit() else 0
+    data = {secret: [f"a {secret} b"], "text": json.dumps({"key": secret}), "numbers": [12, number]}
+    writer = Writer(tmp_path / "a.jsonl", HEADER, redact, print)
+    events = Events("r")
+    events.subscribe(writer)
+    events.emit("model_answered", secret, path=(f"{secret}#1",), **data)
+    writer.close()
+    written = (tmp_path / "a.jsonl").read_bytes()
+
+    spellings = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    twice = {json.dumps(spelling, ensure_ascii=False)[1:-1] for spelling in spellings}
+    assert [] == [spelling for spelling in spellings | twice if spelling.encode() in written]
+    assert HIDDEN in read(tmp_path / "a.jsonl").entries[0].data
+
+
+def test_a_journal_is_readable_while_it_grows(tmp_path: Path) -> None:
+    """Every entry can be read as soon as its event was told; a run that goes on is known as such."""
+    path = tmp_path / "runs" / "a.jsonl"
+    writer = Writer(path, HEADER, str, print)
+    seen = []
+    for n in range(1, 50):
+        writer(printed(n, "x" * n))
+        seen.append((len(read(path).entries), read(path).torn, is_running(path)))
+    writer.close()
+
+    assert [(n, b"", True) for n in range(1, 50)] == seen
+    assert not is_running(path)
+    assert 0o600 == path.stat().st_mode & 0o777
+
+
+def test_a_journal_that_cannot_be_made_stops_the_run(tmp_path: Path) -> None:
+    """A file where the folder should be, or one of the same name, is an error that says what to do."""
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file" / "a.jsonl", tmp_path / "file"):
+        with pytest.raises(JournalError, match="cannot be written") as caught:
+            Writer(path, HEADER, str, print)
+        assert caught.value.help is not None
+
+
+def test_a_full_disk_costs_the_journal_and_not_the_run(tmp_path: Path) -> None:
+    """When nothing can be written any more the person is told once, and other consumers go on."""
+    told: list[str] = []
+    events = Events("r")
+    writer = Writer(tmp_path / "a.jsonl", HEADER, str, told.append)
+    events.subscribe(writer)
+    seen = events.record()
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, writer._file)
+    os.close(full)
+    events.emit("printed", message="one")
+    events.emit("printed", message="two")
+    writer.close()
+
+    assert ["the journal cannot be written any more: no space left on device"] == told
+    assert [{"message": "one"}, {"consumer": "journal"}, {"message": "two"}] == [event.data for event in seen]
