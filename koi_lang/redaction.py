@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+from koi_lang.settings import is_secret
+
 # The shapes that providers and forges give their keys, and credentials in headers and addresses.
 TOKEN = re.compile(
     r"\b(?:sk|pk|rk|xai|gsk|key)-[A-Za-z0-9_\-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAIza[A-Za-z0-9_\-]{20,}"
@@ -24,7 +25,7 @@ def redactor(*environments: Mapping[str, str]) -> Callable[[str], str]:
         value
         for environment in environments
         for name, value in environment.items()
-        if SECRET_NAME.search(name) and len(value) >= SHORTEST
+        if is_secret(name) and len(value) >= SHORTEST
     )
     values = {form for value in found for form in _forms(value)}
     known = (

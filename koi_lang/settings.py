@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError
+
+SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of a variable of that name must not be shown, written or given to other programs."""
+    return SECRET_NAME.search(name) is not None
 
 
 def environment() -> Mapping[str, str]:

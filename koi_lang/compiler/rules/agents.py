@@ -11,7 +11,7 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
-RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout", "max_retries", "retries")
+RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
 LLM_OPTIONS = ("provider", "model", "temperature", "max_tokens", "base_url", "fallback", "answers")
 MCP_OPTIONS = ("command", "args", "env", "cwd", "type", "url", "headers")
 
@@ -125,7 +125,7 @@ def unknown_resilience(file: Analysis, report: Report) -> None:
     for block, _ in file.index.of(n.Resilience):
         for name, _ in block.properties:
             if name.name not in RESILIENCE:
-                help = _choice(name.name, RESILIENCE[:4], "there are")
+                help = _choice(name.name, RESILIENCE, "there are")
                 report.add(name.span, f"`resilience` has no property `{name.name}`", help=help)
 
 

@@ -15,14 +15,13 @@ from typing import Any
 
 from koi_lang.errors import PermissionDenied
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.settings import environment
+from koi_lang.settings import environment, is_secret
 
 MOST_OUTPUT = 30_000
 READ_SIZE = 65_536
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
 # Anything that lets a command be more than it looks like; such commands match no pattern.
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
-SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH)", re.IGNORECASE)
 
 
 @action("execute", aliases={"timeout": "timeout_ms"}, lasting=True)
@@ -103,7 +102,7 @@ async def _started(command: str, cwd: str | None, *, silent: bool) -> asyncio.su
         return await asyncio.create_subprocess_shell(
             command,
             cwd=cwd,
-            env={name: value for name, value in environment().items() if not SECRET.search(name)},
+            env={name: value for name, value in environment().items() if not is_secret(name)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output,
             stderr=output,
