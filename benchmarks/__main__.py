@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, compiling, journal, playbooks, registry, sending, starting
+from benchmarks import asking, compiling, journal, mcp, playbooks, registry, sending, starting
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
@@ -19,6 +19,7 @@ SUBJECTS = {
     "playbooks": playbooks,
     "asking": asking,
     "journal": journal,
+    "mcp": mcp,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

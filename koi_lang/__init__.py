@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
+
+if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything is read that older versions cannot read
+    raise SystemExit(
+        f"error: koi needs Python 3.11 or newer, and this is Python {sys.version_info[0]}.{sys.version_info[1]}\n"
+        "  = help: Install a newer Python, then koi with it: `python3.11 -m pip install koi-lang`."
+    )
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "install", "load"]

@@ -27,11 +27,13 @@ class Entry:
     Attributes:
         files: content hash of every file it depends on, by path.
         warnings: what the checks said, as text.
+        tests: the names of its tests.
     """
 
     code: CodeType
     files: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
 
 
 def digest(data: bytes) -> str:
@@ -46,11 +48,15 @@ def find(path: str) -> Entry | None:
     except OSError:
         return None
     data = stored[CHECK_SIZE:]
-    if hashlib.sha256(data).digest() != stored[:CHECK_SIZE]:
+    if not _is_whole(stored):
         return None
     fields = marshal.loads(data)
-    entry = Entry(fields["code"], fields["files"], tuple(fields["warnings"]))
+    entry = Entry(fields["code"], fields["files"], tuple(fields["warnings"]), tuple(fields["tests"]))
     return entry if all(_is_current(file, known) for file, known in entry.files.items()) else None
+
+
+def _is_whole(stored: bytes) -> bool:
+    return hashlib.sha256(stored[CHECK_SIZE:]).digest() == stored[:CHECK_SIZE]
 
 
 def _is_current(path: str, known: str) -> bool:
@@ -62,7 +68,8 @@ def _is_current(path: str, known: str) -> bool:
 
 def store(path: str, entry: Entry) -> None:
     """Keep a compiled module; a folder that cannot be written to is no error."""
-    data = marshal.dumps({"code": entry.code, "files": dict(entry.files), "warnings": list(entry.warnings)})
+    fields = {"code": entry.code, "files": dict(entry.files)}
+    data = marshal.dumps(fields | {"warnings": list(entry.warnings), "tests": list(entry.tests)})
     with contextlib.suppress(OSError):
         _write(_place(path), hashlib.sha256(data).digest() + data)
 
@@ -107,6 +114,11 @@ def stats() -> dict[str, Any]:
     """Where the cache is, how many modules it holds, and their size in bytes."""
     files = _files()
     return {"folder": str(settings.cache_folder()), "files": len(files), "bytes": sum(f.stat().st_size for f in files)}
+
+
+def damaged() -> int:
+    """How many compiled modules are not whole; they are compiled anew when they are needed."""
+    return sum(not _is_whole(file.read_bytes()) for file in _files() if file.suffix == SUFFIX)
 
 
 def clear() -> int:

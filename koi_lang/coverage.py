@@ -31,7 +31,7 @@ class KoiPlugin(CoveragePlugin):
 
     def find_executable_files(self, src_dir: str) -> Iterable[str]:
         """The `.koi` files in a folder, so that those that never ran are reported too."""
-        return sorted(str(path) for path in Path(src_dir).rglob("*.koi"))
+        return sorted(str(path) for path in Path(src_dir).rglob("*.koi") if path.is_file())
 
 
 class KoiTracer(FileTracer):

@@ -6,6 +6,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_SOURCE = 65
+EXIT_INTERRUPTED = 130
 
 
 class KoiError(Exception):
@@ -50,12 +51,32 @@ class PermissionDenied(AgentError):
     """The role of an agent does not allow what was asked."""
 
 
+class ExpectationFailed(KoiError):
+    """An `expect` of a test does not hold.
+
+    Attributes:
+        details: further lines, such as the values of both sides.
+    """
+
+    def __init__(self, message: str, *, help: str | None = None, details: tuple[str, ...] = ()) -> None:
+        super().__init__(message, help=help)
+        self.details = details
+
+
+class Unscripted(KoiError):
+    """A test asked for an answer of a model or person that it does not give."""
+
+
 class RegistryError(KoiError):
     """The registry could not be read or written."""
 
 
 class JournalError(KoiError):
     """The journal of a run could not be found, read or written."""
+
+
+class ExtensionError(KoiError):
+    """An extension cannot be loaded, or adds what it may not."""
 
 
 class PlaybookError(KoiError):
@@ -70,3 +91,37 @@ class MissingKey(ProviderError):
     """A provider was named whose key is not known."""
 
     exit_code = EXIT_USAGE
+
+
+# What a status of HTTP says about trying again.
+REPEATABLE = frozenset({408, 409, 425, 429})
+
+
+class RequestFailed(ProviderError):
+    """A request to a provider came to nothing.
+
+    Attributes:
+        status: the HTTP status; None when no answer arrived or the answer broke off.
+        retry_after_s: how long the provider asks to wait, None when it does not say.
+        repeatable: whether the same request may succeed later.
+    """
+
+    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, help=help)
+        self.status = status
+        self.retry_after_s: float | None = None
+        self.repeatable = status is None or status >= 500 or status in REPEATABLE
+
+    def told_as(self, message: str) -> RequestFailed:
+        """The same failure in other words."""
+        failure = type(self)(message, help=self.help, status=self.status)
+        failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
+        return failure
+
+
+class ContextOverflow(RequestFailed):
+    """A conversation is longer than what its model can read; the same request fails again."""
+
+    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, help=help, status=status)
+        self.repeatable = False

@@ -66,9 +66,10 @@ def _places(trace: TracebackType | None) -> Iterator[Place]:
 
 
 def _label(name: str) -> str:
-    """What a place is called: `Agent.handler` or the innermost function; `run` statements and lambdas have no name."""
+    """What a place is called: `Agent.handler` or the innermost function; `run`, tests and lambdas have no name."""
     shown = name.rpartition("<locals>.")[2]
-    return "" if name == "main" or shown.startswith("<") else f"in `{shown}`"
+    is_unnamed = name == "main" or shown.startswith("<") or name == f"koi_tests.<locals>.{shown}"
+    return "" if is_unnamed else f"in `{shown}`"
 
 
 def _source(path: str) -> Source:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from koi_lang.compiler.compile import Checked
 
 PREFIX = "koi:"
+SUFFIX = ".koi"
 
 
 class DiskFiles:
@@ -66,6 +67,8 @@ def check(path: str, *, strict: bool = False) -> Checked:
     """Read and check a program. Raises UsageError when the file cannot be read."""
     from koi_lang.compiler.compile import check_program
 
+    if not path.endswith(SUFFIX) and Path(path).is_file():
+        raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
     try:
         with _no_collection():
             return check_program(absolute(path), DiskFiles(), strict=strict)
@@ -75,7 +78,19 @@ def check(path: str, *, strict: bool = False) -> Checked:
         ) from error
 
 
+def _renaming(path: str) -> str:
+    """The command that gives a program its ending; editors and browsers like to add `.txt`."""
+    from shlex import quote
+
+    stem = str(Path(path).with_suffix(""))
+    return f"Rename it: `mv {quote(path)} {quote(stem if stem.endswith(SUFFIX) else stem + SUFFIX)}`."
+
+
 def _advice(path: str) -> str | None:
+    if Path(f"{path}{SUFFIX}").is_file():
+        return f"Did you mean `{path}{SUFFIX}`?"
+    if Path(f"{path}.txt").is_file():
+        return _renaming(f"{path}.txt")
     names = DiskFiles().names(os.path.dirname(path) or ".")
     near = [name for name in names if name.endswith(".koi") and name != ".koi"]
     listed = ", ".join(f"`{name}`" for name in near[:6])
@@ -125,7 +140,8 @@ def _compile(path: str, strict: bool) -> cache.Entry:
         trees, checked = syntax_trees(path, strict=strict)
         warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
         hashes = {file: cache.digest(data) for file, data in checked.read.items()}
-        entries = {file: cache.Entry(_code(tree, file), hashes, warnings) for file, tree in trees.items()}
+        tests = {file.unit.path: file.tests for file in checked.files}
+        entries = {file: cache.Entry(_code(tree, file), hashes, warnings, tests[file]) for file, tree in trees.items()}
     for file, entry in entries.items():
         cache.store(file, entry)
     return entries[absolute(path)]
@@ -208,6 +224,48 @@ def agents_of(module: ModuleType) -> list[Any]:
 
     classes = [value for value in _declared(module) if isinstance(value, type)]
     return [value for value in classes if issubclass(value, Agent) and value is not Agent]
+
+
+def handler_line(module: ModuleType, name: str) -> str:
+    """Where a handler such as `Lead.start` stands, as `file.koi:12`; empty when the program has none of the name."""
+    agent, _, event = name.rpartition(".")
+    for declared in agents_of(module):
+        handler = declared.about.handlers.get(event) if declared.about.name == agent else None
+        if handler is not None:
+            code = handler.function.__code__
+            return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    return ""
+
+
+def prompts_of(module: ModuleType) -> list[Any]:
+    """The prompts a program declares, in the same order."""
+    from koi_lang.runtime.prompts import Prompt
+
+    return [value for value in _declared(module) if isinstance(value, Prompt)]
+
+
+def require_servers(module: ModuleType, folder: Path) -> None:
+    """See that every MCP server which an agent or a team uses is declared, or described by files of a folder.
+
+    Raises:
+        SettingsError: one is neither, or its description lacks something; says where it was looked for.
+    """
+    from koi_lang.runtime.mcp.remote import Remote
+
+    used = [(agent.about.name, server) for agent in agents_of(module) for server in agent.about.mcps()]
+    for team in teams_of(module):
+        agents = [member for member in team.members().values() if isinstance(member, type)]
+        used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, Remote)]
+    for user, server in used:
+        if server.options is None:
+            from koi_lang.runtime.mcp.configured import options_of
+
+            options_of(server.name, folder, user)
+
+
+def python_modules_of(module: ModuleType) -> list[ModuleType]:
+    """The Python modules that a program imports, in the same order."""
+    return [value for value in _declared(module) if isinstance(value, ModuleType) and not _is_koi(value)]
 
 
 def _declared(module: ModuleType) -> list[Any]:

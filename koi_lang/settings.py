@@ -38,14 +38,36 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "koi"
 
 
+def config_folder() -> Path:
+    """Where koi keeps what belongs to the person, such as keys: KOI_CONFIG_DIR, else the user's configuration."""
+    chosen = variable("KOI_CONFIG_DIR")
+    if chosen:
+        return Path(chosen)
+    base = variable("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "koi"
+
+
 def dotenv(folder: Path) -> dict[str, str]:
     """The variables of `.env` in a folder: `NAME=value` lines, `#` comments, optional quotes and `export`."""
     try:
-        text = (folder / ".env").read_text("utf-8")
+        return _variables((folder / ".env").read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"`.env` cannot be read: {error}") from error
+
+
+def variables_in(path: str) -> dict[str, str]:
+    """The variables of a file like `.env`. Raises SettingsError when it cannot be read."""
+    try:
+        return _variables(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        help = "It holds lines like `OPENAI_API_KEY=…`."
+        raise SettingsError(f"`{path}` cannot be read: {why.lower()}", help=help) from error
+
+
+def _variables(text: str) -> dict[str, str]:
     pairs = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())
     return {name.strip(): _unquoted(value.strip()) for name, mark, value in pairs if mark and not name.startswith("#")}
 
@@ -54,11 +76,6 @@ def _unquoted(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
         return value[1:-1]
     return value.split(" #", 1)[0].rstrip()
-
-
-def key(name: str, folder: Path) -> str | None:
-    """A provider's key by its variable name: from the environment, else from `.env` in the folder."""
-    return variable(name) or dotenv(folder).get(name) or None
 
 
 def koi_config(folder: Path) -> Mapping[str, Any]:
@@ -104,6 +121,16 @@ def allowed_commands(folder: Path) -> list[str]:
     return allow
 
 
+def allowed_hosts(folder: Path) -> list[str]:
+    """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
+    http = project(folder).get("http", {})
+    allow = http.get("allow", []) if isinstance(http, dict) else None
+    if not isinstance(allow, list) or not all(isinstance(host, str) for host in allow):
+        help = 'Write `allow = ["localhost:8080"]`.'
+        raise SettingsError("`[http] allow` in `koi.toml` is no list of texts", help=help)
+    return allow
+
+
 WHOLE = ("turns", "tokens", "repeats", "alternations", "failures", "pivots")
 LIMITS = (*WHOLE, "usd", "time")
 
@@ -126,3 +153,93 @@ def limits(folder: Path) -> Mapping[str, Any]:
             kind = "whole number" if name in WHOLE else "number"
             raise SettingsError(f"`{name}` in `[limits]` of `koi.toml` must be a {kind} above 0, not {value!r}")
     return given
+
+
+ROLES = ("default", "small", "judge", "embedding")
+OPTIONS = (
+    "provider",
+    "model",
+    "temperature",
+    "max_tokens",
+    "context_tokens",
+    "compact",
+    "base_url",
+    "fallback",
+    "cache",
+)
+
+
+def models(folder: Path) -> dict[str, dict[str, Any]]:
+    """The table `[models]` of `koi.toml` as options of models by role; `"provider/model"` stands for `{ model = … }`.
+
+    Raises:
+        SettingsError: a role is not known, or its value is neither a text nor a table.
+    """
+    given = project(folder).get("models", {})
+    if not isinstance(given, dict):
+        raise SettingsError("`models` in `koi.toml` is no table", help="Write `[models]` on a line of its own.")
+    for role, value in given.items():
+        if role not in ROLES:
+            known = ", ".join(f"`{each}`" for each in ROLES)
+            raise SettingsError(f"`[models]` in `koi.toml` has no `{role}`", help=f"It may hold {known}.")
+        if not isinstance(value, (str, dict)) or not value:
+            help = f'Write `{role} = "provider/model"`.'
+            raise SettingsError(f"`{role}` in `[models]` of `koi.toml` names no model", help=help)
+        for option in value if isinstance(value, dict) else ():
+            if option not in OPTIONS:
+                known = ", ".join(f"`{each}`" for each in OPTIONS)
+                message = f"`{role}` in `[models]` of `koi.toml` has no `{option}`"
+                raise SettingsError(message, help=f"It may hold {known}.")
+    return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}
+
+
+MCP_FILE = ".mcp.json"
+FILLED = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def mcp_servers(folder: Path) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """The MCP servers that `koi.toml` and `.mcp.json` describe, by name: the file and the options.
+
+    A server that both describe is that of `koi.toml`, as `[mcp.NAME]`.
+
+    Raises:
+        SettingsError: a file is broken, or a server in it is not described by options.
+    """
+    found = {name: (MCP_FILE, about) for name, about in _mcp_file(folder).items()}
+    own = project(folder).get("mcp", {})
+    found |= {name: ("koi.toml", about) for name, about in (own if isinstance(own, dict) else {"": own}).items()}
+    for name, (file, about) in found.items():
+        if not isinstance(about, dict):
+            help = '`koi.toml` has `[mcp.NAME]`, `.mcp.json` has { "mcpServers": { "NAME": { "command": … } } }.'
+            raise SettingsError(f"`{name or 'mcp'}` in `{file}` describes no MCP server", help=help)
+    return found
+
+
+def _mcp_file(folder: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads((folder / MCP_FILE).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`{MCP_FILE}` cannot be read: {error}", help="It holds one JSON object.") from error
+    servers = loaded.get("mcpServers", {}) if isinstance(loaded, dict) else None
+    if not isinstance(servers, dict):
+        help = 'Write { "mcpServers": { "NAME": { "command": … } } }.'
+        raise SettingsError(f"`{MCP_FILE}` holds no object `mcpServers`", help=help)
+    return servers
+
+
+def filled(text: str, folder: Path) -> str:
+    """A text with `${NAME}` and `${NAME:-default}` replaced by variables of the environment, else of `.env`.
+
+    Raises:
+        SettingsError: a variable is not set and has no default.
+    """
+
+    def value_of(found: re.Match[str]) -> str:
+        value = variable(found[1]) or dotenv(folder).get(found[1]) or found[2]
+        if value is None:
+            raise SettingsError(f"the variable `{found[1]}` is not set", help=f"Set it, or write ${{{found[1]}:-…}}.")
+        return value
+
+    return FILLED.sub(value_of, text)

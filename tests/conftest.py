@@ -9,6 +9,7 @@ import pytest
 
 from koi_lang import program
 from tests.projects import Project
+from tests.wheel import Installed, installed_once
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,3 +33,10 @@ def project(
     folder.mkdir()
     yield Project(folder)
     program.unload()
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Installed:
+    """The wheel of this checkout, installed into an environment of its own that all workers share."""
+    base = tmp_path_factory.getbasetemp()
+    return installed_once((base.parent if hasattr(request.config, "workerinput") else base) / "wheel")

@@ -12,7 +12,8 @@ import pytest
 from koi_lang import program
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.koi"))
+TESTED = sorted(path.name for path in FOLDER.glob("*.test.koi"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.koi") if path.name not in TESTED)
 STDIN = {"hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
 PRINTED = {
     "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
@@ -37,6 +38,13 @@ PRINTED = {
         "Gave up: `Customer` got no answer to `deliver` within 0.1 s",
     ],
     "hello-world": ["Hello, Ada!"],
+    "mcp-server": ["eggs: 6"],
+    "mcp-files": [
+        "Kept: garden.txt, tea.txt",
+        "`files.read_text_file` failed: Error executing tool read_text_file: ../secret.txt lies outside of notes",
+        "The tea is ready at four.",
+        "Characters: [ 25, 25 ]",
+    ],
     "pipeline": [
         "3 of 4 lines are about fruit",
         "49 pieces of fruit, most of them cherries",
@@ -65,6 +73,23 @@ PRINTED = {
         "!!  line 3: nobody of that name: there is no row 0",
         "!   line 2: the line has 72 characters",
         "Must be changed first.",
+    ],
+    "sales": [
+        *("item       sold  total  last", "─────────  ────  ─────  ─────────"),
+        *(
+            "green tea     5     16  Thu 6 Mar",
+            "coffee       10     25  Tue 4 Mar",
+            "緑茶          2      8  Wed 5 Mar",
+        ),
+        *("green tea  5 █████████", "coffee    10 █████████████████", "緑茶       2 ███"),
+        "Mean of 16.33, median of 16",
+    ],
+    "second-opinion": [
+        "Change: 3 findings",
+        "1 line 2: boiling water makes green tea bitter",
+        "2 line 3: how long is one to wait?",
+        "3 line 3: what is usual?",
+        "The judge is for it: A number can be changed, a gap cannot.",
     ],
     "skills": ["In Celsius: [ 10, 20, 15 ]", "By name: 212", "Mean 15.0, spread 10"],
     "tic-tac-toe": [
@@ -111,3 +136,22 @@ def test_an_example_says_how_to_run_it(name: str) -> None:
     assert all(line.startswith("//") for line in head.split("\n"))
     assert f"koi run examples/{name}.koi" in head
     assert bool(_answers(name)) == (f"--answers examples/{name}.answers.json" in head)
+
+
+def test_tests_of_examples_pass(tmp_path: Path) -> None:
+    """The tests beside the examples pass when a newcomer runs them all."""
+    command = [sys.executable, "-m", "koi_lang", "test", str(FOLDER)]
+    home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60)
+
+    assert (0, "") == (done.returncode, done.stderr), done.stdout
+    assert done.stdout.startswith("5 passed in ")
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_a_tested_example_is_clean_and_says_how_to_test_it(name: str) -> None:
+    """No check has anything to say about the tests of an example, whose first comment says how they are run."""
+    path = FOLDER / name
+
+    assert program.check(str(path), strict=True).diagnostics == ()
+    assert f"koi test examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]

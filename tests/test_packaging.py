@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import site
-import subprocess
-import sys
-import venv
 import zipfile
-from dataclasses import dataclass
-from pathlib import Path
 
-import pytest
+from tests.wheel import CHECKOUT, EXAMPLE, Installed
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-EXAMPLE = CHECKOUT / "examples" / "hello-world.koi"
 # Runs the command line and writes the name of every file that was opened into its first argument.
 WATCHED = """
 import json, sys
@@ -30,53 +21,6 @@ finally:
     with open(target, "w") as file:
         json.dump(opened[:-1], file)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Installed:
-    """An environment that has the wheel and the dependencies; `folder` holds the example and nothing else of ours."""
-
-    wheel: Path
-    python: Path
-    folder: Path
-
-    def run(self, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
-        """Run the environment's Python in the folder, with something to read on standard input and no keys."""
-        environment = {"PATH": os.defpath, "HOME": str(self.folder)}
-        return subprocess.run(
-            [str(self.python), *arguments],
-            input=said, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel of this checkout, installed into an environment of its own."""
-    place = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(place), str(CHECKOUT)],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    (wheel,) = place.glob("*.whl")
-    folder = place / "elsewhere"
-    folder.mkdir()
-    shutil.copy(EXAMPLE, folder)
-    return Installed(wheel, environment_with(wheel, place / "environment"), folder)
-
-
-def environment_with(wheel: Path, place: Path) -> Path:
-    """The Python of a new environment with the wheel in it; it borrows the dependencies from the one that runs this.
-
-    Python does not follow `.pth` files in a folder that another `.pth` file names, so that an editable installation of
-    the checkout is not borrowed with them.
-    """
-    venv.create(place, symlinks=True)
-    python = place / "bin" / "python"
-    install = ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", str(wheel)]
-    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), *install], check=True, capture_output=True)
-    (own,) = place.glob("lib/python*/site-packages")
-    (own / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
-    return python
 
 
 def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:

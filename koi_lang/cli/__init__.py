@@ -6,7 +6,7 @@ import gc
 import importlib
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -16,12 +16,23 @@ from koi_lang.errors import EXIT_FAILED, KoiError
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
     "run": "Run a program.",
+    "serve": "Serve the exposed agents of a program to other programs.",
+    "rpc": "Let another program run and steer a program.",
+    "test": "Run the tests of programs.",
     "check": "Report the problems of a program without running it.",
     "compile": "Write the Python module of a program.",
     "audit": "Show what a model may do on behalf of each agent.",
     "actions": "List the actions a playbook can use.",
+    "std": "List the standard library, or show the page of one part.",
+    "extensions": "List the installed extensions and what each adds.",
     "explain": "Explain the code of a message, such as E0203.",
     "runs": "List, show, follow, export, repair or delete recorded runs.",
+    "resume": "Go on with an interrupted run, or from an entry of a recorded one.",
+    "replay": "Run a program against a recorded run and show what is different.",
+    "connect": "Keep the key of a provider, or show which are kept.",
+    "disconnect": "Remove the key of a provider.",
+    "models": "List the models of the connected providers.",
+    "doctor": "Look for what keeps programs from running.",
     "cache": "Show or clear the cache of compiled programs.",
     "registry": "Show or clear the registry of this folder.",
     "version": "Show the version.",
@@ -36,9 +47,11 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name."""
+        """The command of a name: a built-in one, else one that an extension adds. Raises ExtensionError."""
         if cmd_name not in COMMANDS:
-            return None
+            from koi_lang.extensions.collecting import commands
+
+            return commands(COMMANDS).get(cmd_name)
         command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name}").command
         return command
 
@@ -51,14 +64,21 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the words name; an unknown one gets a suggestion."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if not args or args[0] in COMMANDS or args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        if args[0].endswith(".koi") or os.path.isfile(args[0]):
+            _refuse(ctx, args[0], f"run {args[0]}")
+        added = self.get_command(ctx, args[0])
+        if added is None:
             from koi_lang.diagnostics import nearest
 
-            near = "run" if args[0].endswith(".koi") else nearest(args[0], COMMANDS)
-            advice = f"koi run {args[0]}" if args[0].endswith(".koi") else f"koi {near}"
-            hint = f" Did you mean `{advice}`?" if near else ""
-            ctx.fail(f"there is no command `{args[0]}`.{hint}")
-        return super().resolve_command(ctx, args)
+            _refuse(ctx, args[0], nearest(args[0], COMMANDS))
+        return args[0], added, args[1:]
+
+
+def _refuse(ctx: click.Context, word: str, meant: str | None) -> NoReturn:
+    hint = f" Did you mean `koi {meant}`?" if meant else ""
+    ctx.fail(f"there is no command `{word}`.{hint}")
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
+from koi_lang import program
+from koi_lang.extensions.collecting import collected
+from koi_lang.extensions.finding import installed, of_program
 from koi_lang.runtime.actions.builtin import all_actions
 from koi_lang.runtime.actions.table import ActionKind
 
 
 @click.command()
+@click.argument("file", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print names, permissions and JSON Schemas as one JSON list.")
-def command(as_json: bool) -> None:
-    """List the actions a playbook can use, with the permission each needs."""
+@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+def command(file: str | None, as_json: bool, no_extensions: bool) -> None:
+    """List the actions a playbook can use, with the permission each needs; with FILE also those that it brings."""
+    listed = [*((kind, "") for kind in all_actions()), *_added(file, use_installed=not no_extensions)]
     if as_json:
-        click.echo(json.dumps([kind.as_data() for kind in all_actions()], indent=2))
+        click.echo(json.dumps([_data(kind, extension) for kind, extension in listed], indent=2))
         return
-    click.echo("\n\n".join(map(_described, all_actions())))
+    click.echo("\n\n".join(_described(kind, extension) for kind, extension in listed))
 
 
-def _described(kind: ActionKind) -> str:
+def _added(file: str | None, *, use_installed: bool) -> Iterator[tuple[ActionKind, str]]:
+    """The actions of extensions, each with the name of its extension."""
+    own = of_program(program.load(file)) if file else []
+    for extension, koi in collected([*(installed() if use_installed else ()), *own]).each:
+        yield from ((kind, extension.name) for kind in koi.actions.values())
+
+
+def _data(kind: ActionKind, extension: str) -> dict[str, Any]:
+    return {**kind.as_data(), **({"extension": extension} if extension else {})}
+
+
+def _described(kind: ActionKind, extension: str) -> str:
     needs = f"needs `{kind.needs}`" if kind.needs else "needs nothing"
-    return f"{kind.signature}  [{needs}]\n    {kind.description}"
+    origin = f", of the extension `{extension}`" if extension else ""
+    return f"{kind.signature}  [{needs}{origin}]\n    {kind.description}"

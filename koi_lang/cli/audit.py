@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from koi_lang import program
+from koi_lang.extensions import additions
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.engine import Run, Services
@@ -17,19 +18,21 @@ from koi_lang.runtime.playbook.delegation import reachable
 @click.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def command(file: str, as_json: bool) -> None:
+@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+def command(file: str, as_json: bool, no_extensions: bool) -> None:
     """Show what a model may do on behalf of each agent of FILE: actions, agents it can delegate to, skills."""
-    audited = audit(file)
+    audited = audit(file, use_installed=not no_extensions)
     if as_json:
         click.echo(json.dumps(audited, indent=2))
         return
     click.echo("\n\n".join(map(_described, audited)))
 
 
-def audit(file: str) -> list[dict[str, Any]]:
+def audit(file: str, *, use_installed: bool = True) -> list[dict[str, Any]]:
     """For every agent of a program: name, role, capabilities, actions, targets and skills."""
     module = program.load(file)
-    run = Run(Services(connect=_no_model, teams=lambda: program.teams_of(module)))
+    added = additions(module, use_installed=use_installed)
+    run = Run(Services(connect=_no_model, teams=lambda: program.teams_of(module), added=added))
     return [_audited(run.agent(agent)) for agent in program.agents_of(module)]
 
 

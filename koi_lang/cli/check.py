@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from pathlib import Path
 
 import click
 
@@ -12,6 +13,7 @@ from koi_lang import program
 from koi_lang.cli.messages import show_diagnostics
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.errors import EXIT_SOURCE
+from koi_lang.modelnames import mistyped_models
 
 
 @click.command()
@@ -21,11 +23,12 @@ from koi_lang.errors import EXIT_SOURCE
 def command(file: str, strict: bool, as_json: bool) -> None:
     """Report the problems of FILE and of all it imports."""
     checked = program.check(file, strict=strict)
+    problems = (*checked.diagnostics, *mistyped_models(checked, Path.cwd()))
     if as_json:
-        click.echo(json.dumps([diagnostic.as_data() for diagnostic in checked.diagnostics], indent=2))
+        click.echo(json.dumps([diagnostic.as_data() for diagnostic in problems], indent=2))
     else:
-        show_diagnostics(checked.diagnostics)
-        click.echo(_summary(file, checked.diagnostics), err=True)
+        show_diagnostics(problems)
+        click.echo(_summary(file, problems), err=True)
     sys.exit(EXIT_SOURCE if checked.errors else 0)
 
 

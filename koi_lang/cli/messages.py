@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+import traceback
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
 
 from koi_lang.diagnostics import CompileError, Diagnostic, render
-from koi_lang.failures import explain
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from koi_lang.failures import exit_code, explain
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -17,12 +20,30 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
         click.echo(render(diagnostic, _here()) + "\n", err=True)
 
 
-def show_error(error: BaseException) -> None:
-    """What ended a command."""
+def show_error(error: BaseException, redact: Callable[[str], str] = str) -> None:
+    """What ended a command; `redact` takes out what must not be shown."""
     if isinstance(error, CompileError):
         show_diagnostics(error.diagnostics)
     else:
-        click.echo(explain(error, _here()), err=True)
+        click.echo(redact(explain(error, _here())), err=True)
+
+
+def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str], str] = str) -> int:
+    """Do the work of a command and give its exit code; whatever goes wrong is told once, or with its traceback."""
+    try:
+        work()
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo("interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except Exception as error:  # told to the person; the process ends with its code
+        if type(error).__name__ == "BdbQuit":
+            return EXIT_FAILED
+        if debug:
+            click.echo(redact("".join(traceback.format_exception(error))), err=True, nl=False)
+        else:
+            show_error(error, redact)
+        return exit_code(error)
+    return EXIT_OK
 
 
 def show_warnings(warnings: Iterable[str]) -> None:

@@ -1,58 +1,57 @@
-"""Events of a run to what a person sees on stderr: who is at work, every event, or what it took in the end."""
+"""Events of a run to what a person gets to know of it: every event, what it took in the end, or nothing."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Collection
-from typing import Any, TextIO
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.events import Event
+from koi_lang.runtime.paths import Path
 
-CLEAR = "\r\x1b[K"
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+
 # What is recorded is too long for a line.
-DETAILS = frozenset({"args", "fields", "result", "text"})
+TOLD = frozenset({"system", "messages", "request"})
+DETAILS = TOLD | {"args", "fields", "result", "summary", "text"}
 
 
-class StatusLine:
-    """One line at the bottom of a terminal that says who is doing what; it is taken away before anything is printed."""
+class Status:
+    """What a run shows beside its output while it goes on: nothing, unless a subclass does.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._shown = False
-        self._busy: dict[str, str] = {}
+    Attributes:
+        is_live: whether lines at the bottom of the terminal change, so that typed text must be shown among them.
+    """
+
+    is_live = False
+
+    def shown(self, run: Run) -> AbstractContextManager[None]:
+        """A context around the run."""
+        return nullcontext()
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        match event.type:
-            case "model_asked":
-                self._busy[event.agent] = "thinking"
-            case "action_started":
-                self._busy[event.agent] = str(event.data.get("intent", ""))
-            case "handler_ended" | "handler_failed":
-                self._busy.pop(event.agent, None)
-            case "run_ended":
-                self._busy.clear()
-            case _:
-                return
-        self._draw()
+
+    def wrote(self, agent: str, path: Path, text: str) -> None:
+        """Follow what a model writes."""
 
     def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            self._stream.write(CLEAR)
-            self._stream.flush()
-            self._shown = False
+        """Make room: something is about to be printed."""
 
-    def _draw(self) -> None:
-        self.clear()
-        if not self._busy:
-            return
-        line = "  ".join(f"{agent}: {doing}" for agent, doing in self._busy.items())
-        self._stream.write(line[: shutil.get_terminal_size().columns - 1])
-        self._stream.flush()
-        self._shown = True
+    def hold(self) -> None:
+        """Leave the terminal to a question, until `go_on`."""
+
+    def go_on(self) -> None:
+        """Take the terminal back."""
+
+    def draft(self, text: str) -> None:
+        """Show what is being typed."""
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
 
 
 class Bill:
@@ -60,13 +59,15 @@ class Bill:
 
     def __init__(self) -> None:
         self.requests = self.tokens = 0
-        self.usd = 0.0
+        self.usd = self._since = self._until = 0.0
         self.unpriced = False
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
+        self._since, self._until = self._since or event.ts, event.ts
         if (
             event.type != "model_answered"
+            or event.recalled
             or event.data.get("model") in ("rehearsal", "scripted")
             or event.data.get("replayed")
         ):
@@ -87,6 +88,11 @@ class Bill:
         )
         return f"{self.requests} request{'s' if self.requests > 1 else ''}, {self.tokens:,} tokens, {cost}"
 
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return self._until - self._since
+
 
 def as_lines(
     write: Callable[[str], Any], redact: Callable[[str], str], without: Collection[str] = ()
@@ -94,6 +100,8 @@ def as_lines(
     """A consumer that writes every event as one line for people, without some of its fields."""
 
     def show(event: Event) -> None:
+        if event.recalled:
+            return
         data = " ".join(
             f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
             for key, value in event.data.items()
@@ -104,11 +112,12 @@ def as_lines(
     return show
 
 
-def as_json(redact: Callable[[str], str]) -> Callable[[Event], None]:
-    """A consumer that writes every event as one JSON object a line to standard output."""
+def as_json(redact: Callable[[str], str], without: Collection[str] = ()) -> Callable[[Event], None]:
+    """A consumer that writes every event as one JSON object a line to standard output, without some fields."""
 
     def show(event: Event) -> None:
-        sys.stdout.write(redact(json.dumps(event.as_data(), default=str, ensure_ascii=False)) + "\n")
+        data = {name: value for name, value in event.as_data().items() if name not in without}
+        sys.stdout.write(redact(json.dumps(data, default=str, ensure_ascii=False)) + "\n")
         sys.stdout.flush()
 
     return show

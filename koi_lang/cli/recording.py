@@ -4,44 +4,56 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from koi_lang import __version__, cache, settings
-from koi_lang.redaction import redactor
+from koi_lang import __version__, cache
+from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.prepared import Prepared
+from koi_lang.errors import JournalError
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.past import RESUMED
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 
 
 @contextmanager
-def recorded(
-    run: Run, program: str, entry: cache.Entry, payload: Mapping[str, Any], *, verbose: bool
-) -> Iterator[Path]:
-    """Write a journal of a run that has not started yet; gives its path.
-
-    Args:
-        payload: of the command line; fields with names such as `password` are secrets.
-        verbose: whether to say where the journal is.
+def recorded(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | None]:
+    """Write a journal of a run that has not started yet; gives its path, None where it need not and cannot be written.
 
     Raises:
-        JournalError: it cannot be created.
+        JournalError: it must be written and cannot be.
     """
-    folder = Path.cwd()
-    texts = {name: value if isinstance(value, str) else str(value) for name, value in payload.items()}
-    redact = redactor(settings.environment(), settings.dotenv(folder), texts)
-    header = Header(run.id, time.time(), program, hash_of(entry), __version__, tuple(sys.argv[1:]))
-    writer = Writer(path_of(folder, run.id), header, redact, run.host.log)
-    if verbose:
+    options = ready.options
+    try:
+        writer = _writer(run, ready, going)
+    except JournalError as error:
+        if options.record or going.past is not None:
+            raise
+        run.host.log(f"warning: {error.message}")
+        yield None
+        return
+    if options.verbose or options.debug:
         run.host.log(f"journal: {writer.path}")
     run.events.subscribe(writer)
     try:
         yield writer.path
     finally:
         writer.close()
+
+
+def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
+    path, redact, options = path_of(Path.cwd(), run.id), ready.redactor(), ready.options
+    if going.run:
+        writer = Writer(path, None, redact, run.host.log, going.count)
+        writer.note(RESUMED)
+        return writer
+    words = tuple(going.words or sys.argv[1:])
+    identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
+    header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
+    return Writer(path, header, redact, run.host.log)
 
 
 def hash_of(entry: cache.Entry) -> str:

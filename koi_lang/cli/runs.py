@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from koi_lang.cli import branches
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
+from koi_lang.runtime.journal.reader import program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
-from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.summary import Summary, summarise
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
@@ -80,6 +83,7 @@ def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
     return {
         "run": path.stem,
         "started": _moment(header.started),
+        **({"parent": f"{header.parent[0]} from entry {header.parent[1]}"} if header.parent else {}),
         "program": header.program,
         "command": " ".join(("koi", *header.words)),
         "version": header.version,
@@ -95,6 +99,14 @@ def _warn(path: Path, damaged: int, torn: bool) -> None:
         click.echo(f"warning: {what} damaged and left out", err=True)
     if torn and not store.is_running(path):
         click.echo(f"warning: the last line is torn; `koi runs repair {path.stem}` cuts it off", err=True)
+
+
+@command.command()
+@click.argument("run", metavar="ID")
+def tree(run: str) -> None:
+    """Show the entries that `koi resume --at` can go back to, with the branches of the run."""
+    for line in branches.tree(Path.cwd(), store.find(Path.cwd(), run)):
+        click.echo(line)
 
 
 @command.command()
@@ -137,13 +149,14 @@ def _following(path: Path, after: int) -> Iterator[Entry]:
 @click.argument("run", metavar="ID")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A file that does not exist yet.")
 def export(run: str, output: Path) -> None:
-    """Copy the readable lines of a journal to a file."""
+    """Copy the readable lines of a journal to a file; its program is then named as seen from there."""
     path = store.find(Path.cwd(), run)
-    read_header(path)
+    header = read_header(path)
     output.parent.mkdir(parents=True, exist_ok=True)
+    seen = os.path.relpath(program_of(path, header), output.absolute().parent)
     try:
         with output.open("xb") as file:
-            left_out = store.export(path, file)
+            left_out = store.export(path, file, replace(header, program=Path(seen).as_posix()))
     except FileExistsError as error:
         raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.") from error
     if left_out:

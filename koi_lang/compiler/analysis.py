@@ -8,7 +8,7 @@ from functools import cached_property
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import Unit
-from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, resolve
+from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, TEST_NAMES, Resolution, resolve
 from koi_lang.compiler.symbols import Table, table_of
 from koi_lang.compiler.walk import Index
 
@@ -19,27 +19,49 @@ class Analysis:
 
     Attributes:
         code: every root of code (handler, function, skill, lone expression) with its resolved names, in order.
+        servers: for handlers the MCP servers that their agent uses, which its code may mention.
     """
 
     unit: Unit
     table: Table
     code: dict[n.Node, Resolution] = field(default_factory=dict)
+    servers: dict[n.Node, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
     def index(self) -> Index:
         """All nodes of the file by their class; made when a check first asks."""
         return Index(self.unit.program)
 
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The names of the tests that the file declares."""
+        return tuple(node.name.value for node in self.unit.program.declarations if isinstance(node, n.Test))
+
 
 def analyse(unit: Unit) -> Analysis:
     """Build the tables of a file and resolve all its code. A role may be named in code: `.role(Worker)`."""
     analysis = Analysis(unit, table_of(unit))
     everywhere = GLOBALS | RUN_NAMES | analysis.table.values.keys() | analysis.table.roles.keys()
-    in_agents = everywhere | AGENT_NAMES
+    special = {n.Handler: everywhere | AGENT_NAMES, n.Test: everywhere | TEST_NAMES}
+    analysis.servers.update(_servers(unit.program.declarations))
     for root in _roots(unit.program.declarations):
-        known = in_agents if isinstance(root, n.Handler) else everywhere
-        analysis.code[root] = resolve(root, known)
+        known = special.get(type(root), everywhere)
+        servers = analysis.servers.get(root)
+        analysis.code[root] = resolve(root, known | servers if servers else known)
     return analysis
+
+
+def _servers(declarations: tuple[n.Node, ...]) -> Iterator[tuple[n.Node, frozenset[str]]]:
+    """The handlers of agents that use servers, with the names of those."""
+    for declaration in declarations:
+        match declaration:
+            case n.Skill():
+                yield from _servers(tuple(item for item in declaration.items if isinstance(item, n.Agent)))
+            case n.Agent():
+                uses = [item for item in declaration.items if isinstance(item, n.Uses) and item.kind == "mcp"]
+                names = frozenset(name.name for item in uses for name in item.names)
+                handlers = (item for item in declaration.items if isinstance(item, n.Handler) and names)
+                yield from ((handler, names) for handler in handlers)
 
 
 def _roots(declarations: tuple[n.Node, ...]) -> Iterator[n.Node]:
@@ -54,6 +76,8 @@ def _roots(declarations: tuple[n.Node, ...]) -> Iterator[n.Node]:
                 yield declaration.options
             case n.Run():
                 yield from declaration.arguments
+            case n.Test():
+                yield declaration
 
 
 def _agent_roots(agent: n.Agent) -> Iterator[n.Node]:

@@ -21,7 +21,7 @@ MOST_PROBLEMS = 20
 # Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
 RESUME = re.compile(
     r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
-    r"|(?P<declaration>^(?:export[ \t]+)?(?:import|package|role|team|agent|skill|mcp|prompt|run)[ \t]+[\w\"'])",
+    r"|(?P<declaration>^(?:export[ \t]+)?(?:import|package|role|team|agent|skill|mcp|prompt|run|test)[ \t]+[\w\"'])",
     re.MULTILINE | re.IGNORECASE,
 )
 

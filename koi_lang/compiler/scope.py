@@ -26,7 +26,10 @@ GLOBALS = frozenset(
 )
 AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})
-PYTHON_NAMES = frozenset({*keyword.kwlist, "koi", "koi_lang", "this", "scope", "Exception", "list", "main"})
+TEST_NAMES = frozenset({"output"})
+PYTHON_NAMES = frozenset(
+    {*keyword.kwlist, "koi", "koi_lang", "koi_tests", "this", "scope", "Exception", "list", "main"}
+)
 
 
 def python_name(name: str) -> str:
@@ -194,6 +197,8 @@ class _Resolver:
         match node:
             case n.Handler():
                 self.parameters(node.parameters)
+                self.statements(node.body)
+            case n.Test():
                 self.statements(node.body)
             case n.Skill():
                 self.declare_all(node, [item for item in node.items if not isinstance(item, (n.Agent, n.Team))])

@@ -62,13 +62,15 @@ class Around:
         root: the handler, function or skill whose names are resolved together.
         function: the innermost handler or function.
         loop: the innermost loop of that function.
+        test: the test.
     """
 
     agent: n.Agent | None = None
     skill: n.Skill | None = None
-    root: n.Handler | n.Function | n.Skill | None = None
+    root: n.Handler | n.Function | n.Skill | n.Test | None = None
     function: n.Handler | n.Function | None = None
     loop: n.Node | None = None
+    test: n.Test | None = None
 
 
 def _in_agent(around: Around, agent: Any) -> Around:
@@ -77,6 +79,10 @@ def _in_agent(around: Around, agent: Any) -> Around:
 
 def _in_skill(_: Around, skill: Any) -> Around:
     return Around(None, skill, skill)
+
+
+def _in_test(_: Around, test: Any) -> Around:
+    return Around(root=test, test=test)
 
 
 def _in_function(around: Around, function: Any) -> Around:
@@ -90,6 +96,7 @@ def _in_loop(around: Around, loop: Any) -> Around:
 INSIDE: dict[type[Node], Callable[[Around, Any], Around]] = {
     n.Agent: _in_agent,
     n.Skill: _in_skill,
+    n.Test: _in_test,
     n.Handler: _in_function,
     n.Function: _in_function,
     n.For: _in_loop,

@@ -68,6 +68,9 @@ PROVIDERS = (
     Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True),
 )
 STAND_INS = ("rehearsal", "scripted")
+# Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
+MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
+CLOSE = 0.75
 
 
 def provider_named(name: str) -> Provider:
@@ -79,6 +82,14 @@ def provider_named(name: str) -> Provider:
     near = get_close_matches(name.lower(), names, n=1)
     help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
     raise ProviderError(f"there is no provider `{name}`", help=help)
+
+
+def mistyped(name: str) -> str | None:
+    """The provider that somebody meant who wrote `name/model`; None where it may be the maker of a model."""
+    if is_known(name) or name in MAKERS:
+        return None
+    near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=CLOSE)
+    return near[0] if near else None
 
 
 def is_known(name: str) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, is_known, key_of, provider_named
+from koi_lang.errors import ProviderError
+from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, is_known, key_of, mistyped, provider_named
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 
 
@@ -30,8 +31,11 @@ def choose(
     Args:
         ollama: the address to look at for a running Ollama; None does not look.
         limit_s: how long that may take.
+
+    Raises:
+        ProviderError: `provider/model` mistypes a provider.
     """
-    provider, model = _written(options)
+    provider, model = written(options)
     if provider == "ollama" and ollama:
         return Choice(provider, model, _base_url(ollama))
     if provider != "auto":
@@ -43,13 +47,17 @@ def choose(
     return _running_ollama(ollama, model, limit_s) if ollama else Choice("rehearsal")
 
 
-def _written(options: Mapping[str, Any]) -> tuple[str, str]:
-    """Provider and model as they are written; the provider is `auto` where it is to be chosen."""
+def written(options: Mapping[str, Any]) -> tuple[str, str]:
+    """Provider and model as they are written; the provider is `auto` where it is to be chosen. Raises ProviderError."""
     provider = str(options.get("provider") or "auto").lower()
     model = str(options.get("model") or "")
     model = "" if model == "auto" else model
     maker, _, rest = model.partition("/")
-    if provider != "auto" or not is_known(maker.lower()):
+    if provider != "auto":
+        return provider, model
+    if rest and (meant := mistyped(maker.lower())):
+        raise ProviderError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
+    if not is_known(maker.lower()):
         return provider, model
     return maker.lower(), "" if rest == "auto" else rest
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from koi_lang.errors import ProviderError
+from koi_lang.errors import ContextOverflow, RequestFailed
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.headers import retry_after_s
+from koi_lang.llm.overflow import is_overflow, said
 
 LONGEST_DETAIL = 200
-REPEATABLE = frozenset({408, 409, 425, 429})
 STATUS_OF_TYPE = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
@@ -22,42 +22,29 @@ STATUS_OF_TYPE = {
     "serviceUnavailableException": 503,
 }
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
-TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+
+TOO_LONG = "Split the work, or choose a model that reads more."
 
 # What a status means: the sentence, and what to do about it.
 MEANINGS: Mapping[int, tuple[str, str]] = {
     400: ("`{provider}` rejects the request: {detail}", "Check `model`, `temperature` and `max_tokens` of the agent."),
-    401: ("`{provider}` does not accept the key in `{key}`", "Check the key, and that it belongs to {where}."),
-    402: ("the credit at `{provider}` is used up", "Add credit to the account, or choose another provider."),
+    401: (
+        "`{provider}` does not accept the key in `{key}`",
+        "`koi connect {provider}` keeps another one; the key was sent to {where}.",
+    ),
+    402: (
+        "the credit at `{provider}` is used up",
+        "Add credit to the account, or choose another model with `koi run -m provider/model`.",
+    ),
     403: ("the key in `{key}` may not use `{model}` at `{provider}`", "Check what the key is allowed to do."),
-    404: ("`{provider}` does not know the model `{model}`", "Check `model` of the agent, and the address {where}."),
-    413: ("the conversation is too long for `{model}`", "Split the work, or choose a model that reads more."),
+    404: (
+        "`{provider}` does not know the model `{model}`",
+        "`koi models {provider}` lists what it has; the address is {where}.",
+    ),
     429: ("`{provider}` asks to slow down: {detail}", "Wait a little, or send fewer requests at once."),
     500: ("`{provider}` has a problem of its own (status {status}): {detail}", "Try again later."),
     529: ("`{provider}` is overloaded", "Try again later."),
 }
-
-
-class RequestFailed(ProviderError):
-    """A request to a provider came to nothing.
-
-    Attributes:
-        status: the HTTP status; None when no answer arrived or the answer broke off.
-        retry_after_s: how long the provider asks to wait, None when it does not say.
-        repeatable: whether the same request may succeed later.
-    """
-
-    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
-        super().__init__(message, help=help)
-        self.status = status
-        self.retry_after_s: float | None = None
-        self.repeatable = status is None or status >= 500 or status in REPEATABLE
-
-    def told_as(self, message: str) -> RequestFailed:
-        """The same failure in other words."""
-        failure = RequestFailed(message, help=self.help, status=self.status)
-        failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
-        return failure
 
 
 def explain(error: Exception, connection: Connection, model: str, *, begun: bool) -> RequestFailed:
@@ -70,6 +57,8 @@ def explain(error: Exception, connection: Connection, model: str, *, begun: bool
         begun: whether a part of the answer had arrived.
     """
     status = _status(error)
+    if is_overflow(status, _code(error), said(getattr(error, "body", None))):
+        return overflow(model, status)
     if status is None:
         return _without_status(error, connection, begun=begun)
     out_of_credit = _code(error) in OUT_OF_CREDIT
@@ -86,6 +75,11 @@ def explain(error: Exception, connection: Connection, model: str, *, begun: bool
     failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
     failure.repeatable = failure.repeatable and not out_of_credit
     return failure
+
+
+def overflow(model: str, status: int | None = None) -> ContextOverflow:
+    """The error for a conversation that is too long for a model."""
+    return ContextOverflow(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)
 
 
 def broken_off(provider: str, *, begun: bool) -> RequestFailed:
@@ -135,7 +129,7 @@ def _without_status(error: Exception, connection: Connection, *, begun: bool) ->
     if not begun:
         return RequestFailed(
             f"cannot reach `{name}` at {_address(error, connection)}: {_root_reason(error, connection)}",
-            help="Check the network and the address of the provider.",
+            help="Check the network and the address; `koi doctor` tries all providers.",
         )
     return broken_off(name, begun=begun)
 
@@ -150,8 +144,8 @@ def _status(error: Exception) -> int | None:
 def _meaning(status: int, code: str) -> int:
     if code in OUT_OF_CREDIT:
         return 402
-    if code in TOO_LONG:
-        return 413
+    if status == 413:  # too much at once for a limit of rates
+        return 429
     if status in MEANINGS:
         return status
     return 500 if status >= 500 else 400
@@ -178,8 +172,15 @@ def _detail(error: Exception, connection: Connection) -> str:
 
 
 def _root_reason(error: BaseException, connection: Connection) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
+    """Why nobody was reached, in words for the two reasons that people meet most."""
+    while before := error.__cause__ or error.__context__:
+        error = before
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if type(error).__name__ == "gaierror":  # its module would have to be imported for the class
+        return "no such name is known here"
     return _line(str(error) or type(error).__name__, connection)
 
 

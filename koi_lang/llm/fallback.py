@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
-from koi_lang.errors import ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import ProviderError, RequestFailed
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from koi_lang.errors import MissingKey, SettingsError
-from koi_lang.llm.accounting import Ledger, accounted
+from koi_lang.errors import MissingKey, ProviderError, SettingsError
 from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.choice import Choice, choose
 from koi_lang.llm.connection import Connection, Provider, Secret
@@ -19,9 +18,13 @@ from koi_lang.llm.messages import Adapter
 from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.streaming import SdkModel
 
-__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "provider_named"]
+if TYPE_CHECKING:
+    from koi_lang.llm.known import Lists
+
+__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
 
 Note: TypeAlias = Callable[[str], None]
+Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
 INHERITED = ("temperature", "max_tokens", "cache")
 
 
@@ -30,18 +33,23 @@ class Surroundings:
     """What the layers around a model work with.
 
     Attributes:
-        ledger: where every answer is entered; None keeps no account.
         on_event: told when a request is repeated or another model steps in.
         sleep: waits between attempts.
         cache_folder: where answers are kept for blocks that say `cache: true`; None keeps none.
         ollama: the address `auto` looks at for a running Ollama, as in OLLAMA_HOST; None does not look.
+        lists: what providers say about their models; a name that is not among them is not asked. None knows nothing.
+        ask_for_lists: whether a list that is not there yet is asked for.
+        providers: those that extensions add, by name: a row, or a function that makes a model of the options of an
+            `llm` block and what finds keys.
     """
 
-    ledger: Ledger | None = None
     on_event: OnEvent = tell_nobody
     sleep: Sleep = asyncio.sleep
     cache_folder: Path | None = None
     ollama: str | None = None
+    lists: Lists | None = None
+    ask_for_lists: bool = False
+    providers: Mapping[str, Provider | Make] = field(default_factory=dict)
 
 
 NOTHING_AROUND = Surroundings()
@@ -69,8 +77,7 @@ def connect(
         SettingsError: `fallback` is not a list of models.
     """
     models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
-    model = fallback(models, around.on_event) if len(models) > 1 else models[0]
-    return accounted(model, around.ledger) if around.ledger is not None else model
+    return fallback(models, around.on_event) if len(models) > 1 else models[0]
 
 
 def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -86,24 +93,60 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
-    choice = choose(options, key, ollama=around.ollama)
+    name, model_name = _added(options, around)
+    row = around.providers.get(name)
+    if row is not None and not isinstance(row, Provider):
+        made = _made(name, row, {**options, "model": model_name}, key)
+        return retry(made, sleep=around.sleep, on_event=around.on_event)
+    choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
     if choice.provider == "rehearsal":
         return _rehearsal(on_note)
     if choice.provider == "scripted":
         return _scripted(options.get("answers"))
-    connection = _connection(choice, options, key)
+    connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
-    if not options.get("cache") or around.cache_folder is None:
+    if options.get("cache") and around.cache_folder is not None:
+        from koi_lang.llm.answer_cache import cached
+
+        model = cached(model, around.cache_folder, adapter.connection, around.on_event)
+    if around.lists is None:
         return model
-    from koi_lang.llm.answer_cache import cached
+    from koi_lang.llm.spelling import checked
 
-    return cached(model, around.cache_folder, adapter.connection, around.on_event)
+    return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
 
 
-def _connection(choice: Choice, options: Mapping[str, Any], key: KeyLookup) -> Connection:
-    provider = provider_named(choice.provider)
-    base_url = options.get("base_url") or choice.base_url
+def _added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+    """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
+    provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
+    maker, _, rest = model.partition("/")
+    if provider == "auto" and maker.lower() in around.providers:
+        provider, model = maker.lower(), rest
+    return (provider, "" if model == "auto" else model) if provider in around.providers else ("", "")
+
+
+def _made(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
+    model = make(options, key)
+    if not callable(model) or not all(hasattr(model, part) for part in ("provider", "model", "aclose")):
+        told = f"the provider `{name}` of an extension made {model!r}, which is no model"
+        raise ProviderError(told, help="A model is called with a request, and has `provider`, `model` and `aclose`.")
+    return model
+
+
+def connection_to(
+    choice: Choice, options: Mapping[str, Any], key: KeyLookup, row: Provider | None = None
+) -> Connection:
+    """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
+
+    Args:
+        row: the provider, where it stands in no table.
+
+    Raises:
+        MissingKey: the provider needs a key that is not known.
+    """
+    provider = row or provider_named(choice.provider)
+    base_url = options.get("base_url") or choice.base_url or key(f"{provider.name.upper()}_BASE_URL")
     value = key_of(provider, key)
     if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
@@ -121,7 +164,7 @@ def _missing_key(provider: Provider) -> MissingKey:
     name = provider.keys[0]
     return MissingKey(
         f"the provider `{provider.name}` needs a key, and `{name}` is not set",
-        help=f"Set it with `export {name}=…`, or write the line `{name}=…` into `.env`.",
+        help=f"Store one with `koi connect {provider.name}`, or set it with `export {name}=…`.",
     )
 
 

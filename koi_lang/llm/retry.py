@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
-from koi_lang.errors import ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import ProviderError, RequestFailed
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request
 

@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+from koi_lang.errors import RequestFailed
 from koi_lang.llm.connection import Connection
-from koi_lang.llm.failures import RequestFailed, broken_off, cause_of, explain, refused, without_text
+from koi_lang.llm.failures import broken_off, cause_of, explain, overflow, refused, without_text
 from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
+from koi_lang.llm.overflow import FULL
 
 CUT_SHORT = frozenset({"length", "max_tokens"})
 
@@ -60,7 +62,7 @@ class SdkModel(ABC):
         except self._errors() as error:
             failure = explain(error, self.connection, request.model, begun=ending.begun)
             raise failure from cause_of(error, self.connection)
-        if fault := self._fault(ending):
+        if fault := self._fault(ending, request.model):
             raise fault
         yield Finished(ending.usage, ending.stop_reason)
 
@@ -71,8 +73,10 @@ class SdkModel(ABC):
                     ending.said = True
                     yield text
 
-    def _fault(self, ending: Ending) -> RequestFailed | None:
+    def _fault(self, ending: Ending, model: str) -> RequestFailed | None:
         """What is wrong with an answer whose stream ended properly."""
+        if ending.stop_reason == FULL and not ending.said:
+            return overflow(model)
         if ending.refusal is not None:
             return refused(self.provider, ending.refusal, self.connection)
         if not ending.stop_reason:

@@ -5,34 +5,41 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.runtime.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.team import Query, Team
 from koi_lang.runtime.context import current
+from koi_lang.runtime.effects import Effects
 from koi_lang.runtime.events import Events
+from koi_lang.runtime.failing import origin_of
 from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
 from koi_lang.runtime.limits import MOST_TURNS, Budget, Spending
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.paths import enter_run, leave_run, passing
+from koi_lang.runtime.outside import Effect
+from koi_lang.runtime.paths import Path as Trail
+from koi_lang.runtime.paths import current_place, enter_run, leave_run, passing
 from koi_lang.runtime.patience import Patience
+from koi_lang.runtime.steering import Steering
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
-    from koi_lang.llm.messages import Adapter, Request, Usage
+    from koi_lang.llm.messages import Adapter
+    from koi_lang.runtime.asking import Models
+    from koi_lang.runtime.hooking import Hooks
+    from koi_lang.runtime.journal.past import Past
     from koi_lang.runtime.prompts import Scope as PromptScope
-    from koi_lang.runtime.registry import Registry
+    from koi_lang.runtime.registry import KeptRegistry
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-# Providers that work inside this process.
-UNPAID = ("scripted", "rehearsal")
 
 
 def _no_expressions(text: str, names: Mapping[str, Any]) -> Any:
@@ -57,6 +64,12 @@ class Services:
         allow: permissions given beforehand, such as `shell` or `shell:git status`.
         verbatim: whether events carry all that a model is told.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
+        redact: takes secrets out of a text, as whoever keeps the events does.
+        past: what an earlier run came to, where this one goes on from it or repeats it.
+        id: names the run; empty makes a new name.
+        seed: what random numbers of the program follow from; empty makes a new one.
+        models: the settings of models by purpose, such as `small`, for agents that declare none for it.
+        added: what extensions add; for one run only.
     """
 
     connect: Connect
@@ -72,6 +85,12 @@ class Services:
     allow: Sequence[str] = ()
     verbatim: bool = False
     detailed: bool = False
+    redact: Callable[[str], str] = str
+    past: Past | None = None
+    id: str = ""
+    seed: str = ""
+    models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    added: Additions = NOTHING_ADDED
 
 
 class Run:
@@ -79,39 +98,54 @@ class Run:
 
     Attributes:
         id: names the run.
+        seed: what random numbers of the program follow from.
+        effects: its way to the outside.
         host: the person and the terminal.
         events: what happens.
         evaluate: computes an expression over names, safely.
         clock: seconds that only grow.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
+        redact: takes secrets out of a text, as whoever keeps the events does.
         allowed: what the person has allowed, such as `shell:git status`.
         spending: what everything together spends.
         servers: the MCP servers that are in use.
+        folder: where the program is run.
         patience: how long playbooks that get nowhere are left alone.
+        steering: what is said to playbooks while they work.
+        added: what extensions add.
+        hooks: what is asked before and after actions and requests to models; None where nothing is.
     """
 
     def __init__(self, services: Services) -> None:
-        self.id = os.urandom(6).hex()
-        self.events = Events(self.id)
-        self.host: Host = _Announcing(services.host, self.events)
+        self.id = services.id or os.urandom(6).hex()
+        self.seed = services.seed or os.urandom(16).hex()
+        self.detailed, self.redact = services.detailed, services.redact
+        self.events = Events(self.id, known=_known(services.past))
+        self.effects = Effects(self.events, self.halt, recorded=services.detailed, seed=self.seed, past=services.past)
+        self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
-        self.detailed = services.detailed
-        self.allowed = set(services.allow)
+        self.allowed = {*services.allow, *_allowed_before(services.past)}
         self.spending = Spending(replace(Budget.of(services.limits), turns=None), "the run", self.clock)
         self.patience = Patience.of(services.limits)
-        self.servers = Servers()
+        self.steering = Steering(self.events, services.past)
+        self.added, self.hooks = services.added, _hooks_of(self, services.added)
+        for state in services.added.states:
+            state.begin(self.events, services.past)
+        self.servers, self.folder = Servers(services.folder), services.folder
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
-        self._models: dict[str, Adapter] = {}
-        self._unpriced: set[str] = set()
-        self._registry: Registry | None = None
+        self._models: Models | None = None
+        self._registry: KeptRegistry | None = None
         self._scope = Scope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
+        self._task: asyncio.Task[Any] | None = None
+        self._halted: KoiError | None = None
         for consumer in services.consumers:
             self.events.subscribe(consumer)
 
     async def __aenter__(self) -> Run:
         self._token, self._place = current.set(self), enter_run()
+        self._task = asyncio.current_task()
         use_host(self.host)
         await self.servers.open()
         self.keep_until_end(self.servers.close)
@@ -124,11 +158,36 @@ class Run:
     ) -> None:
         try:
             await self._scope.__aexit__(kind, error, trace)
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
-            self.events.emit("run_ended", ok=error is None)
+            self._tell_end(error)
             current.reset(self._token)
             leave_run(self._place)
             await self._close()
+        if self._halted is not None:
+            raise self._halted
+
+    def _tell_end(self, error: BaseException | None) -> None:
+        ended: dict[str, Any] = {"ok": error is None}
+        if error is not None and not isinstance(error, Exception):
+            ended["interrupted"] = True
+        elif error is not None and self.effects.is_kept:
+            ended["origin"] = origin_of(error)
+        self.events.emit("run_ended", **ended)
+
+    def halt(self, error: KoiError) -> NoReturn:
+        """End the run with an error that no code of the program can catch."""
+        self._halted = self._halted or error
+        if self._task is not None:
+            self._task.cancel()
+        raise asyncio.CancelledError
+
+    def allow(self, rule: str) -> None:
+        """Keep what the person has allowed for always."""
+        self.allowed.add(rule)
+        self.events.emit("allowed", rule=rule)
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the run ends, such as a process."""
@@ -137,8 +196,8 @@ class Run:
     async def _close(self) -> None:
         for end in reversed(self._endings):
             await end()
-        for model in self._models.values():
-            await model.aclose()
+        if self._models is not None:
+            await self._models.aclose()
         if self._registry is not None:
             self._registry.close()
 
@@ -183,15 +242,14 @@ class Run:
     def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
         """Change fields of an agent's state."""
         agent.state.update(updates)
-        self.events.emit("state_changed", agent.name, updates=dict(updates))
+        self.events.emit("state_changed", agent.name, path=passing("state"), updates=dict(updates))
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code; an unknown one gives null."""
         from koi_lang.runtime.actions import builtin
         from koi_lang.runtime.actions.table import ActionContext, perform
 
-        find = builtin.find
-        kind = find(intent)
+        kind = builtin.found(self, intent)
         if kind is None:
             return None
         fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
@@ -206,26 +264,27 @@ class Run:
     # ------------------------------------------------------------ services
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> KeptRegistry:
         """The shared key/value store; opened when it is first used."""
         if self._registry is None:
-            from koi_lang.runtime.registry import open_registry
+            from koi_lang.runtime.registry import KeptRegistry, open_registry
 
-            self._registry = open_registry(self._services.folder, self._services.config)
+            opened = open_registry(self._services.folder, self._services.config)
+            self._registry = KeptRegistry(opened, self.effects)
         return self._registry
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
-        await asyncio.sleep(seconds)
+        """Wait; what has been waited for in an earlier part of the run is not waited for again."""
+        await self.effects.announced(Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds))
 
-    def model(self, agent: Agent, use: str = "default") -> Adapter:
-        """The model an agent uses for a purpose; agents with the same settings share it."""
-        declared = agent.about.llm.get(use) or agent.about.llm.get("default")
-        settings = dict(declared()) if declared is not None else {}
-        key = repr(sorted(settings.items()))
-        if key not in self._models:
-            self._models[key] = self._services.connect(settings)
-        return self._models[key]
+    @property
+    def models(self) -> Models:
+        """The models that agents use; what asks them is loaded with the first request."""
+        if self._models is None:
+            from koi_lang.runtime.asking import Models
+
+            self._models = Models(self, self._services.connect, self._services.models, verbatim=self._services.verbatim)
+        return self._models
 
     def budget(self, agent: Agent, event: str) -> Budget:
         """The most a call of a handler may spend: its playbook's, its agent's, the default."""
@@ -233,108 +292,16 @@ class Run:
         turns = self._services.limits.get("turns", declared.turns)
         return replace(declared, turns=MOST_TURNS if turns is None else turns)
 
-    async def stream(
-        self, agent: Agent, request: Request, spending: Spending | None = None, use: str = "default"
-    ) -> AsyncGenerator[str, None]:
-        """The answer of an agent's model for a use (`default`, `small`, `judge`), piece by piece.
-
-        Raises:
-            LimitReached: a budget does not allow the request, or its time is up.
-            ProviderError: the model cannot answer.
-        """
-        from koi_lang.llm.accounting import usage_of, worst_case
-        from koi_lang.llm.layers import opened
-        from koi_lang.llm.messages import Finished, TextDelta
-
-        model = self.model(agent, use)
-        name = request.model or model.model
-        spending = spending or self.spending
-        tokens, usd = worst_case(request, name)
-        spending.allow(tokens, usd)
-        if usd is None and spending.limits_usd() and model.provider not in UNPAID:
-            self._note_unpriced(name)
-        path = passing("model")
-        self.events.emit("model_asked", agent.name, path=path, model=name, **self._verbatim(request))
-        answer, end = _Arriving(self.detailed), Finished(None, "cut")
-        try:
-            async with opened(model, request) as deltas:
-                async for delta in deltas:
-                    if isinstance(delta, TextDelta):
-                        answer.add(delta.text)
-                        yield delta.text
-                    else:
-                        end = delta
-        finally:
-            # An answer that broke off, or was no longer wanted, is paid for all the same.
-            model_name = end.answered_by or name
-            about = {"path": path, "model": model_name, "stop": end.stop_reason, **answer.text()}
-            if end.replayed:
-                self._tell_replayed(agent, about)
-            elif answer.length or end.usage:
-                usage = usage_of(request, answer.length, end.usage)
-                self._account(agent, usage, spending, about)
-
-    def _note_unpriced(self, name: str) -> None:
-        if name not in self._unpriced:
-            self.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
-            self._unpriced.add(name)
-
-    def _verbatim(self, request: Request) -> dict[str, Any]:
-        """All that a model is told, where that was asked for."""
-        if not self._services.verbatim:
-            return {}
-        return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
-
-    def _account(self, agent: Agent, usage: Usage, spending: Spending, about: Mapping[str, Any]) -> None:
-        from koi_lang.llm.models import cost_usd
-
-        usd, tokens = cost_usd(about["model"], usage), usage.input_tokens + usage.output_tokens
-        spending.spend(tokens, usd)
-        counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
-        self.events.emit("model_answered", agent.name, tokens=counted, usd=usd, **about)
-
-    def _tell_replayed(self, agent: Agent, about: Mapping[str, Any]) -> None:
-        """An answer that was kept from an earlier request costs nothing; only who wants its text is told of it."""
-        if self.detailed:
-            counted = {"input": 0, "output": 0, "cached": 0}
-            self.events.emit("model_answered", agent.name, tokens=counted, usd=0.0, replayed=True, **about)
-
-    async def complete(
-        self, agent: Agent, instruction: str, data: str, spending: Spending | None = None, use: str = "small"
-    ) -> str:
-        """A plain answer to an instruction about some data, from the agent's model for a use."""
-        from koi_lang.llm.messages import Message, Request
-
-        request = Request(instruction, (Message("user", data),))
-        return "".join([piece async for piece in self.stream(agent, request, spending, use)])
-
-
-class _Arriving:
-    """What has arrived of an answer: how long it is, and its text where somebody wants it."""
-
-    def __init__(self, keep: bool) -> None:
-        self.length = 0
-        self._pieces: list[str] | None = [] if keep else None
-
-    def add(self, piece: str) -> None:
-        self.length += len(piece)
-        if self._pieces is not None:
-            self._pieces.append(piece)
-
-    def text(self) -> dict[str, str]:
-        return {} if self._pieces is None else {"text": "".join(self._pieces)}
-
 
 class _Announcing:
-    """A host whose prints, questions and approvals are events, too."""
+    """A host whose prints, questions and approvals are events, too; what was shown before is not shown again."""
 
-    def __init__(self, host: Host, events: Events) -> None:
-        self._host, self._events = host, events
+    def __init__(self, host: Host, events: Events, effects: Effects) -> None:
+        self._host, self._events, self._effects = host, events, effects
         self.log, self.secret = host.log, host.secret
 
     def print(self, text: str) -> None:
-        self._events.emit("printed", message=text)
-        self._host.print(text)
+        self._effects.show("printed", lambda: self._host.print(text), message=text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         self._events.emit("asked", question=question, options=list(options))
@@ -349,5 +316,33 @@ class _Announcing:
         return answer
 
 
+def _hooks_of(run: Run, added: Additions) -> Hooks | None:
+    """The hooks of a run; what asks them is only loaded where there are any."""
+    if not added.hooks:
+        return None
+    from koi_lang.runtime.hooking import Hooks
+
+    return Hooks(run, added.hooks)
+
+
 class _Nobody(Agent, koi_name="nobody"):
     """Stands in where a prompt is rendered without an agent."""
+
+
+def _known(past: Past | None) -> Callable[[str, Trail], bool] | None:
+    if past is None:
+        return None
+    from koi_lang.runtime.journal.entries import kind_of
+
+    def known(type: str, path: Trail) -> bool:
+        place = current_place()
+        return past.has(kind_of(type), path) and (place is None or not place.changed)
+
+    return known
+
+
+def _allowed_before(past: Past | None) -> Sequence[str]:
+    """What the person has allowed for always in an earlier part of the run."""
+    if past is None:
+        return ()
+    return [str(entry.data["rule"]) for entry in past.entries if entry.kind == "allowed" and "rule" in entry.data]

@@ -24,6 +24,7 @@ class Event:
         agent: name of the agent it concerns, empty for the run itself.
         type: what happened, in the past tense.
         data: further fields, JSON values.
+        recalled: whether it had happened in an earlier part of the run, or in the run that is replayed.
     """
 
     seq: int
@@ -33,6 +34,7 @@ class Event:
     type: str
     data: dict[str, Any] = field(default_factory=dict)
     path: Path = ()
+    recalled: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -45,17 +47,21 @@ class Event:
             "agent": self.agent,
             "type": self.type,
         }
+        if self.recalled:
+            envelope["recalled"] = True
         return envelope | self.data
 
 
 Consumer = Callable[[Event], None]
+# Whether an event of a type and path has happened before.
+Known = Callable[[str, Path], bool]
 
 
 class Events:
     """Hands every event to all consumers in the order they subscribed; one that raises is dropped and reported."""
 
-    def __init__(self, run: str, clock: Callable[[], float] = time.time) -> None:
-        self._run, self._clock = run, clock
+    def __init__(self, run: str, clock: Callable[[], float] = time.time, known: Known | None = None) -> None:
+        self._run, self._clock, self._known = run, clock, known
         self._consumers: list[Consumer] = []
         self._seq = 0
 
@@ -75,7 +81,8 @@ class Events:
             return
         self._seq += 1
         where = current_path() if path is None else path
-        event = Event(self._seq, self._clock(), self._run, agent, type, data, where)
+        recalled = self._known is not None and self._known(type, where)
+        event = Event(self._seq, self._clock(), self._run, agent, type, data, where, recalled)
         broken = [consumer for consumer in self._consumers if not _delivered(consumer, event)]
         for consumer in broken:
             self._consumers.remove(consumer)

@@ -35,6 +35,17 @@ class Host(Protocol):
         """A value that must not be shown while typed. Raises NobodyToAsk."""
 
 
+def chosen(answer: str, options: Sequence[str]) -> str:
+    """The option an answer means: by number, or the first one for an empty answer; anything else is free text."""
+    if not options:
+        return answer
+    if not answer:
+        return options[0]
+    if answer.isdigit() and 1 <= int(answer) <= len(options):
+        return options[int(answer) - 1]
+    return answer
+
+
 class SilentHost:
     """A host with output and no person: questions cannot be answered, approvals are denied."""
 

@@ -28,12 +28,19 @@ class Place:
         label: its own part of the path, empty for the whole run.
         trail: numbers of the branches that lead here, empty when it is no branch.
         counts: how often something of a name has begun right in it.
+        covered: whether what happens inside is part of one effect, which is recorded as a whole.
+        changed: whether something that was done before has turned out differently here, so that what was recorded of
+            later steps counts no more. Steps that were already under way beside it do not take part.
+        late: whether it took too long when it was recorded, so that nothing begins inside that had not begun then.
     """
 
     outer: Place | None = None
     label: str = ""
     trail: str = ""
     counts: dict[str, int] = field(default_factory=dict)
+    covered: bool = False
+    changed: bool = False
+    late: bool = False
 
     @property
     def path(self) -> Path:
@@ -53,7 +60,8 @@ class Place:
 
     def inside(self, name: str) -> Place:
         """The place of something that begins here."""
-        return Place(self, f"{name}#{self.occurrence(name)}")
+        label = f"{name}#{self.occurrence(name)}"
+        return Place(self, label, covered=self.covered, changed=self.changed, late=self.late)
 
     def branched(self) -> Place:
         """The place of work that will go on beside this one."""
@@ -61,7 +69,14 @@ class Place:
         trail = f"{self.trail}.{number}" if self.trail else str(number)
         if len(trail) > LONGEST_TRAIL:
             trail = hashlib.sha256(trail.encode()).hexdigest()[:16]
-        return Place(self.outer if self.trail else self, BRANCH + trail, trail)
+        outer = self.outer if self.trail else self
+        return Place(outer, BRANCH + trail, trail, covered=self.covered, changed=self.changed, late=self.late)
+
+    def mark_changed(self) -> None:
+        """Note that what was recorded of later steps counts no more; a branch tells the code it was branched off."""
+        self.changed = True
+        if self.trail and self.outer is not None:
+            self.outer.changed = True
 
 
 _place: ContextVar[Place | None] = ContextVar("koi_place", default=None)
@@ -83,15 +98,23 @@ def current_path() -> Path:
     return () if place is None else place.path
 
 
+def current_place() -> Place | None:
+    """The place of the current code; None outside of runs."""
+    return _place.get()
+
+
 @contextmanager
-def step(name: str) -> Iterator[None]:
-    """Be inside of something of a name for a while."""
+def step(name: str) -> Iterator[Place | None]:
+    """Be inside of something of a name for a while; None outside of runs."""
     place = _place.get()
-    token = _place.set(None if place is None else place.inside(name))
+    own = None if place is None else place.inside(name)
+    token = _place.set(own)
     try:
-        yield
+        yield own
     finally:
         _place.reset(token)
+        if place is not None and own is not None and own.changed:
+            place.changed = True
 
 
 def passing(name: str) -> Path:

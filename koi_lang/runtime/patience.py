@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.runtime.limits import LimitReached
 
-PLAIN = "Run with `--verbose` to see every action and what came of it."
+PLAIN = "Run with `--verbose` to see every action and what came of it, or with `-m` to try another model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,14 @@ class Patience:
         alternations: two answers in turn so often end it.
         failures: so many in a row, and the model is told to change its approach.
         pivots: how often it is told so; then it ends.
+        unread: so many answers that cannot be read, before any action was carried out, end it.
     """
 
     repeats: int = 5
     alternations: int = 3
     failures: int = 10
     pivots: int = 3
+    unread: int = 5
 
     @staticmethod
     def of(declared: Mapping[str, Any]) -> Patience:
@@ -89,17 +91,26 @@ class Failures:
 
     def __init__(self, what: str, patience: Patience) -> None:
         self._what, self._patience = what, patience
-        self._row = self._pivots = 0
+        self._row = self._pivots = self._unread = 0
+        self._has_acted = False
         self.last = ""
 
     def succeeded(self) -> None:
         """An action was carried out."""
-        self._row = 0
+        self._row, self._has_acted = 0, True
 
     def failed(self, message: str) -> None:
         """An action or answer failed."""
         self._row += 1
         self.last = message
+
+    def unreadable(self, message: str) -> None:
+        """An answer holds no actions. Raises LimitReached when the model seems to know no other answers."""
+        self.failed(message)
+        self._unread += 1
+        if not self._has_acted and self._unread >= self._patience.unread:
+            told = f"gave up after {self._unread} answers without any action; the last: {message}"
+            raise LimitReached("failures", self._what, told, PLAIN)
 
     def must_pivot(self) -> bool:
         """Whether it is time to demand a change of approach. Raises LimitReached when enough was demanded."""

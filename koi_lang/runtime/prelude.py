@@ -11,8 +11,11 @@ from koi_lang.runtime.agents.skills import export, skill
 from koi_lang.runtime.agents.team import Query, Team, send
 from koi_lang.runtime.bindings import Box, both, coalesce, either, open_object, peek, put_last, unpack, without
 from koi_lang.runtime.context import current_run
+from koi_lang.runtime.expectations import compare, expect, expect_failure
+from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules import python_file
 from koi_lang.runtime.prompts import Prompt, fill
+from koi_lang.runtime.trials import given, output
 from koi_lang.runtime.values.failures import caught, thrown
 from koi_lang.runtime.values.globals import GLOBALS
 from koi_lang.runtime.values.members import (
@@ -58,7 +61,7 @@ from koi_lang.runtime.values.regexes import regex
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.registry import Registry
+    from koi_lang.runtime.registry import KeptRegistry
 
 globals().update(GLOBALS)
 
@@ -75,7 +78,7 @@ def peers(agent: Agent | None, team: Any = None) -> Query:
     return current_run().peers(agent, wanted)
 
 
-def registry() -> Registry:
+def registry() -> KeptRegistry:
     """The key/value store of the current run."""
     return current_run().registry
 
@@ -94,10 +97,10 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 __all__ = [
     "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
-    "caught", "coalesce", "decrement", "divide", "either", "equal", "export", "fill", "get", "greater",
-    "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live",
-    "multiply", "negate", "new", "nullish", "number", "on", "open_object", "peek", "peers", "playbook", "power",
-    "put", "put_last", "python_file", "regex", "registry", "remainder", "remove", "run", "same", "send", "settle",
-    "skill", "spread", "subtract", "template", "text", "thrown", "truth", "type_of", "undefined", "unpack",
-    "without",
+    "caught", "coalesce", "compare", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export",
+    "fill", "get", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys",
+    "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on", "open_object", "output",
+    "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "regex", "registry", "remainder", "remove",
+    "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "tool",
+    "truth", "type_of", "undefined", "unpack", "without",
 ]  # fmt: skip

@@ -35,6 +35,8 @@ ORDER = """
     run_started
     handler_started Lead
     model_asked Lead
+    model_wrote Lead
+    model_wrote Lead
     model_answered Lead
     action_started Lead
     handler_started Worker
@@ -44,6 +46,7 @@ ORDER = """
     printed
     action_ended Lead
     model_asked Lead
+    model_wrote Lead
     model_answered Lead
     action_started Lead
     state_changed Lead

@@ -7,7 +7,7 @@ Lead = koi.Role('Lead', ['delegate'])
 files = koi.Mcp('files', lambda: {'command': 'files-server', 'args': ['--root', '.']})
 Office = koi.Team(
     'Office',
-    lambda: {'adder': Adder, 'writer': Writer, 'search': 'mcp://tools/search'},
+    lambda: {'adder': Adder, 'writer': Writer, 'search': koi.tool(koi.Mcp('tools'), 'search')},
 )
 
 

@@ -12,6 +12,7 @@ import pytest
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Header, entry_of, line_of
 from koi_lang.runtime.journal.store import path_of
+from tests.journal.commands import Commands
 from tests.playbook.conftest import play
 from tests.projects import Project
 
@@ -89,3 +90,9 @@ def journal(tmp_path: Path) -> Callable[[bytes], Path]:
 def printed(seq: int, message: str) -> Event:
     """An event at second 100 + seq."""
     return Event(seq, 100.0 + seq, HEADER.run, "Ada", "printed", {"message": message}, ("Ada.go#1",))
+
+
+@pytest.fixture
+def koi(project: Project) -> Commands:
+    """Runs commands inside the test process, in an empty folder."""
+    return Commands(project)

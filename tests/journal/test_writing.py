@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError
+from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction import HIDDEN, redactor
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.told import Told
 from koi_lang.runtime.values.undefined import undefined
 from tests.journal.conftest import HEADER, lines_of, printed
 
@@ -59,11 +61,16 @@ def test_deep_values_are_cut() -> None:
     assert b"[too deep]" in lines_of(Event(1, 5.0, "r", "", "a", {"value": deep}))[1]
 
 
-def test_prompts_are_left_out() -> None:
-    """What a model was told is not in the journal, even where other consumers are told it."""
-    line = lines_of(Event(1, 5.0, "r", "Ada", "model_asked", {"model": "m", "system": "You", "messages": []}))[1]
+def test_a_prompt_is_told_once() -> None:
+    """Of what a model is told, the system message is there where it changes, and each message of a call once."""
+    told, path = Told(), ("Ada.go#1", "model#1")
+    requests = [("You", "a"), ("You", "abc"), ("She", "ax"), ("She", "ax")]
+    news = [told.news(path, Request(s, tuple(Message("user", m) for m in said))).as_data() for s, said in requests]
 
-    assert {"n": 1, "ts": 5.0, "kind": "model_asked", "path": [], "agent": "Ada", "model": "m"} == json.loads(line)
+    first, second = ("You", 0, [["user", "a"]]), (None, 1, [["user", "b"], ["user", "c"]])
+    third, fourth = ("She", 1, [["user", "x"]]), (None, 2, [])
+    assert [first, second, third, fourth] == [(one.get("system"), one["kept"], one["messages"]) for one in news]
+    assert [0, 1, 2, 2] == [[one["request"] for one in news].index(one["request"]) for one in news]
 
 
 @pytest.mark.parametrize("secret", ["topsecretvalue", 'with "quotes" \\ and\nlines', "contraseña-ñandú", "8812345678"])

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from koi_lang.errors import ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import ProviderError, RequestFailed
 from koi_lang.llm.messages import Adapter, Delta, Finished, Message, Request, TextDelta, Usage
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))

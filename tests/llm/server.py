@@ -30,19 +30,24 @@ class Asked:
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     at_s: float = field(default_factory=time.monotonic, compare=False)
+    method: str = "POST"
 
 
 class ModelServer:
-    """Answers requests in order; the last answer is repeated.
+    """Answers requests in order; the last answer is repeated. Lists of models, if it has any, are answered apart.
 
     Use as `async with ModelServer(["text", Answer(status=429)]) as server`, then point an adapter at `server.url`.
     """
 
-    def __init__(self, answers: Sequence[Answer | str] = (Answer(),)) -> None:
+    def __init__(
+        self, answers: Sequence[Answer | str] = (Answer(),), models: Sequence[str | Mapping[str, Any]] = ()
+    ) -> None:
         self._answers = [Answer(pieces=(each,)) if isinstance(each, str) else each for each in answers]
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, asyncio.Task[Any] | None] = {}
+        self._models = [{"id": each} if isinstance(each, str) else each for each in models]
         self.requests: list[Asked] = []
+        self.looks: list[Asked] = []
         self.go_on = asyncio.Event()
         self.dropped = asyncio.Event()
         self.asked = asyncio.Event()
@@ -74,6 +79,10 @@ class ModelServer:
         self._open[writer] = asyncio.current_task()
         try:
             while asked := await _read_request(reader):
+                if self._models and asked.method == "GET":
+                    self.looks.append(asked)
+                    await self._list(asked, writer)
+                    continue
                 self.requests.append(asked)
                 self.asked.set()
                 await self._answer(asked, self._answers[min(len(self.requests), len(self._answers)) - 1], writer)
@@ -82,6 +91,15 @@ class ModelServer:
         finally:
             self._open.pop(writer, None)
             writer.close()
+
+    async def _list(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        """The list of models, or the one that is asked for."""
+        name = asked.path.partition("/models/")[2]
+        found = next((each for each in self._models if each["id"] == name), None)
+        status = 404 if name and found is None else 200
+        body = json.dumps(found if name else {"object": "list", "data": self._models}).encode()
+        writer.write(_head(status, JSON, {"content-length": str(len(body))}) + body)
+        await writer.drain()
 
     async def _answer(self, asked: Asked, answer: Answer, writer: asyncio.StreamWriter) -> None:
         if answer.silent:
@@ -137,7 +155,8 @@ async def _read_request(reader: asyncio.StreamReader) -> Asked | None:
     pairs = (line.partition(":") for line in lines[1:])
     headers = {name.strip().lower(): text.strip() for name, _, text in pairs}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(lines[0].split()[1].partition("?")[0], headers, json.loads(body or b"{}"))
+    method, path, _ = lines[0].split()
+    return Asked(path.partition("?")[0], headers, json.loads(body or b"{}"), method=method)
 
 
 async def _head_lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:

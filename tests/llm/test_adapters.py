@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from koi_lang.errors import RequestFailed
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.failures import RequestFailed
 from koi_lang.llm.messages import Adapter, Delta, Finished, Message, Request, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import provider_named

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.accounting import Ledger, Tally, accounted
 from koi_lang.llm.answer_cache import cached
 from koi_lang.llm.catalogue import provider_named
 from koi_lang.llm.connection import Connection, Secret
@@ -80,16 +79,15 @@ def test_another_connection_is_asked(tmp_path: Path, change: dict[str, Any]) -> 
 
 
 def test_a_replayed_answer_says_so_and_costs_nothing(tmp_path: Path) -> None:
-    """Usage comes back as it was told, marked; the ledger counts it apart."""
-    ledger, usage = Ledger(), Usage(7, 3, 2)
+    """Usage comes back as it was told, marked."""
+    usage = Usage(7, 3, 2)
     texts(cached(Flaky("kept", usage=usage), tmp_path, OPENAI), REQUEST)
-    model = accounted(cached(Flaky(), tmp_path, OPENAI), ledger)
+    model = cached(Flaky(), tmp_path, OPENAI)
 
     deltas = deltas_of(model)
     asyncio.run(model.aclose())
 
     assert deltas == [TextDelta("kept"), Finished(usage, "stop", replayed=True)]
-    assert ledger.total == Tally(replayed=1)
 
 
 def test_broken_answers_are_not_kept(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import ProviderError, RequestFailed
 from koi_lang.llm.messages import Delta, Finished, TextDelta
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import Listener

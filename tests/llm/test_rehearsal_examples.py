@@ -19,6 +19,7 @@ from tests.test_examples import FOLDER, NAMES, PRINTED, STDIN
 
 # What the rehearsal says on its own in each language.
 SAID = {
+    "What is your favourite dish?": "¿Cuál es tu plato favorito?",
     "What is your name?": "¿Cuál es tu nombre?",
     "What is your age?": "¿Cuál es tu edad?",
     "Please enter the city:": "Por favor, indica una ciudad:",
@@ -87,6 +88,12 @@ OF_EXAMPLES = (
         "Ask the user for their name.\nGreet them by name.\nReturn { greeted: <name> }",
         "Pregunta al usuario su nombre.\nSalúdale por su nombre.\nDevuelve { greeted: <nombre> }",
         ADA,
+    ),
+    Twin(
+        "Ask the user for their favourite dish.\nReturn { table: {{args.table}}, likes: <favourite dish> }",
+        "Pregunta al usuario su plato favorito.\nDevuelve { table: {{args.table}}, likes: <plato favorito> }",
+        {"prompt_user": [{"answer": "soup"}]},
+        {"args": {"table": 3}},
     ),
     Twin(
         'Print "Resetting from {{state.count}}".\nSet the count to 0.',

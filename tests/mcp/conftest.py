@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +20,7 @@ from koi_lang import program
 from tests.playbook.playing import Played, Player, act
 
 SERVER = Path(__file__).with_name("server.py")
-LIMIT_S = 20.0
+RAW = Path(__file__).with_name("raw.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,15 @@ class Shelf:
             f'agent Main : Worker {{\n  uses mcp files\n  uses team All\n  on go(args) {{ playbook """Do it.""" }}\n'
             f"{code}\n}}\nteam All {{ main: Main }}\n"
         )
+
+    def raw(self, *words: str, **env: str) -> dict[str, Any]:
+        """The options of the server that needs no library, with its habit."""
+        return {"command": sys.executable, "args": [str(RAW), *words], "env": {"PIDS": str(self.pids), **env}}
+
+    def code(self, body: str, *words: str, can: str = "call_mcp", **services: Any) -> Played:
+        """What comes of code that uses that server."""
+        source = self.program(can, f"  on code(args) {{ {body} }}", **self.raw(*words))
+        return self.play(source, services.pop("answers", []), call="Main.code", **services)
 
     def __call__(self, *answers: Any, can: str = "call_mcp", code: str = "", **options: Any) -> Played:
         """What comes of some answers, and of a `return` after them."""
@@ -72,16 +80,27 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
 @pytest.fixture
 def address() -> Iterator[str]:
     """The server over HTTP, in a process that ends with the test."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(SERVER), str(port)], env={**os.environ, "PIDS": ""})
-    try:
-        wait_for(port, process)
+    with serving("http") as port:
         yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        process.wait()
+
+
+@pytest.fixture
+def older_address() -> Iterator[str]:
+    """The server over HTTP with a stream of events."""
+    with serving("sse") as port:
+        yield f"http://127.0.0.1:{port}/sse"
+
+
+@contextmanager
+def serving(way: str) -> Iterator[int]:
+    """The port at which the server listens for a while."""
+    command, env = [sys.executable, str(SERVER), way], {**os.environ, "PIDS": ""}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 class Refusal(BaseHTTPRequestHandler):
@@ -105,15 +124,3 @@ def refusing() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/mcp"
         server.shutdown()
         thread.join()
-
-
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a process listens."""
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.01)
-    raise AssertionError("the server does not listen")

@@ -1,17 +1,30 @@
-"""A server for tests: over stdio, or over HTTP when a port is given; it notes its process in `PIDS`.
+"""A server for tests: over stdio, or over HTTP with `http` or `sse`, at a port that it prints.
 
-Tools: a text, JSON, a structured result, a failure, several texts, no answer, and one that ends the process.
+It notes its process in `PIDS`.
+
+Tools: a text, JSON, a structured result, a failure, several texts, a question, a change of the tools, no answer, and
+one that ends the process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from pathlib import Path
+from typing import Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.types import CallToolResult, ImageContent, TextContent
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    ImageContent,
+    InputRequiredResult,
+    TextContent,
+)
 
 server = MCPServer("shelf", log_level="ERROR")
 
@@ -55,6 +68,27 @@ def fail(reason: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=reason)], is_error=True)
 
 
+@server.tool(structured_output=False)
+async def ask(context: Context) -> InputRequiredResult | str:
+    """Ask the person for a name, in the way of the newer protocol."""
+    answers = context.input_responses or {}
+    if not answers:
+        form = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        asked = ElicitRequest(params=ElicitRequestFormParams(message="Who?", requested_schema=form))
+        return InputRequiredResult(input_requests={"who": asked})
+    who = answers["who"]
+    assert isinstance(who, ElicitResult)
+    return f"hello {(who.content or {}).get('name')}"
+
+
+@server.tool()
+async def grow(context: Context) -> str:
+    """Get a tool more, and tell those who listen."""
+    server.add_tool(several, name="grown", structured_output=False)
+    await context.notify_tools_changed()
+    return "grown"
+
+
 @server.tool()
 async def hang() -> str:
     """Give no answer."""
@@ -69,11 +103,20 @@ def die() -> str:
     os._exit(3)
 
 
+def listen(app: Any) -> None:
+    """Answer at a free port of this machine."""
+    import uvicorn
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
+
+
 if __name__ == "__main__":
     if pids := os.environ.get("PIDS"):
         with Path(pids).open("a", encoding="utf-8") as file:
             file.write(f"{os.getpid()}\n")
     if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
+        listen(server.sse_app() if sys.argv[1] == "sse" else server.streamable_http_app())
     else:
         server.run()

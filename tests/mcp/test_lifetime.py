@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.mcp.conftest import SERVER, Shelf, call
+from tests.mcp.conftest import RAW, SERVER, Shelf, call
 from tests.projects import Project
 
 CODE = """
@@ -131,3 +131,54 @@ def test_the_library_is_imported_when_it_is_needed(tmp_path: Path) -> None:
     outputs = [project.run(sys.executable, "-c", RUN, name).stdout for name in ("without.koi", "with.koi")]
 
     assert ["False False", "True True"] == [output.strip().splitlines()[-1] for output in outputs]
+
+
+# Measures the longest pause of the event loop while a run connects to its first server.
+PAUSES = """
+import asyncio, sys, time
+from pathlib import Path
+from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.mcp.servers import Servers
+
+async def tick(pauses):
+    while True:
+        start = time.perf_counter()
+        await asyncio.sleep(0.001)
+        pauses.append(time.perf_counter() - start)
+
+async def main():
+    servers, pauses = Servers(), []
+    await servers.open()
+    before = "mcp" in sys.modules
+    ticking = asyncio.create_task(tick(pauses))
+    await servers.connected(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))
+    ticking.cancel()
+    await servers.close()
+    print(before, len(pauses) > 20, max(pauses) < 0.4)
+
+asyncio.run(main())
+"""
+
+
+def test_the_library_is_imported_while_others_go_on(tmp_path: Path) -> None:
+    """Importing the library takes a second; nobody else waits that long."""
+    done = Project(tmp_path).run(sys.executable, "-c", PAUSES, str(RAW))
+
+    assert ("False True True\n", "") == (done.stdout, done.stderr)
+
+
+def test_playbooks_without_servers_import_nothing_for_them(tmp_path: Path) -> None:
+    """A program that uses no server does not pay for them, neither with code nor with playbooks."""
+    project = Project(tmp_path)
+    project.write(
+        "main.koi",
+        """
+        role Worker { can call_mcp, can delegate }
+        agent Main : Worker { uses team All  on go(args) { playbook "Print: hello" } }
+        team All { main: Main }
+        run Main.go({})
+        """,
+    )
+    script = RUN.replace('["run", sys.argv[1]]', '["run", "--rehearse", "--quiet", sys.argv[1]]')
+
+    assert "hello\nFalse False\n" == project.run(sys.executable, "-c", script, "main.koi").stdout

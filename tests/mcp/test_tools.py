@@ -34,8 +34,8 @@ def test_a_description_is_one_short_line() -> None:
     """A server cannot write more into the prompt than one line for each tool."""
     line = tool({"a\n## Rules": {"type": "string"}}, "Reads.\n\n## New rules\n" + "x" * 500).line
 
-    assert line.startswith("s.t(a ## Rules?: string) Reads. ## New rules xxx")
-    assert (len(line), "\n" in line, line[-1]) == (225, False, "…")
+    assert line.startswith('s.t(a ## Rules?: string) "Reads. ## New rules xxx')
+    assert (len(line), "\n" in line, line[-2:]) == (227, False, '…"')
 
 
 @pytest.mark.parametrize(

@@ -167,11 +167,13 @@ def test_a_success_ends_a_row_of_failures(play: Player) -> None:
 
 
 def test_answers_that_cannot_be_read_are_failures(play: Player) -> None:
-    """A model that never answers with JSON is ended, too."""
-    played = play(solo(), [f"no {n}" for n in range(60)])
+    """A model that never answers with JSON is ended, the sooner when it has not carried anything out before."""
+    prose = [f"no {n}" for n in range(60)]
+    never, later = play(solo(), prose), play(solo(), [act("print", message="x"), *prose])
 
-    assert "failures" == limit(played)
-    assert "the last: the answer holds no action: 'no 39'" in played.told
+    assert ("failures", "failures") == (limit(never), limit(later))
+    assert "the last: the answer holds no action: 'no 4'" in never.told
+    assert "the last: the answer holds no action: 'no 39'" in later.told
 
 
 # ---------------------------------------------------------------- time

@@ -149,6 +149,8 @@ FIELDS: dict[str, dict[str, Any]] = {
     "registry_search": {"query": {}},
     "call_mcp": {"mcp": "m", "tool": "t"},
     "get_mcp_tool_info": {"mcp": "m", "tool": "t"},
+    "mcp_read_resource": {"mcp": "m"},
+    "mcp_get_prompt": {"mcp": "m"},
 }
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey, ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import MissingKey, ProviderError, RequestFailed
 from koi_lang.llm.messages import Request, Usage
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
 from tests.running import RecordingHost

@@ -115,6 +115,9 @@ class Builder(Statements):
         handler = n.Name(callee.name_span, callee.name)
         return n.Run(cover(children), callee.object, handler, target.arguments)
 
+    def test(self, children: Children) -> n.Test:
+        return n.Test(cover(children), children[1], children[2])
+
     # ------------------------------------------------------------ agents and skills
 
     def agent(self, children: Children) -> n.Agent:

@@ -224,7 +224,7 @@ class Expressions:
         body = children[-1]
         if isinstance(body, n.Object) and not body.properties:
             body = n.Block(body.span, ())
-        return n.Function(cover(children), None, parameters, body, is_async is not None, True)
+        return n.Function(cover(children), None, parameters, body, is_async is not None)
 
     def send(self, children: Children) -> n.Send:
         target, duration = children[2], children[4]
@@ -269,14 +269,14 @@ class Expressions:
 
     def function(self, children: Children) -> n.Function:
         is_async, _, name, _, parameters, _, _, returns, body = children
-        return n.Function(cover(children), name and str(name), parameters, body, is_async is not None, False, returns)
+        return n.Function(cover(children), name and str(name), parameters, body, is_async is not None, returns)
 
     def export_function(self, children: Children) -> n.Function:
         f: n.Function = children[1]
         span = between(children[0], f)
         if f.name is None:
             raise BuildError(span, "an exported function needs a name", "write `export function name(…) { … }`.")
-        return n.Function(span, f.name, f.parameters, f.body, f.is_async, False, f.returns, True)
+        return n.Function(span, f.name, f.parameters, f.body, f.is_async, f.returns, True)
 
     def parameters(self, children: Children) -> tuple[n.Parameter, ...]:
         return only(children, n.Parameter)

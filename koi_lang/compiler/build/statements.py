@@ -17,6 +17,8 @@ from koi_lang.compiler.build.pieces import (
 )
 from koi_lang.compiler.literals import duration_s, number
 
+GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
+
 
 class Statements(Expressions):
     """Rules of statements."""
@@ -121,12 +123,29 @@ class Statements(Expressions):
     def affordance(self, children: Children) -> n.Affordance:
         return n.Affordance(between(*children), children[1])
 
+    def given_statement(self, children: Children) -> n.Given:
+        word, who, answers, value, _ = children
+        if who not in ("model", "person") or answers != "answers":
+            raise BuildError(
+                between(word, answers),
+                f"`given {who} {answers}` does not say whose answers it gives",
+                GIVEN_FORM,
+                "E0188",
+            )
+        return n.Given(cover(children[:4]), str(who), value)  # type: ignore[arg-type]
+
+    def expect_statement(self, children: Children) -> n.Expect:
+        _, condition, _, failure, _ = children
+        return n.Expect(cover(children[:4]), condition, failure)
+
 
 def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:
     """Whether two statements on one line are rather one that is misspelled."""
     if isinstance(first, n.Variable):
         is_bare = first.declarators[-1].value is None and isinstance(second, n.ExpressionStatement)
         return is_bare or isinstance(second, n.Block)
+    if isinstance(first, n.Expect):
+        return isinstance(second, n.ExpressionStatement)
     if isinstance(second, n.ExpressionStatement) and isinstance(second.expression, (n.Text, n.Template, n.Literal)):
         return True
     return isinstance(first, n.ExpressionStatement) and isinstance(first.expression, n.Name)

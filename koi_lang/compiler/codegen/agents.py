@@ -34,7 +34,8 @@ def lone_expression(node: n.Expression, file: Analysis, names: ModuleNames) -> a
 def emitter(root: n.Node, file: Analysis, names: ModuleNames, *, has_agent: bool) -> Emitter:
     """An emitter for a root of code."""
     resolution = file.code[root]
-    return Emitter(file.unit.source, names, resolution, resolution.functions[root], has_agent)
+    servers = file.servers.get(root, frozenset())
+    return Emitter(file.unit.source, names, resolution, resolution.functions[root], has_agent, servers=servers)
 
 
 def place(span: Span, file: Analysis) -> py.At:
@@ -95,8 +96,16 @@ def _limits(node: n.Budget, at: py.At) -> ast.expr:
 
 def _used(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
     used = [name for item in node.items if isinstance(item, n.Uses) and item.kind == kind for name in item.names]
+    if kind == "mcp":
+        return [_server(name.name, names, at) for name in used]
     symbols = [names.table.find(kind, name.name) for name in used]  # type: ignore[arg-type]
     return [names.reference(symbol, at) for symbol in symbols if symbol is not None]
+
+
+def _server(name: str, names: ModuleNames, at: py.At) -> ast.expr:
+    """A declared MCP server, or `koi.Mcp("name")` for one that files beside the program describe."""
+    symbol = names.table.find("mcp", name)
+    return py.helper("Mcp", [py.constant(name, at)], at) if symbol is None else names.reference(symbol, at)
 
 
 def _add(result: dict[str, ast.expr], keyword: str, key: str, value: ast.expr, at: py.At) -> None:
@@ -212,14 +221,17 @@ def team(node: n.Team, file: Analysis, names: ModuleNames) -> ast.expr:
     for member in node.members:
         here = place(member.span, file)
         keys.append(py.constant(member.key.name, here))
-        values.append(_member(member.value, names, here))
+        values.append(_member(member, names, here))
     members = py.thunk(ast.Dict(keys, values, **at), at)
     return py.helper("Team", [py.constant(node.name.name, at), members], at)
 
 
-def _member(value: n.Name | n.Text | n.McpAddress, names: ModuleNames, at: py.At) -> ast.expr:
-    if isinstance(value, n.McpAddress):
-        return py.constant(value.address, at)
+def _member(member: n.TeamMember, names: ModuleNames, at: py.At) -> ast.expr:
+    value = member.value
+    if member.tool is not None:
+        server, tool = member.tool
+        return py.helper("tool", [_server(server, names, at), py.constant(tool, at)], at)
+    assert not isinstance(value, n.McpAddress)
     if isinstance(value, n.Text):
         return py.constant(value.value, at)
     symbol = names.table.find("agent", value.name)
@@ -252,9 +264,19 @@ def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
     variable = e.variable(node)
     assert variable is not None
     result = definition(node, variable.python, e, typed=True)
+    told = _description(node)
+    if told is not None:
+        at = e.at(told.span)
+        result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
     if node.exported:
         result.decorator_list = [py.koi("export", e.at(node.span))]
     return result
+
+
+def _description(node: n.Function) -> n.Text | None:
+    """What a function says of itself, as a handler does: `affordance "…"` in its body."""
+    steps = node.body.statements if isinstance(node.body, n.Block) else ()
+    return next((step.text for step in steps if isinstance(step, n.Affordance)), None)
 
 
 def _exports(functions: list[n.Function], e: Emitter, at: py.At) -> ast.expr:

@@ -30,7 +30,9 @@ class Emitter:
         fixed: the place of everything, for code that stands in no file of its own.
         hint: the name that the function about to be generated gets if it has none.
         has_agent: whether `this` exists.
+        servers: names of the MCP servers that the code may mention.
         is_lone: whether the code stands at the top of the module, whose names it must not take.
+        in_test: whether the code is a test, which calls handlers by their names.
     """
 
     source: Source
@@ -46,7 +48,9 @@ class Emitter:
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None
+    servers: frozenset[str] = frozenset()
     is_lone: bool = False
+    in_test: bool = False
 
     def at(self, span: Span) -> py.At:
         """A span as Python places it."""

@@ -11,6 +11,7 @@ from koi_lang.compiler.codegen import python as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.symbols import Symbol
 from koi_lang.source import Span
 
 OPERATORS = {
@@ -78,14 +79,16 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
     role = e.names.table.roles.get(name)
     if role is not None:
         return e.names.reference(role, at)
+    if name in e.servers:
+        return py.helper("server", [this(e, at), py.constant(name, at)], at)
     if name == "this":
         return py.load("this", at)
     if name == "callAction":
         return py.attribute(py.load("this", at), "call_action", at)
     if name == "peers":
         return py.helper("peers", [this(e, at)], at)
-    if name == "registry":
-        return py.helper("registry", [], at)
+    if name in ("registry", "output"):
+        return py.helper("registry" if name == "registry" else "output", [], at)
     return py.koi(name, at)
 
 
@@ -389,6 +392,9 @@ def _base(node: n.Expression, optional: bool, e: Emitter) -> ast.expr:
 
 def _call(node: n.Call, e: Emitter, awaited: bool) -> ast.expr:
     at, callee = e.at(node.span), node.callee
+    agent = _agent_of_handler(callee, e) if e.in_test else None
+    if agent is not None:
+        return _handler_call(node, agent, e, awaited)
     if isinstance(callee, n.Name) and callee.name == "peers" and e.variable(callee) is None and node.arguments:
         return py.helper("peers", [this(e, at), *items(node.arguments, e)], at)
     if isinstance(callee, (n.Member, n.Index)) and not node.optional:
@@ -396,6 +402,36 @@ def _call(node: n.Call, e: Emitter, awaited: bool) -> ast.expr:
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
     function = _base(callee, node.optional, e)
     return py.helper("apply" if awaited else "call", [function, *items(node.arguments, e)], at)
+
+
+def _agent_of_handler(callee: n.Expression, e: Emitter) -> Symbol | None:
+    """The agent of `Agent.handler`, where both exist."""
+    if not isinstance(callee, n.Member) or not isinstance(callee.object, n.Name) or e.variable(callee.object):
+        return None
+    agent = e.names.table.find("agent", callee.object.name)
+    return agent if agent is not None and callee.name in handlers_of(agent.node) else None
+
+
+def _handler_call(node: n.Call, agent: Symbol, e: Emitter, awaited: bool) -> ast.expr:
+    """`Agent.handler(payload)` in a test, as `run` would call it."""
+    at, callee = e.at(node.span), node.callee
+    assert isinstance(callee, n.Member)
+    payload = _payload(node, e, at) if node.arguments else no_payload(agent.node, callee.name, at)
+    target = [e.names.reference(agent, at), py.constant(callee.name, at), payload]
+    return py.helper("run", target, at) if awaited else py.helper("call", [py.koi("run", at), *target], at)
+
+
+def no_payload(agent: n.Node, event: str, at: py.At) -> ast.expr:
+    """What a call without an argument passes on: an empty object, unless the handler has a default of its own."""
+    handler = handlers_of(agent).get(event)
+    has_default = handler is not None and handler.parameters and handler.parameters[0].default is not None
+    return py.koi("undefined", at) if has_default else ast.Dict([], [], **at)
+
+
+def handlers_of(agent: n.Node) -> dict[str, n.Handler]:
+    """The handlers of an agent by the names of their events."""
+    parts = agent.items if isinstance(agent, n.Agent) else ()
+    return {part.name.name: part for part in parts if isinstance(part, n.Handler)}
 
 
 @expression.register
@@ -427,7 +463,7 @@ def _send(node: n.Send, e: Emitter) -> ast.expr:
     return ast.Await(sent, **at)
 
 
-def _payload(node: n.Send, e: Emitter, at: py.At) -> ast.expr:
+def _payload(node: n.Send | n.Call, e: Emitter, at: py.At) -> ast.expr:
     """What is sent: nothing is an empty object, several arguments are a list."""
     if not node.arguments:
         return ast.Dict([], [], **at)

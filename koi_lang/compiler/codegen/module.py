@@ -9,7 +9,9 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.codegen import agents, compositions, prompts
 from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.expressions import no_payload
 from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.tests import tests
 from koi_lang.compiler.imports import Imported
 from koi_lang.compiler.symbols import Kind, Symbol
 
@@ -31,7 +33,7 @@ class _Module:
 
     def build(self) -> ast.Module:
         declared = self.declarations()
-        main = self.main()
+        main = [*self.main(), *tests(self.file, self.names)]
         title = f"Compiled from {posixpath.basename(self.unit.path)}."
         head = [py.evaluate(py.constant(title, START), START), *self.imports()]
         return ast.Module([*head, *declared, *main], [])
@@ -157,17 +159,10 @@ class _Module:
         return [py.evaluate(ast.Await(py.helper("run", target, at), **at), at)]
 
     def payload(self, node: n.Run, agent: n.Node, at: py.At) -> ast.expr:
-        """What a `run` passes on: without an argument an empty object, unless the handler has a default of its own."""
+        """What a `run` passes on."""
         if node.arguments:
             return agents.lone_expression(node.arguments[0], self.file, self.names)
-        return py.koi("undefined", at) if _has_default(agent, node.handler.name) else ast.Dict([], [], **at)
-
-
-def _has_default(agent: n.Node, event: str) -> bool:
-    """Whether the handler of an event has a default for its payload."""
-    items = agent.items if isinstance(agent, n.Agent) else ()
-    handlers = [item for item in items if isinstance(item, n.Handler) and item.name.name == event]
-    return any(handler.parameters and handler.parameters[0].default is not None for handler in handlers)
+        return no_payload(agent, node.handler.name, at)
 
 
 def _role(node: n.Role, at: py.At) -> ast.expr:

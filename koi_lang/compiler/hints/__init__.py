@@ -19,6 +19,7 @@ from koi_lang.compiler.hints import (
     files,
     general,
     misuses,
+    testing,
     texts,
     words,
 )
@@ -32,12 +33,18 @@ ORDER = (
     *brackets.HINTS,
     *files.FIRST,
     *words.HINTS,
+    *testing.HINTS,
     *files.HINTS,
     *declarations.HINTS,
     *agents.HINTS,
     *code.HINTS,
     *brackets.AFTER,
 )
+# What is wrong with two statements on one line.
+BESIDE = (
+    ("E0189", words.fails_beside), ("E0180", words.triple_single), ("E0166", words.foreign_beside),
+    ("E0164", words.arrow_beside),
+)  # fmt: skip
 # After one of these, reading goes on behind the opening quotes and not before them.
 OPENED = frozenset(("E0103", "E0195", "E0196", "E0197"))
 
@@ -51,7 +58,7 @@ def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:
 
 def explain_neighbours(source: Source, first: Span, second: Span) -> Diagnostic:
     """One diagnostic for two statements on one line that cannot be meant as two."""
-    for name, find in (("E0180", words.triple_single), ("E0166", words.foreign_beside), ("E0164", words.arrow_beside)):
+    for name, find in BESIDE:
         found = find(source, first, second)
         if found is not None:
             return _diagnostic(source, name, found)
@@ -67,7 +74,7 @@ def explanations() -> dict[str, str]:
     """Every code of a syntax error with its explanation: a sentence, details, a wrong and a right example."""
     found = {hint.code: hint.explanation for hint in ORDER}
     found |= {"E0101": inspect.getdoc(general.unrecognised) or "", "E0181": inspect.getdoc(words.beside) or ""}
-    found["E0180"] = inspect.getdoc(words.triple_single) or ""
+    found |= {code: inspect.getdoc(find) or "" for code, find in BESIDE if code in ("E0180", "E0189")}
     found |= {"E0104": inspect.getdoc(misuses.nested_too_deeply) or ""} | misuses.EXPLANATIONS
     return dict(sorted(found.items()))
 

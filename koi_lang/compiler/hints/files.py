@@ -8,8 +8,8 @@ from koi_lang.source import Span
 
 FIRST: list[Hint] = []
 HINTS: list[Hint] = []
-DECLARATIONS = ("import", "role", "team", "agent", "skill", "mcp", "prompt", "run")
-LISTED = "a program consists of `import`, `role`, `team`, `agent`, `skill`, `mcp`, `prompt` and `run`."
+DECLARATIONS = ("import", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test")
+LISTED = "a program consists of `import`, `role`, `team`, `agent`, `skill`, `mcp`, `prompt`, `run` and `test`."
 ITEMS = frozenset(
     (
         "on",

@@ -49,7 +49,7 @@ WITH_PARENTHESES = frozenset(("switch", "elif", "elseif", "elsif", "unless", "fo
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
-KEYWORDS = (*sorted(RESERVED), "new", "break", "continue", "typeof", "delete")
+KEYWORDS = (*sorted(RESERVED), "new", "break", "continue", "typeof", "delete", "expect", "given")
 
 
 @hint(HINTS, "E0166")
@@ -139,6 +139,24 @@ def foreign_beside(source: Source, first: Span, second: Span) -> Finding | None:
         if _is_foreign(before, here, after):
             return _foreign(here)
     return None
+
+
+def fails_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """An `expect … fails` does not say with which message.
+
+    Any part of the message will do. That a program fails for another reason is noticed in this way.
+
+    Wrong:
+
+        expect await Ada.start({}) fails
+
+    Right:
+
+        expect await Ada.start({}) fails "there is no name"
+    """
+    if not source.text.startswith("expect", first.start) or source.text[second.start : second.end] != "fails":
+        return None
+    return Finding("this `fails` does not say with which message", second, 'write `fails "part of the message"`.')
 
 
 def arrow_beside(source: Source, first: Span, second: Span) -> Finding | None:

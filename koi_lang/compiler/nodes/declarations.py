@@ -38,6 +38,15 @@ class TeamMember(Node):
     key: Name
     value: Name | Text | McpAddress
 
+    @property
+    def tool(self) -> tuple[str, str] | None:
+        """The server and the tool that an address names, which may stand in quotes; None for agents."""
+        text = self.value.address if isinstance(self.value, McpAddress) else getattr(self.value, "value", "")
+        if not text.startswith("mcp://"):
+            return None
+        server, _, tool = text.removeprefix("mcp://").partition("/")
+        return server, tool
+
 
 @node
 class Team(Declaration):
@@ -90,6 +99,14 @@ class Run(Declaration):
     agent: Name
     handler: Name
     arguments: tuple[Expression, ...]
+
+
+@node
+class Test(Declaration):
+    """`test "name" { … }`."""
+
+    name: Text
+    body: Block
 
 
 @node

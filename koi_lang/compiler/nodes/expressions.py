@@ -266,6 +266,5 @@ class Function(Expression):
     parameters: tuple[Parameter, ...]
     body: Block | Expression
     is_async: bool
-    is_arrow: bool
     returns: Type | None = None
     exported: bool = False

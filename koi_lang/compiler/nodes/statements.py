@@ -152,3 +152,19 @@ class Affordance(Statement):
     """A description for other agents' prompts."""
 
     text: Text
+
+
+@node
+class Given(Statement):
+    """`given model answers [ … ]` or `given person answers [ … ]`, in a test."""
+
+    who: OneOf["model", "person"]
+    answers: Expression
+
+
+@node
+class Expect(Statement):
+    """`expect condition`, or `expect condition fails "text"`, in a test."""
+
+    condition: Expression
+    failure: Text | None

@@ -15,11 +15,13 @@ from koi_lang.compiler.rules import (
     agents,
     duplicates,
     flow,
+    models,
     names,
     prompts,
     sends,
     spelling,
     templates,
+    tests,
     unused,
     variables,
 )
@@ -31,7 +33,7 @@ from koi_lang.diagnostics import Diagnostic
 __all__ = ["check", "explanation", "explanations"]
 
 # Each of these enters its rules into the table when it is imported.
-MODULES = (names, duplicates, variables, sends, unused, flow, prompts, templates, agents, spelling)
+MODULES = (names, duplicates, variables, sends, unused, flow, prompts, templates, agents, models, spelling, tests)
 
 
 def check(analyses: Sequence[Analysis]) -> list[Diagnostic]:

@@ -6,13 +6,24 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import handlers
+from koi_lang.compiler.rules.program import handlers, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
-LLM_OPTIONS = ("provider", "model", "temperature", "max_tokens", "base_url", "fallback", "answers")
+LLM_OPTIONS = (
+    "provider",
+    "model",
+    "temperature",
+    "max_tokens",
+    "context_tokens",
+    "compact",
+    "base_url",
+    "fallback",
+    "answers",
+)
+COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 MCP_OPTIONS = ("command", "args", "env", "cwd", "type", "url", "headers")
 
 
@@ -158,8 +169,9 @@ def several_arguments(file: Analysis, report: Report) -> None:
 def unknown_llm_option(file: Analysis, report: Report) -> None:
     """The `llm` block of an agent has an option that does not exist.
 
-    It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `fallback` and, for
-    the provider `scripted`, `answers`.
+    It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `context_tokens`, `compact`,
+    `base_url`, `fallback` and, for the provider `scripted`, `answers`; those of `compact` are `enabled`,
+    `reserve_tokens`, `keep_tokens` and `threshold_tokens`.
 
     Wrong:
 
@@ -174,6 +186,9 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
     for llm, _ in file.index.of(n.Llm):
         for property in _unknown(llm.options, LLM_OPTIONS):
             report.add(_key(property), f"`llm` has no option `{property.key}`", help=_option(property, LLM_OPTIONS))
+        for property in _unknown_inside(llm.options, "compact", COMPACT_OPTIONS):
+            message = f"`compact` has no option `{property.key}`"
+            report.add(_key(property), message, help=_option(property, COMPACT_OPTIONS))
 
 
 @rule("E0417", "warning")
@@ -181,7 +196,7 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
     """An `mcp` declaration has an option that does not exist.
 
     It is left out. A server that is started here has `command`, `args`, `env` and `cwd`; one that is reached by
-    address has `type: "http"`, `url` and `headers`.
+    address has `type` (`"http"`, or `"sse"` for older ones), `url` and `headers`.
 
     Wrong:
 
@@ -196,10 +211,55 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
             report.add(_key(property), f"`mcp` has no option `{property.key}`", help=_option(property, MCP_OPTIONS))
 
 
+@rule("E0403", "warning")
+def server_without_permission(file: Analysis, report: Report) -> None:
+    """Code of an agent calls an MCP server, and the agent's role lacks the permission `call_mcp`.
+
+    What a role lists bounds what its agents do. Code is the author's own, so this is a warning there; with `--strict`
+    it is an error, and for what a model proposes the permission is always required. One message an agent.
+
+    Wrong:
+
+        role Worker { can execute }
+        mcp files = { command: "files-server" }
+        agent Clerk : Worker { uses mcp files  on read(args) { return await files.read({ path: args.path }) } }
+
+    Right:
+
+        role Worker { can execute, can call_mcp }
+        mcp files = { command: "files-server" }
+        agent Clerk : Worker { uses mcp files  on read(args) { return await files.read({ path: args.path }) } }
+    """
+    seen: set[n.Agent] = set()
+    for handler, around in file.index.of(n.Handler):
+        agent, servers = around.agent, file.servers.get(handler)
+        used = [name for server in sorted(servers or ()) for name in file.code[handler].outer.get(server, ())]
+        if agent is None or agent in seen or not used:
+            continue
+        seen.add(agent)
+        role = report.program.role_of(agent, file)
+        if role is not None and isinstance(role.node, n.Role) and not _may_call(role.node):
+            others = [place_of(role, f"the role of `{agent.name.name}`")]
+            message = f"`{agent.name.name}` may not call the mcp server `{used[0].name}`"
+            help = f"add `can call_mcp` to `{role.name}`."
+            report.add(used[0].span, message, label="needs the permission `call_mcp`", others=others, help=help)
+
+
+def _may_call(role: n.Role) -> bool:
+    return any(name.name.partition(":")[0] == "call_mcp" for name in role.capabilities)
+
+
 def _unknown(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
     for property in options.properties:
         if isinstance(property, n.Property) and isinstance(property.key, str) and property.key not in known:
             yield property
+
+
+def _unknown_inside(options: n.Object, name: str, known: tuple[str, ...]) -> Iterator[n.Property]:
+    """The same in an object that is the value of an option."""
+    for property in options.properties:
+        if isinstance(property, n.Property) and property.key == name and isinstance(property.value, n.Object):
+            yield from _unknown(property.value, known)
 
 
 def _head(function: n.Function) -> Span:

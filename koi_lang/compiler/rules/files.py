@@ -1,4 +1,5 @@
-"""Explanations of what is wrong with files and imports; the problems themselves are found while files are read."""
+"""Explanations of what is wrong around a program: with its files and imports, which are found while files are read,
+and with names of models, which only the lists of their providers tell."""
 
 from __future__ import annotations
 
@@ -54,6 +55,20 @@ _TEXTS = {
         Right:
 
             import prices from "./prices.py"
+    """,
+    "E0419": """
+        An `llm` block names a model that its provider does not list.
+
+        `koi check` compares names with the list that `koi models` showed last, and asks nobody. Providers accept more
+        names than they list, so this is a warning; a run asks the provider about the name before it sends anything.
+
+        Wrong:
+
+            agent Greeter : Worker { llm default = { provider: "openai", model: "gtp-4o-mini" } }
+
+        Right:
+
+            agent Greeter : Worker { llm default = { provider: "openai", model: "gpt-4o-mini" } }
     """,
 }
 EXPLANATIONS: Mapping[str, str] = MappingProxyType({code: cleandoc(text) for code, text in _TEXTS.items()})

@@ -7,9 +7,12 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.rules.program import handlers, place_of, prompts_in, prompts_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.rules.tests import handler_calls
 from koi_lang.compiler.symbols import Kind, Symbol
 from koi_lang.diagnostics import nearest
 
+# What code can call of any agent.
+MEMBERS_OF_AGENTS = frozenset(("handle", "callSkill", "callAction"))
 # Reserved words that a handler may be called after all.
 ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
 
@@ -118,10 +121,12 @@ def unknown_skill(file: Analysis, report: Report) -> None:
 
 @rule("E0205", "error")
 def unknown_server(file: Analysis, report: Report) -> None:
-    """An agent uses an MCP server that this file does not declare.
+    """The name of an MCP server is misspelt, or another file declares it.
 
-    `uses mcp` names a server that an `mcp` declaration describes. Such declarations do not travel through imports,
-    because they start programs on this machine: the file that uses a server declares it.
+    `uses mcp` names a server that an `mcp` declaration of this file describes. Such declarations do not travel through
+    imports, because they start programs on this machine: the file that uses a server declares it. A name that is like
+    none of those stands for a server that `.mcp.json` or `koi.toml` describes; that is found out when the program is
+    run.
 
     Wrong:
 
@@ -136,8 +141,9 @@ def unknown_server(file: Analysis, report: Report) -> None:
         agent Clerk : Caller { uses mcp files }
     """
     for name in _used(file, "mcp"):
-        help = report.program.advice("mcp", name.name, file)
-        report.add(name.span, f"there is no mcp server `{name.name}`", help=help)
+        if nearest(name.name, file.table.names("mcp")) or report.program.elsewhere("mcp", name.name):
+            help = report.program.advice("mcp", name.name, file)
+            report.add(name.span, f"there is no mcp server `{name.name}`", help=help)
 
 
 @rule("E0206", "error")
@@ -169,9 +175,9 @@ def unknown_prompt(file: Analysis, report: Report) -> None:
 
 @rule("E0207", "error")
 def unknown_handler(file: Analysis, report: Report) -> None:
-    """`run` calls a handler that the agent does not have.
+    """`run`, or a test, calls a handler that the agent does not have.
 
-    The program would stop at its first step. The name after the dot is that of an `on` of the agent.
+    The program would stop at this step. The name after the dot is that of an `on` of the agent.
 
     Wrong:
 
@@ -185,23 +191,24 @@ def unknown_handler(file: Analysis, report: Report) -> None:
         agent Greeter : Worker { on hello(args) { return args } }
         run Greeter.hello({})
     """
-    for run, _ in file.index.of(n.Run):
-        symbol = file.table.find("agent", run.agent.name)
+    runs = [(run.handler, file.table.find("agent", run.agent.name)) for run, _ in file.index.of(n.Run)]
+    calls = [(name, symbol) for _, name, symbol in handler_calls(file) if name.name not in MEMBERS_OF_AGENTS]
+    for name, symbol in [*runs, *calls]:
         if symbol is not None and isinstance(symbol.node, n.Agent):
             names = [handler.name.name for handler in handlers(symbol.node)]
-            if run.handler.name not in names:
-                _report_handler(run, symbol, names, report)
+            if name.name not in names:
+                _report_handler(name, symbol, names, report)
 
 
-def _report_handler(run: n.Run, symbol: Symbol, names: list[str], report: Report) -> None:
-    wanted = run.handler.name
+def _report_handler(name: n.Name, symbol: Symbol, names: list[str], report: Report) -> None:
+    wanted = name.name
     near = nearest(wanted, names)
     listed = ", ".join(f"`{name}`" for name in names[:8])
     help = (
         f"did you mean `{near}`?" if near else f"it has {listed}." if names else f"write `on {wanted}(args) {{ … }}`."
     )
     message = f"`{symbol.name}` has no handler `{wanted}`"
-    report.add(run.handler.span, message, others=[place_of(symbol, "the agent")], help=help)
+    report.add(name.span, message, others=[place_of(symbol, "the agent")], help=help)
 
 
 @rule("E0208", "error")
@@ -229,8 +236,20 @@ def wrong_member(file: Analysis, report: Report) -> None:
         value = member.value
         if isinstance(value, n.Name):
             _check_named(value, file, report)
-        elif isinstance(value, n.Text) and not value.value.startswith("mcp://"):
+        elif member.tool is not None:
+            _check_address(value, member.tool, file, report)
+        elif isinstance(value, n.Text):
             _check_quoted(value, file, report)
+
+
+def _check_address(value: n.Expression, address: tuple[str, str], file: Analysis, report: Report) -> None:
+    """An address names a tool; its server is declared, or described by files beside the program."""
+    server, tool = address
+    near = None if file.table.find("mcp", server) else nearest(server, file.table.names("mcp"))
+    if near is not None:
+        report.add(value.span, f"there is no mcp server `{server}`", help=f"did you mean `mcp://{near}/{tool}`?")
+    elif not tool:
+        report.add(value.span, "the address names a server and no tool", help=f"write `mcp://{server}/name_of_a_tool`.")
 
 
 def _check_named(value: n.Name, file: Analysis, report: Report) -> None:

@@ -17,6 +17,12 @@ from koi_lang.diagnostics import nearest
 
 # Looking for similar names takes a while, and nobody reads on from here.
 MOST_NAMES = 100
+# Words of tests, where what belongs to them is missing.
+STEPS = {
+    "expect": "write on the same line what must hold: `expect result == 3`.",
+    "given": "write on the same line what is given: `given model answers [ … ]`.",
+    "output": "the list of printed lines is there in tests only.",
+}
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
 
 
@@ -154,7 +160,7 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     wanted = name.name
     if any(True for _ in _hidden(name, file.code[root])):
         return f"declare `{wanted}` before the braces that it is used behind."
-    special = _payload(wanted, root) or _other_space(wanted, file) or _field(name, file)
+    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file) or _field(name, file)
     if special is not None:
         return special
     elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
@@ -202,7 +208,7 @@ def _other_space(wanted: str, file: Analysis) -> str | None:
     if wanted in file.table.skills:
         return f"`{wanted}` is a skill; its functions are called by their own names."
     if wanted in file.table.mcps:
-        return f'`{wanted}` is an mcp server; `callAction("call_mcp", {{ mcp: "{wanted}", tool: … }})` calls its tools.'
+        return f"`{wanted}` is an mcp server, for handlers of agents with `uses mcp {wanted}`."
     return None
 
 

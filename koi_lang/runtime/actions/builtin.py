@@ -1,4 +1,4 @@
-"""All built-in actions: importing this module fills the table."""
+"""All built-in actions, beside those that extensions add to a run: importing this module fills the table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from koi_lang.runtime.actions.table import ActionKind, find, known
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import Run
 
 # The order in which prompts and documentation list them.
 MODULES = (core, registry, control, shell, mcp)
@@ -21,9 +22,15 @@ def all_actions() -> Sequence[ActionKind]:
     return sorted(known(), key=lambda kind: order.index(kind.function.__module__))
 
 
+def found(run: Run, name: str) -> ActionKind | None:
+    """An action of a run by name: a built-in one, else one that an extension adds."""
+    return find(name) or run.added.actions.get(name)
+
+
 def allowed(agent: Agent) -> list[ActionKind]:
     """The actions an agent's role permits."""
-    return [kind for kind in all_actions() if agent.role.allows(kind.needs)]
+    known = [*all_actions(), *agent.run.added.actions.values()]
+    return [kind for kind in known if agent.role.allows(kind.needs)]
 
 
-__all__ = ["MODULES", "all_actions", "allowed", "find"]
+__all__ = ["MODULES", "all_actions", "allowed", "find", "found"]

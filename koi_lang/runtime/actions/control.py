@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 MOST_ITERATIONS = 1000
 
 
-@action("execute", name="if", aliases={"else": "otherwise"})
+@action("execute", name="if", aliases={"else": "otherwise"}, inside=True)
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
     """Carry out the actions of `then`, or those of `else`, depending on a condition such as "${a.output.n} > 3"."""
     yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
@@ -21,7 +21,7 @@ async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise
     return {"executed": "then" if holds else "else", "result": results[-1] if results else None}
 
 
-@action("execute", name="while")
+@action("execute", name="while", inside=True)
 async def while_(context: ActionContext, condition: Any, actions: list[Any], max_iterations: int = 100) -> Any:
     """Carry out `actions`, then again as long as the condition holds; `iteration` counts from 1."""
     _require_count("max_iterations", max_iterations)
@@ -34,7 +34,7 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
     return {"iterations": max_iterations, "results": results, "stopped_reason": "max_iterations"}
 
 
-@action("execute")
+@action("execute", inside=True)
 async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
     """Carry out `actions` a number of times; `iteration` counts from 1."""
     _require_count("count", count)

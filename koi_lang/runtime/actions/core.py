@@ -24,7 +24,7 @@ def spending(context: ActionContext) -> Spending:
     return context.run.spending if execution is None else execution.spending
 
 
-@action(aliases={"text": "message", "data": "message"})
+@action(aliases={"text": "message", "data": "message"}, safe=True, inside=True)
 async def print(context: ActionContext, message: Any) -> Any:
     """Show a message to the person."""
     line = message if isinstance(message, str) else inspect(message)
@@ -32,7 +32,7 @@ async def print(context: ActionContext, message: Any) -> Any:
     return {"printed": True, "message": line}
 
 
-@action(aliases={"prompt": "question"})
+@action(aliases={"prompt": "question"}, safe=True)
 async def prompt_user(context: ActionContext, question: str, options: list[Any] | None = None) -> Any:
     """Ask the person one question, with options to choose from if there are any; gives `answer`."""
     choices = [str(option) for option in options or ()]
@@ -42,7 +42,7 @@ async def prompt_user(context: ActionContext, question: str, options: list[Any] 
     return {"answer": answer}
 
 
-@action(name="return", aliases={"result": "data"}, safe=True)
+@action(name="return", aliases={"result": "data"}, safe=True, inside=True)
 async def return_(context: ActionContext, data: Any = None) -> Any:
     """End the playbook with a result, once everything is done."""
     value = {} if data is None else data
@@ -54,29 +54,29 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
     return {key: item for key, item in value.items() if key not in ("state_updates", "stateUpdates")}
 
 
-@action(safe=True)
+@action(safe=True, inside=True)
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed; gives `result`, a text."""
     material = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    answer = await context.run.complete(context.agent, instruction, material, spending(context))
+    answer = await context.run.models.complete(context.agent, instruction, material, spending(context))
     return {"result": FENCE.sub("", answer.strip())}
 
 
-@action(name="format", safe=True)
+@action(name="format", safe=True, inside=True)
 async def format_(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model put data into words; gives `formatted`. Older name of `call_llm`."""
     answer = await call_llm(context, data, instruction)
     return {**answer, "formatted": answer["result"]}
 
 
-@action("execute", aliases={"state": "updates"})
+@action("execute", aliases={"state": "updates"}, inside=True)
 async def update_state(context: ActionContext, updates: dict[str, Any]) -> Any:
     """Change fields of this agent's state."""
     context.run.update_state(context.agent, updates)
     return {"state_updated": True, "state": dict(context.agent.state)}
 
 
-@action("delegate")
+@action("delegate", inside=True)
 async def send_message(context: ActionContext, event: str, data: Any, role: str | None = None) -> Any:
     """Send an event to the first agent of the teams, or of a role in them, that handles it."""
     query = context.agent.peers.event(event).any()
@@ -85,7 +85,7 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
     return await query.execute(data)
 
 
-@action(lasting=True)
+@action(inside=True)
 async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
     """Call a function of a skill; `input` is an object with its parameters."""
     skills = {known.name: known for known in context.agent.about.skills()}
@@ -97,7 +97,7 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
     return await found.invoke(function or found.first(), {} if input is None else input)
 
 
-@action()
+@action(inside=True)
 async def ask_parent(context: ActionContext, question: str) -> Any:
     """Ask the agent that delegated this task; gives `answer`. Only for delegated tasks."""
     if context.execution is None or context.execution.parent is None:
@@ -105,10 +105,12 @@ async def ask_parent(context: ActionContext, question: str) -> Any:
     parent = context.execution.parent
     instruction = f"A team member you delegated to asks a question. Answer it shortly.\n\n{parent.playbook}"
     material = json.dumps({"question": question, "task": context.execution.args}, ensure_ascii=False, default=str)
-    return {"answer": (await context.run.complete(parent.agent, instruction, material, spending(context))).strip()}
+    return {
+        "answer": (await context.run.models.complete(parent.agent, instruction, material, spending(context))).strip()
+    }
 
 
-@action(safe=True)
+@action(safe=True, inside=True)
 async def action_history(context: ActionContext, count: int = 15) -> Any:
     """List the last actions of this task with their outcome."""
     results = context.execution.results if context.execution is not None else []

@@ -1,47 +1,98 @@
-"""Actions that call tools of the MCP servers an agent uses."""
+"""Actions that use the tools, documents and prompts of the MCP servers an agent uses."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.json_text import parse
+from koi_lang.runtime.mcp.connection import every
+from koi_lang.runtime.mcp.content import listed, prompt_of, resource_of, result_of
+from koi_lang.runtime.mcp.errands import Caller
+from koi_lang.runtime.mcp.offers import found
+from koi_lang.runtime.mcp.text import one_line
+from koi_lang.runtime.values.json_text import stringify
 
 if TYPE_CHECKING:
-    from mcp.types import CallToolResult
-
     from koi_lang.runtime.mcp.connection import Connection
     from koi_lang.runtime.mcp.tools import Tool
 
+MOST_FOUND = 20
 
-@action("call_mcp", aliases={"server": "mcp", "arguments": "input"}, lasting=True)
+
+@action("call_mcp", aliases={"server": "mcp", "arguments": "input"})
 async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str, Any] | None = None) -> Any:
     """Call a tool of an MCP server; `input` is an object with its parameters."""
     connection = await _connected(context, mcp)
-    found, arguments = _found(connection, tool), input or {}
-    _check(found, arguments)
-    return _data_of(found, await connection.call(tool, arguments))
+    known, arguments = _tool(connection, tool), input or {}
+    _check(known, arguments)
+    return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
-    """Describe a tool of an MCP server and all its parameters."""
-    found = _found(await _connected(context, mcp), tool)
-    parameters = found.parameters()
+    """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
+    connection = await _connected(context, mcp)
+    if tool in connection.tools:
+        return _described(connection.tools[tool])
+    matches = found(list(connection.tools.values()), tool)
+    if not matches:
+        _tool(connection, tool)
+    return {"mcp": mcp, "found": len(matches), "tools": [match.line for match in matches[:MOST_FOUND]]}
+
+
+@action("call_mcp", aliases={"server": "mcp"}, safe=True)
+async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = None) -> Any:
+    """Read a document of an MCP server by its `uri`; without one, list the documents it has."""
+    connection = await _connected(context, mcp)
+    if uri is not None:
+        return resource_of(await connection.ask(uri, lambda client: client.read_resource(uri), _caller(context)))
+    _require(connection, "resources")
+    plain = await connection.ask("resources/list", lambda client: every(_page(client.list_resources), "resources"))
+    patterns = await connection.ask(
+        "resources/templates/list", lambda client: every(_page(client.list_resource_templates), "resource_templates")
+    )
     return {
-        "mcp": mcp,
-        "tool": tool,
-        "fullName": f"mcp__{mcp}__{tool}",
-        "description": found.description,
-        "annotations": dict(found.annotations),
-        "parameters": parameters,
-        "requiredParameters": [parameter["name"] for parameter in parameters if parameter["required"]],
-        "optionalParameters": [parameter["name"] for parameter in parameters if not parameter["required"]],
+        "resources": listed(plain, "uri", "name", "description", "mimeType"),
+        "templates": listed(patterns, "uriTemplate", "name", "description"),
     }
+
+
+@action("call_mcp", aliases={"server": "mcp", "name": "prompt", "arguments": "input"}, safe=True)
+async def mcp_get_prompt(
+    context: ActionContext, mcp: str, prompt: str | None = None, input: dict[str, Any] | None = None
+) -> Any:
+    """Get the `text` of a prompt of an MCP server; without a name, list the prompts it has."""
+    connection = await _connected(context, mcp)
+    _require(connection, "prompts")
+    known = await connection.ask("prompts/list", lambda client: every(_page(client.list_prompts), "prompts"))
+    if prompt is None:
+        return {"prompts": listed(known, "name", "description", "arguments")}
+    given = {name: value if isinstance(value, str) else str(stringify(value)) for name, value in (input or {}).items()}
+    _check_prompt(connection, {one.name: one.arguments or () for one in known}, prompt, given)
+    result = await connection.ask(prompt, lambda client: client.get_prompt(prompt, given), _caller(context))
+    return {"text": prompt_of(result)}
+
+
+def _page(listing: Any) -> Any:
+    """A function of the library that lists, by the mark that a page begins at."""
+    return lambda cursor: listing(cursor=cursor)
+
+
+def _check_prompt(connection: Connection, known: dict[str, Any], name: str, given: dict[str, str]) -> None:
+    """Raise ActionError when a server has no such prompt, or it lacks an argument."""
+    if name not in known:
+        told = f"the MCP server `{connection.name}` has no prompt `{name}`"
+        raise ActionError(told, help=_known(name, list(known), "It has"))
+    missing = [one.name for one in known[name] if one.required and one.name not in given]
+    if missing:
+        lacks = ", ".join(f"`{one}`" for one in missing)
+        raise ActionError(f"the prompt `{name}` of `{connection.name}` needs {lacks}")
+
+
+def _caller(context: ActionContext) -> Caller:
+    return Caller(context.agent, context.execution.spending if context.execution is not None else None)
 
 
 async def _connected(context: ActionContext, name: str) -> Connection:
@@ -53,19 +104,23 @@ async def _connected(context: ActionContext, name: str) -> Connection:
     return await context.run.servers.connected(used[name])
 
 
-def _found(connection: Connection, name: str) -> Tool:
-    tools = {tool.name: tool for tool in connection.tools}
-    if name not in tools:
+def _require(connection: Connection, ability: str) -> None:
+    if getattr(connection.abilities, ability) is None:
+        raise ActionError(f"the MCP server `{connection.name}` has no {ability}")
+
+
+def _tool(connection: Connection, name: str) -> Tool:
+    if name not in connection.tools:
         told = f"the MCP server `{connection.name}` has no tool `{name}`"
-        raise ActionError(told, help=_known(name, list(tools), "It has"))
-    return tools[name]
+        raise ActionError(told, help=_known(name, list(connection.tools), "It has"))
+    return connection.tools[name]
 
 
 def _known(name: str, known: list[str], begin: str) -> str:
     near = nearest(name, known)
     if near is not None:
-        return f"Did you mean `{near}`?"
-    return f"{begin} {', '.join(f'`{one}`' for one in known[:20]) or 'none'}."
+        return f"Did you mean `{one_line(near)}`?"
+    return f"{begin} {', '.join(f'`{one_line(one)}`' for one in known[:MOST_FOUND]) or 'none'}."
 
 
 def _check(tool: Tool, arguments: dict[str, Any]) -> None:
@@ -79,35 +134,15 @@ def _check(tool: Tool, arguments: dict[str, Any]) -> None:
         raise ActionError(told, help=f"Use {tool.signature}.")
 
 
-# ---------------------------------------------------------------- results
-
-
-def _data_of(tool: Tool, result: CallToolResult) -> Any:
-    """What a tool gave, as data: structured if it is, else its text. Raises ActionError when the tool failed."""
-    raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    content = raw.get("content", [])
-    texts = [item["text"] for item in content if item["type"] == "text"]
-    if result.is_error:
-        raise ActionError(f"`{tool.server}.{tool.name}` failed: {_joined(texts) or 'it does not say why'}")
-    if result.structured_content is not None:
-        return _as_data(json.dumps(result.structured_content))
-    if not texts or len(texts) < len(content):
-        return _as_data(json.dumps(raw))
-    return _value(texts[0]) if len(texts) == 1 else {"result": _joined(texts)}
-
-
-def _joined(texts: list[str]) -> str:
-    return "\n".join(texts)
-
-
-def _value(text: str) -> Any:
-    """A text as data if it is JSON, else as it is."""
-    try:
-        return _as_data(text)
-    except ErrorValue:
-        return {"result": text}
-
-
-def _as_data(text: str) -> Any:
-    """JSON text with numbers as everywhere in a program."""
-    return parse(text)
+def _described(tool: Tool) -> dict[str, Any]:
+    parameters = tool.parameters()
+    return {
+        "mcp": tool.server,
+        "tool": tool.name,
+        "fullName": f"mcp__{tool.server}__{tool.name}",
+        "description": tool.description,
+        "annotations": dict(tool.annotations),
+        "parameters": parameters,
+        "requiredParameters": [parameter["name"] for parameter in parameters if parameter["required"]],
+        "optionalParameters": [parameter["name"] for parameter in parameters if not parameter["required"]],
+    }

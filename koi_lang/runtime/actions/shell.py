@@ -9,7 +9,7 @@ import os
 import re
 import signal
 from collections import deque
-from collections.abc import Set
+from collections.abc import Coroutine, Set
 from pathlib import PurePath
 from typing import Any
 
@@ -24,7 +24,7 @@ PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 
 
-@action("execute", aliases={"timeout": "timeout_ms"}, lasting=True)
+@action("execute", aliases={"timeout": "timeout_ms"})
 async def shell(
     context: ActionContext,
     command: str,
@@ -56,7 +56,7 @@ async def _permit(context: ActionContext, command: str, cwd: str | None, descrip
     where = f" in `{_visible(cwd)}`" if cwd else ""
     answer = await context.run.host.approve(f"run `{_visible(command)}`{where}", _visible(description))
     if answer == "always":
-        context.run.allowed.add(_exactly(command, cwd))
+        context.run.allow(_exactly(command, cwd))
     elif answer != "yes":
         raise PermissionDenied(f"the person did not allow `{command}`")
 
@@ -99,17 +99,38 @@ async def _started(command: str, cwd: str | None, *, silent: bool) -> asyncio.su
     """The command in a process group of its own, without keys in its environment. Raises ActionError."""
     output = asyncio.subprocess.DEVNULL if silent else asyncio.subprocess.PIPE
     try:
-        return await asyncio.create_subprocess_shell(
-            command,
-            cwd=cwd,
-            env={name: value for name, value in environment().items() if not is_secret(name)},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
+        return await _to_the_end(
+            asyncio.create_subprocess_shell(
+                command,
+                cwd=cwd,
+                env={name: value for name, value in environment().items() if not is_secret(name)},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
         )
     except (OSError, ValueError) as error:
         raise ActionError(f"the command cannot be started: {error}") from error
+
+
+async def _to_the_end(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """A process that is being started. Cancelled meanwhile, it is first started to the end, so that it can be ended."""
+    process: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
+
+    async def start() -> None:
+        try:
+            process.set_result(await starting)
+        except (OSError, ValueError) as error:
+            process.set_exception(error)
+
+    try:
+        await asyncio.shield(start())
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError, ValueError):
+            await _end(await process)
+        raise
+    return process.result()
 
 
 async def _finished(process: asyncio.subprocess.Process, timeout_s: float) -> Any:

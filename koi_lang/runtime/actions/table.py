@@ -6,9 +6,11 @@ import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ class ActionKind:
         schema: JSON Schema of its fields.
         aliases: other names of fields, from older programs and from models.
         safe: whether carrying it out twice does no harm.
-        lasting: whether it may change what is outside of this process, and carrying it out twice may do harm.
+        inside: whether it works within the program only (state, other actions, agents, models), so that a run that
+            goes on later carries it out again; what came of all others is taken from the journal.
     """
 
     name: str
@@ -54,7 +57,12 @@ class ActionKind:
     function: ActionFunction
     aliases: Mapping[str, str] = field(default_factory=dict)
     safe: bool = False
-    lasting: bool = False
+    inside: bool = False
+
+    @property
+    def lasting(self) -> bool:
+        """Whether carrying it out twice may do harm outside of this process."""
+        return not self.safe and not self.inside
 
     @property
     def signature(self) -> str:
@@ -73,27 +81,41 @@ def action(
     """Enter a function into the table; its parameters after the context are the fields of the action.
 
     Args:
-        about: `safe` and `lasting` of ActionKind.
+        about: `safe` and `inside` of ActionKind.
     """
 
     def enter(function: ActionFunction) -> ActionFunction:
-        known = name or function.__name__
-        description = (inspect.getdoc(function) or "").partition("\n")[0]
-        _ACTIONS[known] = ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)
+        kind = kind_of(function, needs, name=name, aliases=aliases, **about)
+        _ACTIONS[kind.name] = kind
         return function
 
     return enter
+
+
+def kind_of(
+    function: ActionFunction,
+    needs: str | None,
+    *,
+    name: str = "",
+    aliases: Mapping[str, str] | None = None,
+    **about: bool,
+) -> ActionKind:
+    """A function as an action: its name, first docstring line and annotations say what it is."""
+    description = (inspect.getdoc(function) or "").partition("\n")[0]
+    known = name or function.__name__
+    return ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)
 
 
 _ACTIONS: dict[str, ActionKind] = {}
 
 
 def _schema(function: ActionFunction) -> dict[str, Any]:
-    hints = typing.get_type_hints(function, {**function.__globals__, "Agent": Any, "Run": Any})
+    names = {**function.__globals__, "Agent": Any, "Run": Any, "ActionContext": Any}
+    hints = typing.get_type_hints(function, names)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {
         "type": "object",
-        "properties": {parameter.name: of_annotation(hints[parameter.name]) for parameter in parameters},
+        "properties": {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in parameters},
         "required": [parameter.name for parameter in parameters if parameter.default is parameter.empty],
     }
 
@@ -137,4 +159,22 @@ async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str,
     role = context.agent.role
     if checked and not role.allows(kind.needs):
         raise PermissionDenied(f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks")
-    return await kind.function(context, **check(kind, fields))
+    taken = check(kind, fields)
+    if kind.inside:
+        return await _carried_out(kind, context, taken, by_model=checked)
+    effect = Effect(kind.name, fields, context.agent.name, kind.safe)
+    do = context.run.effects.once if context.execution is not None else context.run.effects.announced
+    return await do(effect, lambda: _carried_out(kind, context, taken, by_model=checked))
+
+
+def _carried_out(
+    kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, by_model: bool
+) -> Awaitable[Any]:
+    """The function of an action between the hooks of the run, which are not asked about what is known already."""
+    hooks = context.run.hooks
+    if hooks is None or not hooks.around_actions:
+        return kind.function(context, **fields)
+    from koi_lang.runtime.hooks import ActionCall
+
+    call = ActionCall(context.agent.name, context.agent.role.name, kind.name, fields, by_model)
+    return hooks.around(call, partial(check, kind), lambda given: kind.function(context, **given))

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.declared import Handler, Mcp, Role
-from koi_lang.runtime.agents.resilience import Resilience, resilient
+from koi_lang.runtime.agents.resilience import Resilience, TookTooLong, resilient
+from koi_lang.runtime.failing import data_of, origin_of
+from koi_lang.runtime.limits import LimitReached
 from koi_lang.runtime.paths import step
+from koi_lang.runtime.turns import LATE
 from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import settle
 from koi_lang.runtime.values.scopes import Part, current_scope
@@ -50,6 +53,7 @@ class Agent:
         about: the declaration.
         state: fields that last as long as the run.
         memory: the conversation of its playbooks, kept between calls unless it has amnesia.
+        conversations: those of its playbooks that are under way.
     """
 
     about: ClassVar[About]
@@ -73,6 +77,7 @@ class Agent:
         self.run = run
         self.state: dict[str, Any] = self.about.state()
         self.memory: list[Any] = []
+        self.conversations: list[Any] = []
 
     def __repr__(self) -> str:
         return f"[Agent: {self.name}]"
@@ -113,14 +118,19 @@ class Agent:
         """
         handler = self.handler(event)
         self._check_payload(handler, payload)
-        events, detailed = self.run.events, self.run.detailed
+        run, events, detailed = self.run, self.run.events, self.run.detailed
         with step(f"{self.name}.{event}"):
             events.emit("handler_started", self.name, event=event, **({"args": payload} if detailed else {}))
             try:
-                result = await self._attempts(handler, payload)
+                result = await run.effects.as_long_as(self._attempts(handler, payload))
             except Exception as error:
-                events.emit("handler_failed", self.name, event=event, error=str(error))
+                if isinstance(error, LimitReached) and error.limit == "time":
+                    await run.effects.in_order(LATE)
+                    events.emit("timed_out", self.name, **data_of(error))
+                await run.effects.in_order()
+                events.emit("handler_failed", self.name, event=event, error=str(error), origin=origin_of(error))
                 raise
+            await run.effects.in_order()
             events.emit("handler_ended", self.name, event=event, **({"result": result} if detailed else {}))
         return result
 
@@ -140,12 +150,21 @@ class Agent:
         if declared is None:
             return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
-        return await resilient(policy, lambda: self._counted_attempt(handler, payload), self.run.sleep)
+        return await resilient(policy, lambda: self._counted_attempt(policy, handler, payload), self.run.sleep)
 
-    async def _counted_attempt(self, handler: Handler, payload: Any) -> Any:
+    async def _counted_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One of several calls, with a path of its own: how far the one before came does not change it."""
         with step("attempt"):
-            return await self._attempt(handler, payload)
+            return await self.run.effects.as_long_as(self._limited_attempt(policy, handler, payload))
+
+    async def _limited_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
+        """One call, ended when it takes longer than it may. Raises TookTooLong."""
+        try:
+            return await policy.limited(self._attempt(handler, payload))
+        except TookTooLong as error:
+            await self.run.effects.in_order(LATE)
+            self.run.events.emit("timed_out", self.name, **data_of(error))
+            raise
 
     async def _attempt(self, handler: Handler, payload: Any) -> Any:
         """One call of a handler; ended from outside, it takes along what it started in the background."""

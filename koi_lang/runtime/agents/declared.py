@@ -32,10 +32,14 @@ def role(name: str, capabilities: Sequence[str]) -> Role:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mcp:
-    """A declared MCP server; its options are evaluated when it is first used."""
+    """An MCP server that an agent uses; its options are evaluated when it is first used.
+
+    Attributes:
+        options: None where the program declares no server of that name, so that files of the folder describe it.
+    """
 
     name: str
-    options: Callable[[], Mapping[str, Any]]
+    options: Callable[[], Mapping[str, Any]] | None = None
 
 
 HandlerFunction = Callable[..., Awaitable[Any]]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import AgentError
 
 MOST_PAUSE_S = 60.0
+
+
+class TookTooLong(AgentError):
+    """One attempt took longer than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,17 @@ class Resilience:
             timeout_s=None if timeout is None else float(timeout) / 1000,
         )
 
+    async def limited(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What some work gives within the limit for one attempt. Raises TookTooLong."""
+        limit = asyncio.timeout(self.timeout_s)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise TookTooLong(f"the handler took longer than {self.timeout_s} s") from error
+
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -52,21 +67,10 @@ async def resilient(
     pause_s = policy.delay_s
     for number in range(1, policy.attempts + 1):
         try:
-            return await _limited(policy, attempt)
+            return await attempt()
         except Exception:
             if number == policy.attempts:
                 raise
         await sleep(pause_s)
         pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
     raise AssertionError("a policy has at least one attempt")
-
-
-async def _limited(policy: Resilience, attempt: Callable[[], Awaitable[Any]]) -> Any:
-    limit = asyncio.timeout(policy.timeout_s)
-    try:
-        async with limit:
-            return await attempt()
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        raise AgentError(f"the handler took longer than {policy.timeout_s} s") from error

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, KoiError, PermissionDenied
 from koi_lang.runtime.values.promises import Scope, settle
 from koi_lang.runtime.values.undefined import undefined
 
@@ -50,8 +50,10 @@ class Skill:
         """Call a function with an object of its parameters, or with one value. Raises AgentError."""
         function = self.function(name)
         signature = inspect.signature(function)
+        known = signature.parameters
+        none_needed = all(parameter.default is not parameter.empty for parameter in known.values())
         by_name = isinstance(input, dict) and bool(
-            input.keys() & signature.parameters.keys() or not signature.parameters
+            input.keys() & known.keys() or not known or (not input and none_needed)
         )
         try:
             bound = signature.bind(**input) if by_name else signature.bind(input)
@@ -60,7 +62,10 @@ class Skill:
         try:
             return await function(*bound.args, **bound.kwargs)
         except Exception as error:
-            raise AgentError(f"Skill {self.name}.{name} failed: {error}") from error
+            help = error.help if isinstance(error, KoiError) else None
+            # What was refused stays a refusal, so that a model does not try it again.
+            kind = PermissionDenied if isinstance(error, PermissionDenied) else AgentError
+            raise kind(f"Skill {self.name}.{name} failed: {error}", help=help) from error
 
     def function(self, name: str) -> Function:
         """An exported function. Raises AgentError."""

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from koi_lang.errors import AgentError, SendTimeout
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.failing import data_of
+from koi_lang.runtime.paths import step
 from koi_lang.runtime.tasks import gathered
+from koi_lang.runtime.turns import LATE
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
@@ -20,14 +23,17 @@ Select = Literal["any", "all", ""]
 
 
 class Team:
-    """A declared team: members by key, agents or addresses."""
+    """A declared team: members by key."""
 
     def __init__(self, name: str, members: Callable[[], Mapping[str, type[Agent] | str]]) -> None:
-        self.name, self._members = name, members
+        self.name, self._declared = name, members
+        self._members: Mapping[str, type[Agent] | str] | None = None
 
     def members(self) -> Mapping[str, type[Agent] | str]:
-        """Members in declaration order: agents, or texts (addresses) where no agent was declared."""
-        return self._members()
+        """Members in declaration order: agents, tools of servers among them, or texts where no agent was declared."""
+        if self._members is None:
+            self._members = self._declared()
+        return self._members
 
     def lists(self, agent: type[Agent]) -> bool:
         """Whether an agent is a member."""
@@ -76,12 +82,8 @@ class Query:
 
     def _matching(self) -> Iterable[Agent]:
         for team in self.teams:
-            for key, member in team.members().items():
-                if isinstance(member, str):
-                    if member.startswith("mcp://"):
-                        raise AgentError(f"`{key}` of `{team.name}` is an MCP tool, which a `send` cannot reach yet")
-                    continue
-                if self.wanted in member.about.handlers and self._has_role(member):
+            for member in team.members().values():
+                if not isinstance(member, str) and self.wanted in member.about.handlers and self._has_role(member):
                     yield self.run.agent(member)
 
     def _has_role(self, member: type[Agent]) -> bool:
@@ -124,12 +126,21 @@ async def send(
     query = replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
     if timeout_s is None:
         return await query.execute(payload)
-    limit = asyncio.timeout(timeout_s)
+    name = sender.name if sender is not None else "a skill"
+    late = SendTimeout(f"`{name}` got no answer to `{event}` within {timeout_s:g} s")
+    with step("timeout"):
+        return await query.run.effects.as_long_as(_in_time(query, payload, timeout_s, late))
+
+
+async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeout) -> Any:
+    """The answer to a send. Raises SendTimeout when it comes too late."""
+    run, limit = query.run, asyncio.timeout(timeout_s)
     try:
         async with limit:
             return await query.execute(payload)
     except TimeoutError as error:
         if not limit.expired():
             raise
-        name = sender.name if sender is not None else "a skill"
-        raise SendTimeout(f"`{name}` got no answer to `{event}` within {timeout_s:g} s") from error
+        await run.effects.in_order(LATE)
+        run.events.emit("timed_out", **data_of(late))
+        raise late from error

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 ENDED = "run_ended"
-KINDS = {"action_started": "begun", "action_ended": "done", "action_failed": "failed"}
-# What a model was told follows from the program and what happened before.
-LEFT_OUT = frozenset({"system", "messages"})
+KINDS = {
+    f"{what}_{how}": kind
+    for what in ("action", "effect")
+    for how, kind in (("started", "begun"), ("ended", "done"), ("failed", "failed"))
+}
 DEEPEST = 200
 # Python refuses to write longer numbers as decimals.
 MOST_BITS = 4096
@@ -40,6 +41,10 @@ class Header:
         hash: of the content of all its files.
         version: of Koi.
         words: of the command line.
+        payload: fields that its `run` statements passed on.
+        limits: of the command line and `koi.toml`.
+        seed: what its random numbers follow from.
+        parent: for a branch, the id of the run it goes on from and the number of the last entry that counts for it.
     """
 
     run: str
@@ -48,6 +53,10 @@ class Header:
     hash: str
     version: str
     words: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    seed: str = ""
+    parent: tuple[str, int] | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -59,6 +68,10 @@ class Header:
             "hash": self.hash,
             "version": self.version,
             "words": list(self.words),
+            "payload": dict(self.payload),
+            "limits": dict(self.limits),
+            "seed": self.seed,
+            **({"parent": list(self.parent)} if self.parent else {}),
         }
 
 
@@ -88,33 +101,48 @@ class Entry:
         return own | {name: value for name, value in self.data.items() if name not in own}
 
 
+def kind_of(type: str) -> str:
+    """The kind of entry that an event of a type becomes."""
+    return KINDS.get(type, type)
+
+
 def entry_of(event: Event, n: int) -> Entry:
-    """An event as the n-th entry."""
-    data = {name: value for name, value in event.data.items() if name not in LEFT_OUT}
-    return Entry(n, event.ts, KINDS.get(event.type, event.type), event.path, event.agent, data)
+    """An event as the n-th entry; what a branch has taken over from its parent is marked as such."""
+    data = {**event.data, "recalled": True} if event.recalled else event.data
+    return Entry(n, event.ts, kind_of(event.type), event.path, event.agent, data)
 
 
 # ---------------------------------------------------------------- to lines
 
 
 def line_of(content: Header | Entry, redact: Redact) -> bytes:
-    """A header or entry as a line, its line break included; valid JSON in UTF-8 whatever the values are."""
-    texts: list[str] = []
-    data = plain(content.as_data(), partial(_noted, texts))
-    # To look for secrets takes most of the time, so it is done once for all texts; seldom is there anything to replace.
-    together = "\n".join(texts)
-    if redact(together) != together:
-        data = plain(content.as_data(), redact)
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """A header or entry as a line, its line break included."""
+    return json_line(content.as_data(), redact)
+
+
+def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
+    """Some fields as a line, its line break included; valid JSON in UTF-8 whatever the values are."""
+    # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
-        return text.encode() + b"\n"
+        text = _encode(content)
+        if redact(text) == text:
+            return text.encode() + b"\n"
+    except (TypeError, ValueError, RecursionError):
+        pass  # it holds something that JSON does not know
+    data = plain(content, redact)
+    try:
+        return _encode(data).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only hold escaped
         return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def _noted(texts: list[str], text: str) -> str:
-    texts.append(text)
-    return text
+def _simple(value: Any) -> Any:
+    if value is undefined:
+        return None
+    raise TypeError
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_simple).encode
 
 
 def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
@@ -172,10 +200,21 @@ def header_of(line: bytes, name: str) -> Header:
 
 def _header(data: Mapping[str, Any]) -> Header | None:
     texts = [data.get(name) for name in ("run", "program", "hash", "version")]
-    words, started = data.get("words", []), data.get("started")
-    if not all(isinstance(text, str) for text in texts) or not _is_number(started) or not _are_texts(words):
+    words, started, seed = data.get("words", []), data.get("started"), data.get("seed", "")
+    payload, limits = data.get("payload", {}), data.get("limits", {})
+    if not all(isinstance(text, str) for text in (*texts, seed)) or not _is_number(started) or not _are_texts(words):
         return None
-    return Header(data["run"], data["started"], data["program"], data["hash"], data["version"], tuple(words))
+    if not isinstance(payload, dict) or not isinstance(limits, dict):
+        return None
+    run, program, hash, version = map(str, texts)
+    given = (tuple(words), payload, limits, seed, _parent(data.get("parent")))
+    return Header(run, float(started or 0), program, hash, version, *given)
+
+
+def _parent(value: Any) -> tuple[str, int] | None:
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[1], int):
+        return str(value[0]), value[1]
+    return None
 
 
 def entry_in(line: bytes) -> Entry | None:

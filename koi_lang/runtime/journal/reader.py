@@ -63,6 +63,11 @@ def read(path: Path) -> Journal:
     return Journal(read_header(path), tuple(entries), tuple(damaged), torn)
 
 
+def program_of(path: Path, header: Header) -> Path:
+    """The file of the program that a journal is of; a relative one is looked for from the journal."""
+    return path.absolute().parent / header.program
+
+
 def read_header(path: Path) -> Header:
     """The header of a journal. Raises JournalError."""
     try:

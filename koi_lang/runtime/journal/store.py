@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import JournalError
+from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import lines, read_header
 
 SUFFIX, TORN = ".jsonl", ".torn"
@@ -88,11 +89,10 @@ def delete(path: Path) -> None:
         path.with_suffix(TORN).unlink(missing_ok=True)
 
 
-def export(path: Path, target: BinaryIO) -> int:
-    """Copy the header and all entries that can be read; gives how many lines were left out. Raises JournalError."""
+def export(path: Path, target: BinaryIO, header: Header) -> int:
+    """Write a header and all entries that can be read; gives how many lines were left out. Raises JournalError."""
     left_out = 0
-    with path.open("rb") as file:
-        target.write(file.readline())
+    target.write(line_of(header, str))
     for line in lines(path):
         if line.entry is None:
             left_out += 1

@@ -41,10 +41,10 @@ class Summary:
         """Count an entry."""
         self.seconds = max(self.seconds, entry.ts - self.header.started)
         if entry.kind == ENDED:
-            self.state = "ok" if entry.data.get("ok") else "failed"
-        elif entry.kind == "run_started":
+            self.state = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
+        elif entry.kind in ("run_started", "resumed"):
             self.state = "interrupted"
-        elif entry.kind == "model_answered" and not entry.data.get("replayed"):
+        elif entry.kind == "model_answered" and not (entry.data.get("replayed") or entry.data.get("recalled")):
             self._count(entry.data.get("tokens"), entry.data.get("usd"), entry.data.get("model"))
 
     def _count(self, tokens: Any, usd: Any, model: Any) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.entries import ENDED, Header, Redact, entry_of, line_of
+from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, line_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.events import Event
@@ -22,41 +23,54 @@ class Writer:
     the system takes the lock away when the process ends, however it ends.
 
     Args:
-        path: a file that does not exist yet; its folder is made.
+        path: a file that does not exist yet; its folder is made. Without a header, a journal whose run goes on.
         redact: takes secrets out of a text.
         on_failure: is told once when the file cannot be written any more; the run goes on without a journal.
+        count: how many entries there are.
 
     Raises:
-        JournalError: the file cannot be created.
+        JournalError: the file cannot be written, or another process writes it.
     """
 
-    def __init__(self, path: Path, header: Header, redact: Redact, on_failure: Callable[[str], None]) -> None:
+    def __init__(
+        self, path: Path, header: Header | None, redact: Redact, on_failure: Callable[[str], None], count: int = 0
+    ) -> None:
         self.path = path
         self._redact, self._on_failure = redact, on_failure
-        self._count, self._is_named = 0, False
+        self._count, self._is_named = count, header is None
+        self._is_copy = header is not None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            self._write(line_of(header, redact))
+            self._file = _opened(path, is_new=header is not None)
+            if header is not None:
+                self._write(line_of(header, redact))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            help = "Make the folder writable, or run without `--record`."
+            help = "Make the folder writable, or run with `--no-record`."
             raise JournalError(f"the journal `{path}` cannot be written: {reason}", help=help) from error
 
     def __repr__(self) -> str:
         return "journal"
 
     def __call__(self, event: Event) -> None:
-        """Write an event; what it announces may happen when this returns. Raises OSError."""
+        """Write an event; what it announces may happen when this returns. Raises OSError.
+
+        What is known from this journal is not written again; a journal of its own has what it goes on from, too.
+        """
+        if event.recalled and not self._is_copy:
+            return
         self._count += 1
         try:
             self._write(line_of(entry_of(event, self._count), self._redact))
-            if event.type == ENDED or event.data.get("lasting"):
+            if event.type == ENDED or (event.data.get("lasting") and not event.recalled):
                 self._sync()
         except OSError as error:
             self._on_failure(f"the journal cannot be written any more: {(error.strerror or str(error)).lower()}")
             raise
+
+    def note(self, kind: str, **data: Any) -> None:
+        """Write an entry about the journal itself. Raises OSError."""
+        self._count += 1
+        self._write(line_of(Entry(self._count, time.time(), kind, data=data), self._redact))
 
     def close(self) -> None:
         """Give the file free."""
@@ -73,6 +87,19 @@ class Writer:
         # One call as a rule; the system may take less when the disk is nearly full.
         while line:
             line = line[os.write(self._file, line) :]
+
+
+def _opened(path: Path, *, is_new: bool) -> int:
+    """A journal to write, locked; a new one with its folder. Raises OSError, JournalError when it is being written."""
+    if is_new:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.") from None
+    return file
 
 
 def _sync_folder(folder: Path) -> None:

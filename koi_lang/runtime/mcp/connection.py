@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.runtime.mcp.errands import Caller, Errands
+from koi_lang.runtime.mcp.text import one_line, plain
 from koi_lang.runtime.mcp.tools import Tool
-from koi_lang.runtime.mcp.transport import LastWords, is_process, transport
+from koi_lang.runtime.mcp.transport import is_process, transport
+from koi_lang.runtime.mcp.words import LastWords
 
 if TYPE_CHECKING:
     from mcp import Client
-    from mcp.types import CallToolResult
+    from mcp.client.session import IncomingMessage
+    from mcp.types import ServerCapabilities
 
+T = TypeVar("T")
 START_S = 30.0
 CALL_S = 300.0
 MOST_PAGES = 100
+MOST_OF_A_CAUSE = 4000
+# Importing these takes about a second the first time.
+LIBRARY = ("mcp.client.client", "mcp.client.stdio", "mcp.client.streamable_http", "jsonschema.validators")
 
 
 class Connection:
@@ -25,22 +35,33 @@ class Connection:
 
     Attributes:
         name: of the server.
-        tools: what it offers, known when it is ready.
+        tools: what it offers by name, known when it is ready.
     """
 
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         self.name = name
-        self.tools: Sequence[Tool] = ()
-        self._options, self._words = options, LastWords()
+        self.tools: Mapping[str, Tool] = {}
+        self._options, self._words, self._errands = options, LastWords(), Errands(name)
         self._client: Client | None = None
         self._failure: Exception | None = None
         self._limit: asyncio.Timeout | None = None
+        self._is_outdated = False
         self._started, self._over, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @property
     def over(self) -> bool:
         """Whether no call can succeed any more."""
         return self._over.is_set()
+
+    @property
+    def abilities(self) -> ServerCapabilities:
+        """What the server can do beside tools, known when it is ready."""
+        return self._live.server_capabilities
+
+    @property
+    def _live(self) -> Client:
+        assert self._client is not None, "a call before the connection is ready"
+        return self._client
 
     def stop(self) -> None:
         """Have `serve` end, also while it still connects."""
@@ -54,6 +75,8 @@ class Connection:
         """Connect, list the tools, and hold the connection until `stop` or the end of the server."""
         try:
             async with asyncio.timeout(0 if self.over else START_S) as self._limit:
+                # In a thread, so that other agents go on meanwhile.
+                await asyncio.to_thread(lambda: [importlib.import_module(name) for name in LIBRARY])
                 await self._hold(self._limit)
         except Exception as error:  # becomes that of everybody who waits for the server
             self._failure = _innermost(error)
@@ -66,12 +89,46 @@ class Connection:
 
         _keep_log_quiet()
         way = transport(self.name, self._options, self._words, self._over.set)
-        async with Client(way, read_timeout_seconds=CALL_S, cache=None) as client:
+        async with Client(
+            way,
+            read_timeout_seconds=CALL_S,
+            cache=None,
+            message_handler=self._noted,
+            sampling_callback=self._errands.sample,
+            elicitation_callback=self._errands.elicit,
+        ) as client:
             self.tools = await _listed(self.name, client)
             limit.reschedule(None)
             self._client = client
             self._started.set()
+            await self._until_over(client)
+
+    async def _until_over(self, client: Client) -> None:
+        """Wait for the end; newer servers tell only those who listen that their tools have changed."""
+        from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+        tools = client.server_capabilities.tools
+        listens = client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools is not None and tools.list_changed
+        async with asyncio.TaskGroup() as group:
+            listening = group.create_task(self._listen(client)) if listens else None
             await self._over.wait()
+            if listening is not None:
+                listening.cancel()
+
+    async def _listen(self, client: Client) -> None:
+        from mcp.client.subscriptions import SubscriptionLost
+        from mcp.shared.exceptions import MCPError
+
+        with suppress(MCPError, SubscriptionLost, TimeoutError):  # the tools stay those that were listed last
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._is_outdated = True
+
+    async def _noted(self, message: IncomingMessage) -> None:
+        from mcp.types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self._is_outdated = True
 
     # ------------------------------------------------------------ calls
 
@@ -84,40 +141,74 @@ class Connection:
                 raise AgentError(error.message, help=error.help) from error
             raise AgentError(f"the MCP server `{self.name}` cannot be reached: {self._cause(error)}") from error
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
-        """The result of a tool. Raises AgentError when the server gives none."""
-        assert self._client is not None, "a call before the connection is ready"
+    async def renew(self) -> bool:
+        """List the tools again if the server has said that they changed; whether it has. Raises AgentError."""
+        if not self._is_outdated:
+            return False
+        self._is_outdated = False
+        self.tools = await self.ask("tools/list", lambda client: _listed(self.name, client))
+        return True
+
+    async def ask(self, what: str, work: Callable[[Client], Awaitable[T]], caller: Caller | None = None) -> T:
+        """What comes of a request. Raises AgentError when the server gives no answer.
+
+        Args:
+            what: the request, as messages name it.
+            caller: on whose behalf; the server may in turn ask for its model and its person.
+        """
         try:
-            return await self._client.call_tool(tool, dict(arguments))
+            with self._errands.of(caller) if caller is not None else nullcontext():
+                return await work(self._live)
         except Exception as error:
             if not is_process(self._options) and _breaks(error):
                 self.stop()
-            raise await self._failed(tool, error) from error
+            raise await self._failed(what, error) from error
 
-    async def _failed(self, tool: str, error: Exception) -> AgentError:
+    async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Any:
+        """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
+
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            about = {"mcp": self.name, "tool": tool, "progress": progress, "total": total}
+            told = {} if message is None else {"message": one_line(message)}
+            caller.agent.run.events.emit("mcp_progress", caller.agent.name, path=caller.path, **about, **told)
+
+        return await self.ask(
+            tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=progressed), caller
+        )
+
+    async def _failed(self, what: str, error: Exception) -> AgentError:
         if not self.over:
-            return AgentError(f"`{self.name}.{tool}` failed: {_text(error)}")
+            return AgentError(f"`{self.name}.{what}` failed: {_text(error)}")
         await self._gone.wait()
-        return AgentError(f"the MCP server `{self.name}` was lost during `{tool}`: {self._cause(error)}")
+        return AgentError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
 
     def _cause(self, error: Exception | None) -> str:
         """What the server said last; where it said nothing, what was noticed."""
         if self._words.lines:
-            return "\n".join(self._words.lines)
+            return plain("\n".join(self._words.lines)[-MOST_OF_A_CAUSE:], MOST_OF_A_CAUSE)
         if isinstance(error, TimeoutError):
             return f"no answer within {START_S:g} s"
         return "the connection was closed" if error is None else _text(error)
 
 
-async def _listed(server: str, client: Client) -> list[Tool]:
-    """All tools, page after page."""
-    found: list[Tool] = []
+async def _listed(server: str, client: Client) -> dict[str, Tool]:
+    """All tools, page after page; none from a server that has no tools at all."""
+    found: dict[str, Tool] = {}
+    if client.server_capabilities.tools is None:
+        return found
+    for tool in await every(lambda cursor: client.list_tools(cursor=cursor), "tools"):
+        hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
+        found[tool.name] = Tool(server, tool.name, tool.description or "", tool.input_schema, hints)
+    return found
+
+
+async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
+    """What a server lists in a field of its answers, page after page."""
+    found: list[Any] = []
     cursor: str | None = None
     for _ in range(MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
-            found.append(Tool(server, tool.name, tool.description or "", tool.input_schema, hints))
+        page = await page_after(cursor)
+        found += getattr(page, field)
         cursor = page.next_cursor
         if not cursor:
             break
@@ -126,9 +217,10 @@ async def _listed(server: str, client: Client) -> list[Tool]:
 
 def _keep_log_quiet() -> None:
     """What the library logs is for those who set up logging, not for the terminal of a program."""
-    log = logging.getLogger("mcp")
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
+    for name in ("mcp", "client"):
+        log = logging.getLogger(name)
+        if not log.handlers:
+            log.addHandler(logging.NullHandler())
 
 
 def _breaks(error: Exception) -> bool:
@@ -146,4 +238,4 @@ def _innermost(error: Exception) -> Exception:
 
 
 def _text(error: Exception) -> str:
-    return str(getattr(error, "message", None) or error or type(error).__name__)
+    return plain(str(getattr(error, "message", None) or error or type(error).__name__), MOST_OF_A_CAUSE)

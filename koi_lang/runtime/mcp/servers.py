@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import KoiError
 from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.connection import Connection
-from koi_lang.runtime.mcp.tools import clipped
+from koi_lang.runtime.mcp.offers import Offer, as_data
+from koi_lang.runtime.mcp.text import quoted
 from koi_lang.runtime.tasks import gathered
 
-MOST_TOLD = 1000
+# A declaration, or the name of a server that files of the folder describe.
+Key: TypeAlias = Mcp | str
 
 
 class Servers:
-    """The connections of a run. `open` and `close` are called by the task that the run belongs to."""
+    """The connections of a run. `open` and `close` are called by the task that the run belongs to.
 
-    def __init__(self) -> None:
+    Args:
+        folder: where `.mcp.json` and `koi.toml` are looked for.
+    """
+
+    def __init__(self, folder: Path = Path()) -> None:
+        self._folder = folder
         self._group = asyncio.TaskGroup()
-        self._connections: dict[Mcp, Connection] = {}
+        self._connections: dict[Key, Connection] = {}
+        self._known: dict[Key, Offer] = {}
 
     async def open(self) -> None:
         """Get ready; nothing is connected yet."""
@@ -33,26 +44,70 @@ class Servers:
         await self._group.__aexit__(None, None, None)
 
     async def connected(self, server: Mcp) -> Connection:
-        """The live connection to a server. Raises AgentError when it cannot be reached."""
-        connection = self._connections.get(server)
+        """The live connection to a server, its tools as they are now. Raises KoiError when it cannot be reached."""
+        key = _key(server)
+        connection = self._connections.get(key)
         if connection is None or connection.over:
-            connection = self._connections[server] = Connection(server.name, server.options())
+            connection = self._connections[key] = Connection(server.name, self._options(server))
             _begin(self._group, connection)
         await connection.wait_until_ready()
+        if await connection.renew() or key not in self._known or self._known[key].problem:
+            self._known[key] = _offer_of(connection)
         return connection
 
-    async def offers(self, servers: Sequence[Mcp]) -> list[str]:
-        """A line for each tool of several servers, and one for each server that cannot be reached."""
-        each = await gathered(self._offer(server) for server in servers)
-        return [line for lines in each for line in lines]
+    def _options(self, server: Mcp) -> Mapping[str, Any]:
+        return options_of(server.name, self._folder) if server.options is None else server.options()
 
-    async def _offer(self, server: Mcp) -> list[str]:
+    # ------------------------------------------------------------ prompts
+
+    async def offers(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
+        """What several servers offer, started if need be, as data for a prompt.
+
+        Args:
+            members: tools that are members of teams, by address.
+        """
+        used = {_key(server): server for server in (*servers, *(server for server, _ in members.values()))}
+        await gathered(self._look(server) for server in used.values())
+        return self._told(servers, members)
+
+    async def news(
+        self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]], before: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """The same without starting anything; None when nothing has changed since then."""
+        used = {_key(server): server for server in (*servers, *(server for server, _ in members.values()))}
+        live = [key for key in used if key in self._connections and not self._connections[key].over]
+        await gathered(self._look(used[key]) for key in live)
+        now = self._told(servers, members)
+        return None if now == before else now
+
+    async def _look(self, server: Mcp) -> None:
         try:
-            connection = await self.connected(server)
-        except AgentError as error:
-            told = clipped(" ".join(error.message.split()), MOST_TOLD)
-            return [f"- {server.name} cannot be used now: {told}"]
-        return [f"- {tool.line}" for tool in connection.tools] or [f"- {server.name} offers no tools."]
+            await self.connected(server)
+        except KoiError as error:
+            told = f"{error.message}. {error.help}" if error.help else error.message
+            self._known[_key(server)] = Offer(server.name, problem=told)
+
+    def _told(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
+        offers = [self._known.get(_key(server), Offer(server.name)) for server in servers]
+        return as_data(offers, {address: self._of_member(*member) for address, member in members.items()})
+
+    def _of_member(self, server: Mcp, name: str) -> str:
+        """The parameters of a tool and what its server says about it."""
+        offer = self._known.get(_key(server), Offer(server.name))
+        tool = next((tool for tool in offer.tools if tool.name == name), None)
+        if tool is None:
+            return f"() {quoted(offer.problem or 'the server has no such tool')}"
+        return f"({tool.takes}) {quoted(tool.description)}".rstrip()
+
+
+def _key(server: Mcp) -> Key:
+    return server.name if server.options is None else server
+
+
+def _offer_of(connection: Connection) -> Offer:
+    able = connection.abilities
+    tools, resources, prompts = tuple(connection.tools.values()), able.resources is not None, able.prompts is not None
+    return Offer(connection.name, tools, resources=resources, prompts=prompts)
 
 
 def _begin(group: asyncio.TaskGroup, connection: Connection) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError
+from koi_lang.runtime.mcp.words import LastWords
 from koi_lang.runtime.schema import problems
 from koi_lang.runtime.values.conversions import text as text_of
 from koi_lang.runtime.values.undefined import undefined
-from koi_lang.settings import environment
+from koi_lang.settings import environment, is_secret
 
 if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, TransportStreams
     from mcp.shared.message import SessionMessage
 
-MOST_LINES = 20
-MOST_BYTES = 16_384
-# How long the last words of a process that has ended are waited for: what it started may hold its stderr open.
-LAST_WORDS_S = 0.5
 REFUSED = (401, 403)
 TEXT = {"type": "string"}
 PROCESS = {
@@ -38,8 +33,8 @@ PROCESS = {
 }
 ADDRESS = {
     "type": "object",
-    "properties": {"type": {"enum": ["http"]}, "url": TEXT, "headers": {"type": "object"}},
-    "required": ["type", "url"],
+    "properties": {"type": {"enum": ["http", "streamable-http", "sse"]}, "url": TEXT, "headers": {"type": "object"}},
+    "required": ["url"],
 }
 
 
@@ -49,7 +44,7 @@ def transport(
     """The way to talk to a server.
 
     Args:
-        options: `{command, args, env, cwd}`, or `{type: "http", url, headers}`.
+        options: `{command, args, env, cwd}`, or `{type, url, headers}`; the type is `http`, for older servers `sse`.
         words: takes what a process writes to stderr, or why it is refused over HTTP.
         ended: is called when a process says no more.
 
@@ -79,7 +74,7 @@ async def _process(
     parameters = StdioServerParameters(
         command=options["command"],
         args=options.get("args", []),
-        env={**environment(), **_texts(options.get("env", {}))},
+        env=_environment(options.get("env", {})),
         cwd=options.get("cwd"),
     )
     async with words.taken() as file, stdio_client(parameters, file) as (reading, writing):
@@ -87,21 +82,32 @@ async def _process(
         yield _Watched(reading, ended), writing
 
 
+def _environment(own: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a server: those of this process and its own; keys only if the declaration names them."""
+    inherited = {name: value for name, value in environment().items() if name in own or not is_secret(name)}
+    return {**inherited, **_texts(own)}
+
+
 @asynccontextmanager
 async def _address(options: Mapping[str, Any], words: LastWords) -> AsyncIterator[TransportStreams]:
-    """A server that is reached over HTTP."""
+    """A server that is reached over HTTP, by the current way or by the older one with a stream of events."""
     import httpx2
+    from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
     async def note(response: httpx2.Response) -> None:
         if response.status_code in REFUSED:
             words.data_received(f"HTTP {response.status_code} {response.reason_phrase}".encode())
 
-    headers, limits = _texts(options.get("headers", {})), httpx2.Timeout(30.0, read=300.0)
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=limits, event_hooks={"response": [note]}) as client,
-        streamable_http_client(options["url"], http_client=client) as streams,
-    ):
+    def client(*_: Any, **__: Any) -> httpx2.AsyncClient:
+        headers, limits = _texts(options.get("headers", {})), httpx2.Timeout(30.0, read=300.0)
+        return httpx2.AsyncClient(headers=headers, timeout=limits, event_hooks={"response": [note]})
+
+    if options.get("type") == "sse":
+        async with sse_client(options["url"], httpx_client_factory=client) as streams:
+            yield streams
+        return
+    async with client() as http, streamable_http_client(options["url"], http_client=http) as streams:
         yield streams
 
 
@@ -110,49 +116,6 @@ def _texts(entries: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: text_of(value) for name, value in entries.items() if value not in (None, "") and value is not undefined
     }
-
-
-class LastWords(asyncio.Protocol):
-    """What a server says beside its messages, such as on stderr; only the end is kept."""
-
-    def __init__(self) -> None:
-        self._kept = b""
-        self._closed = asyncio.Event()
-
-    @property
-    def lines(self) -> list[str]:
-        """The last lines, at most 20."""
-        return self._kept.decode("utf-8", "replace").splitlines()[-MOST_LINES:]
-
-    def data_received(self, data: bytes) -> None:
-        """Keep the end of all that came."""
-        self._kept = (self._kept + data)[-MOST_BYTES:]
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Nothing more will come."""
-        self._closed.set()
-
-    @asynccontextmanager
-    async def taken(self) -> AsyncIterator[TextIO]:
-        """A file whose content comes here; at the end, its last words are waited for."""
-        reading, writing = os.pipe()
-        with os.fdopen(writing, "w") as file:
-            loop = asyncio.get_running_loop()
-            pipe, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
-            try:
-                yield file
-            finally:
-                file.close()
-                await self._wait_for_last_words(pipe)
-
-    async def _wait_for_last_words(self, pipe: asyncio.BaseTransport) -> None:
-        try:
-            async with asyncio.timeout(LAST_WORDS_S):
-                await self._closed.wait()
-        except TimeoutError:
-            return
-        finally:
-            pipe.close()
 
 
 class _Watched:

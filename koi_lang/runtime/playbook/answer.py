@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
+from koi_lang.runtime.arriving import Arriving
 from koi_lang.runtime.playbook.execution import Execution
 from koi_lang.runtime.playbook.intents import Action, ReplyError
 from koi_lang.runtime.playbook.prompting import Feedback
@@ -29,6 +29,7 @@ class Answer:
         failed: whether any of them failed.
         problem: why the rest was not read, for the model.
         broken: the error that cut the stream.
+        arriving: its way from the model.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -36,6 +37,12 @@ class Answer:
     failed: bool = False
     problem: str = ""
     broken: ProviderError | None = None
+    arriving: Arriving | None = None
+
+    @property
+    def counted(self) -> int:
+        """Tokens of request and answer together, as the provider counted; 0 where it did not."""
+        return 0 if self.arriving is None else self.arriving.counted
 
     def add(self, feedback: Feedback) -> None:
         """Note what came of an action."""
@@ -63,8 +70,10 @@ async def read(execution: Execution, request: Request, answer: Answer, actions: 
     """Put the actions of an answer into a queue while it arrives, then None."""
     reader = ReplyReader()
     try:
-        async with aclosing(execution.agent.run.stream(execution.agent, request, execution.spending)) as pieces:
-            await read_pieces(pieces, reader, answer, actions)
+        models = execution.agent.run.models
+        async with models.asked(execution.agent, request, execution.spending) as arriving:
+            answer.arriving = arriving
+            await read_pieces(arriving, reader, answer, actions)
         reader.finish()
     except ReplyError as error:
         answer.problem = error.message
@@ -74,13 +83,15 @@ async def read(execution: Execution, request: Request, answer: Answer, actions: 
 
 
 async def read_pieces(
-    pieces: AsyncIterator[str], reader: ReplyReader, answer: Answer, actions: asyncio.Queue[Action | None]
+    arriving: Arriving, reader: ReplyReader, answer: Answer, actions: asyncio.Queue[Action | None]
 ) -> None:
-    """Feed pieces of an answer to the reader."""
-    async for piece in pieces:
-        answer.pieces.append(piece)
-        for action in reader.feed(piece):
-            actions.put_nowait(action)
+    """Feed pieces of an answer to the reader; what an action was read from is kept before it can begin."""
+    async with aclosing(arriving.pieces()) as pieces:
+        async for piece in pieces:
+            answer.pieces.append(piece)
+            for action in reader.feed(piece):
+                arriving.keep()
+                actions.put_nowait(action)
 
 
 async def execute(execution: Execution, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:

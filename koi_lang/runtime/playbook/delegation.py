@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Mcp
 from koi_lang.runtime.agents.router import Offer, rank
+from koi_lang.runtime.mcp.remote import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,13 @@ def reachable(agent: Agent) -> list[Reachable]:
     for member in _members(agent):
         found.setdefault(member.agent, member)
     return list(found.values())
+
+
+def remote_tools(agent: Agent) -> dict[str, tuple[Mcp, str]]:
+    """The members that are tools of MCP servers, by address: the server and the name of the tool."""
+    return {
+        member.agent.about.name: member.agent.origin for member in _members(agent) if issubclass(member.agent, Remote)
+    }
 
 
 def _members(agent: Agent) -> Iterator[Reachable]:

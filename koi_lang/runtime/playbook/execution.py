@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.errors import AgentError, PermissionDenied
 from koi_lang.llm.messages import Result
-from koi_lang.runtime.actions.builtin import allowed
-from koi_lang.runtime.actions.table import ActionContext, ActionError, find, perform
+from koi_lang.runtime.actions.builtin import allowed, found
+from koi_lang.runtime.actions.table import ActionContext, ActionError, perform
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import delegating
+from koi_lang.runtime.failing import data_of, told
 from koi_lang.runtime.limits import LimitReached, Spending
 from koi_lang.runtime.paths import step
 from koi_lang.runtime.patience import Circles, Failures
@@ -22,9 +23,11 @@ from koi_lang.runtime.playbook.intents import Action, as_steps
 from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.tasks import gathered
-from koi_lang.runtime.values.failures import caught
-from koi_lang.runtime.values.inspection import inspect
+from koi_lang.runtime.turns import BEGIN
 from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.playbook.conversation import Conversation
 
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
@@ -37,7 +40,8 @@ class Execution:
     Attributes:
         parent: the call that delegated this one.
         playbook: its text, as rendered last.
-        tools: what MCP servers offer it, a line each.
+        tools: what MCP servers offer it.
+        conversation: what its model is told; None before it is told anything.
         results: what was carried out, in order of completion.
         ended: whether `return` was carried out; `value` is its result.
     """
@@ -51,7 +55,8 @@ class Execution:
     failures: Failures
     parent: Execution | None = None
     playbook: str = ""
-    tools: Sequence[str] = ()
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    conversation: Conversation | None = None
     results: list[Result] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
@@ -69,7 +74,7 @@ class Execution:
         except Exception as raised:  # told to the model, and to everybody as an event
             if isinstance(raised, LimitReached) and raised.what in self.spending.names():
                 raise
-            error = _told(raised)
+            error = told(raised)
             self._note(action, False, error.message)
             self.failures.failed(f"{action.intent}: {error.message}")
             return prompting.failed(action, error)
@@ -84,12 +89,15 @@ class Execution:
         """Do the work of an action and tell that it began and ended."""
         run, name, intent = self.agent.run, self.agent.name, action.intent
         with step(intent):
+            await run.effects.in_order(BEGIN)
             run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
             try:
                 value = await work(action, names)
             except Exception as raised:
-                run.events.emit("action_failed", name, intent=intent, error=_told(raised).message)
+                await run.effects.in_order()
+                run.events.emit("action_failed", name, intent=intent, **data_of(raised))
                 raise
+            await run.effects.in_order()
             run.events.emit("action_ended", name, intent=intent, **({"result": value} if run.detailed else {}))
         return value
 
@@ -97,8 +105,8 @@ class Execution:
         """What an action is given, and whether its effect is lasting, for those who want to know."""
         if not self.agent.run.detailed:
             return {}
-        kind = None if action.delegated else find(action.intent)
-        lasting = {"lasting": True} if kind is not None and kind.lasting else {}
+        kind = None if action.delegated else found(self.agent.run, action.intent)
+        lasting = {"unsafe": True, "lasting": True} if kind is not None and kind.lasting else {}
         return {"fields": names.filled(action.data), **lasting}
 
     async def _asked_for(self, action: Action, names: Names) -> Any:
@@ -126,7 +134,7 @@ class Execution:
 
     async def _dispatch(self, action: Action, fields: Mapping[str, Any], names: Names) -> Any:
         """Hand an action to the built-in function or the team member it names."""
-        kind = None if action.delegated else find(action.intent)
+        kind = None if action.delegated else found(self.agent.run, action.intent)
         if kind is not None:
             return await perform(kind, ActionContext(self.agent.run, self.agent, self, names), fields, checked=True)
         if not action.delegated and not self._can_delegate():
@@ -155,10 +163,22 @@ class Execution:
             raise AgentError(f"Infinite loop detected: `{asked[0]}.{event}` is already being carried out")
         token, under_way = delegating.set(self), _under_way.set((*around, asked))
         try:
-            return await self.agent.run.call(member, event, payload)
+            return await self._called(member, event, payload)
         finally:
             _under_way.reset(under_way)
             delegating.reset(token)
+
+    async def _called(self, member: type[Agent], event: str, payload: Any) -> Any:
+        """Have a member handle an event, between the hooks of the run."""
+        run, hooks = self.agent.run, self.agent.run.hooks
+        if hooks is None or not hooks.around_actions:
+            return await run.call(member, event, payload)
+        from koi_lang.runtime.hooks import ActionCall
+
+        known = next((other.key for other in delegation.reachable(self.agent) if other.agent is member), None)
+        intent = f"{known or member.about.name}::{event}"
+        call = ActionCall(self.agent.name, self.agent.role.name, intent, {"data": payload}, True)
+        return await hooks.around(call, _delegated, lambda fields: run.call(member, event, fields["data"]))
 
     def block(self, names: Names, actions: Sequence[Any], where: str) -> Block:
         """The actions nested in a field of an action, all read before the first one is carried out."""
@@ -194,10 +214,17 @@ class Block:
         execution = self._execution
         instruction = f"{condition.get('instruction', '')}\nAnswer with exactly one word: true or false."
         material = str(self._names.resolve(condition.get("data", "")))
-        answer = await execution.agent.run.complete(
+        answer = await execution.agent.run.models.complete(
             execution.agent, instruction, material, execution.spending, use="judge"
         )
         return _verdict(answer)
+
+
+def _delegated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a delegation. Raises ActionError when they are others than `data`."""
+    if set(fields) != {"data"}:
+        raise ActionError("a delegation has the one field `data`")
+    return dict(fields)
 
 
 def _verdict(answer: str) -> bool:
@@ -206,11 +233,3 @@ def _verdict(answer: str) -> bool:
     if word not in ("true", "false"):
         raise ActionError(f"the condition was to be answered with true or false, and the answer was {answer[:80]!r}")
     return word == "true"
-
-
-def _told(error: Exception) -> KoiError:
-    """What went wrong as the model reads it, also where the code of a member failed."""
-    if isinstance(error, KoiError):
-        return error
-    value = caught(error)
-    return AgentError(str(getattr(value, "message", None) or (value if isinstance(value, str) else inspect(value))))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from koi_lang.errors import MissingKey, ProviderError
-from koi_lang.llm.failures import RequestFailed
+from koi_lang.errors import MissingKey, ProviderError, RequestFailed
 from koi_lang.llm.messages import Member, Message, Request, Task
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.limits import Spending, in_time
+from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.answer import Answer, carry_out, stops
+from koi_lang.runtime.playbook.compaction import explained, fit, make_room, open_for_wishes
+from koi_lang.runtime.playbook.conversation import Conversation
 from koi_lang.runtime.playbook.execution import Execution
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.prompts import Scope, joined
+from koi_lang.runtime.steering import Working
 from koi_lang.runtime.values.undefined import undefined
 
 MOST_BROKEN = 3
@@ -27,22 +30,34 @@ Parts = Callable[[Scope], Sequence[Any]]
 async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any:
     """Carry out a playbook and give what it returns. Raises PlaybookError or ProviderError when that fails."""
     execution = begin(agent, event, args)
-    messages = conversation(execution)
-    known = len(messages)
-    messages.append(Message("user", prompting.first_message(execution.args, agent.state)))
+    said = execution.conversation = Conversation.of(agent, execution.spending, remembered(execution))
+    messages = said.begin(prompting.first_message(execution.args, agent.state))
+    work = Working(agent.name, event, messages, execution.parent is not None)
     async with in_time(*enclosing(execution)):
-        execution.tools = await offered_tools(agent)
-        while not execution.ended:
-            answer = await take_turn(execution, messages, parts)
-            remember(messages, answer, execution)
+        with agent.run.steering.working(work), open_for_wishes(said):
+            while not execution.ended:
+                await look_for_tools(execution)
+                answer = await take_turn(execution, messages, parts)
+                remember(messages, answer, execution)
+                follow_up(execution, messages)
     if remembers(execution):
-        agent.memory += messages[known:]
+        said.settle()
     return execution.value
 
 
-async def offered_tools(agent: Agent) -> list[str]:
-    """What the MCP servers of an agent offer, a line each; they are started for that."""
-    return await agent.run.servers.offers(agent.about.mcps()) if agent.role.allows("call_mcp") else []
+async def look_for_tools(execution: Execution) -> None:
+    """Find out what MCP servers offer an agent; they are started for that, and asked again when that changes."""
+    agent = execution.agent
+    servers = agent.about.mcps() if agent.role.allows("call_mcp") else ()
+    members = delegation.remote_tools(agent) if agent.role.allows("delegate") else {}
+    if not servers and not members:
+        return
+    before, known = execution.tools, agent.run.servers
+    found = await agent.run.effects.announced(
+        Effect("tools", {}, agent.name, safe=True),
+        lambda: known.news(servers, members, before) if before else known.offers(servers, members),
+    )
+    execution.tools = found or before
 
 
 def begin(agent: Agent, event: str, args: Any) -> Execution:
@@ -57,12 +72,9 @@ def begin(agent: Agent, event: str, args: Any) -> Execution:
     return Execution(agent, event, given, names, spending, Circles(what, patience), Failures(what, patience), parent)
 
 
-def conversation(execution: Execution) -> list[Message]:
-    """What has been said before.
-
-    It is a copy, so that calls at the same time do not mix, and one that fails leaves nothing behind.
-    """
-    return list(execution.agent.memory) if remembers(execution) else []
+def remembered(execution: Execution) -> list[Message]:
+    """What has been said before; calls at the same time do not mix, and one that fails leaves nothing behind."""
+    return execution.agent.memory if remembers(execution) else []
 
 
 def remembers(execution: Execution) -> bool:
@@ -88,10 +100,16 @@ async def take_turn(execution: Execution, messages: list[Message], parts: Parts)
         answer = await carry_out(execution, await next_request(execution, messages, parts))
         if answer.broken is None or answer.feedback:
             return answer
-        if not may_succeed_later(answer.broken):
+        if not may_succeed_later(answer.broken) and not await make_room(talk(execution), answer.broken):
             break
     assert answer.broken is not None
-    raise answer.broken
+    raise explained(talk(execution), answer.broken)
+
+
+def talk(execution: Execution) -> Conversation:
+    """The conversation of a call that has begun."""
+    assert execution.conversation is not None
+    return execution.conversation
 
 
 def may_succeed_later(error: ProviderError) -> bool:
@@ -100,15 +118,32 @@ def may_succeed_later(error: ProviderError) -> bool:
 
 
 async def next_request(execution: Execution, messages: list[Message], parts: Parts) -> Request:
-    """The next request; prompts that depend on the state are rendered anew, the conversation only grows."""
+    """The next request; prompts that depend on the state are rendered anew, the conversation grows while it fits."""
     agent = execution.agent
     scope = Scope(agent, execution.args)
     execution.playbook = await joined(parts(scope), scope, "\n")
     if execution.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
     is_delegate = execution.parent is not None
+    hear(execution, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     system = prompting.system_prompt(agent, execution.playbook, is_delegate=is_delegate, tools=execution.tools)
+    await fit(talk(execution), system, execution.playbook)
     return Request(system, tuple(messages), json=True, schema=prompting.ANSWER, task=task(execution))
+
+
+def follow_up(execution: Execution, messages: list[Message]) -> None:
+    """Have a playbook that has returned go on with what was queued for its end."""
+    if execution.ended:
+        said = execution.agent.run.steering.at_end(execution.agent.name, delegated=execution.parent is not None)
+        hear(execution, messages, said)
+        execution.ended = not said
+
+
+def hear(execution: Execution, messages: list[Message], said: Sequence[str]) -> None:
+    """Add what was said meanwhile to the conversation; it is new to the model, as an answer of the person is."""
+    messages += [Message("user", text) for text in said]
+    if said:
+        execution.circles.forget()
 
 
 def task(execution: Execution) -> Task:
@@ -130,7 +165,8 @@ def remember(messages: list[Message], answer: Answer, execution: Execution) -> N
     text = prompting.clipped("".join(answer.pieces))
     if text:
         messages.append(Message("assistant", text))
+    talk(execution).note(answer.counted)
     if answer.problem and not stops(execution, answer):
-        execution.failures.failed(answer.problem)
+        execution.failures.unreadable(answer.problem)
         answer.add(prompting.unreadable(answer.problem))
     messages.append(Message("user", prompting.joined_feedback(answer.feedback)))

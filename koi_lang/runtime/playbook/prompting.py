@@ -11,6 +11,7 @@ from typing import Any
 from koi_lang.errors import KoiError, PermissionDenied
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.mcp.content import medium
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
 from koi_lang.runtime.playbook.intents import Action
 from koi_lang.runtime.schema import of_annotation, signature_text
@@ -46,46 +47,57 @@ ANSWER = {
         "parallel": {"type": "array", "items": {"type": "object"}},
     },
 }
+NO_TOOLS: Mapping[str, Any] = {}
 MOST_RESULT = 6000
 MOST_ANSWER = 50_000
 ONLY_DELEGATES = frozenset({"ask_parent"})
 ONLY_SKILLS = frozenset({"call_skill"})
 ONLY_TEAMS = frozenset({"send_message"})
-ONLY_SERVERS = frozenset({"call_mcp", "get_mcp_tool_info"})
+ONLY_SERVERS = frozenset({"call_mcp", "get_mcp_tool_info", "mcp_read_resource", "mcp_get_prompt"})
+ONLY_RESOURCES = frozenset({"mcp_read_resource"})
+ONLY_PROMPTS = frozenset({"mcp_get_prompt"})
 # Known for older programs, not worth a model's attention.
 HIDDEN = frozenset({"format", "action_history"})
 FAILED, DENIED, DONE = "❌", "🚫", "✅"
 
 
-def system_prompt(agent: Agent, playbook: str, *, is_delegate: bool = False, tools: Sequence[str] = ()) -> str:
+def system_prompt(
+    agent: Agent, playbook: str, *, is_delegate: bool = False, tools: Mapping[str, Any] = NO_TOOLS
+) -> str:
     """The instructions of one call: the playbook, the rules, and only what this agent may do.
 
     Args:
-        tools: what MCP servers offer, a line each.
+        tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
     """
-    sections = [playbook, RULES, "## Actions\n" + "\n".join(_actions(agent, is_delegate))]
+    sections = [playbook, RULES, "## Actions\n" + "\n".join(_actions(agent, is_delegate, tools))]
     members = reachable(agent) if agent.role.allows("delegate") else []
     if members:
-        sections.append("## Agents\n" + "\n".join(line for member in members for line in _member(member)))
+        told = (line for member in members for line in _member(member, tools.get("members", {})))
+        sections.append("## Agents\n" + "\n".join(told))
     skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
     if skills:
         sections.append("## Skills, for call_skill\n" + "\n".join(skills))
-    if tools:
-        sections.append("\n".join([TOOLS, *tools]))
+    if tools.get("lines"):
+        sections.append("\n".join([TOOLS, *tools["lines"]]))
     return "\n\n".join(sections)
 
 
-def _actions(agent: Agent, is_delegate: bool) -> list[str]:
+def _actions(agent: Agent, is_delegate: bool, tools: Mapping[str, Any]) -> list[str]:
     hidden = set(HIDDEN)
     hidden |= set() if is_delegate else ONLY_DELEGATES
     hidden |= set() if agent.about.skills() else ONLY_SKILLS
     hidden |= set() if reachable(agent) else ONLY_TEAMS
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
+    hidden |= set() if tools.get("resources") else ONLY_RESOURCES
+    hidden |= set() if tools.get("prompts") else ONLY_PROMPTS
     return [f"- {kind.signature} {kind.description}" for kind in allowed(agent) if kind.name not in hidden]
 
 
-def _member(member: Reachable) -> list[str]:
+def _member(member: Reachable, tools: Mapping[str, str]) -> list[str]:
     about = member.agent.about
+    if about.name in tools:
+        event = next(iter(about.handlers))
+        return [f"### {member.key} - a tool; its server says of it:", f"- {member.key}::{event}{tools[about.name]}"]
     lines = [f"### {member.key}" + (f" - {about.affordance}" if about.affordance else "")]
     for handler in about.handlers.values():
         told = handler.affordance or about.playbooks.get(handler.event, "")
@@ -96,17 +108,18 @@ def _member(member: Reachable) -> list[str]:
 
 def _skill(name: str, affordance: str, functions: Mapping[str, Callable[..., Any]]) -> list[str]:
     lines = [f"### {name}" + (f" - {affordance}" if affordance else "")]
-    return lines + [
-        f"- {name}.{function_name}({_parameters(function)})" for function_name, function in functions.items()
-    ]
+    for function_name, function in functions.items():
+        told = function.__doc__ if function.__doc__ != affordance else None
+        lines.append(f"- {name}.{function_name}({parameters(function)})" + (f" {told}" if told else ""))
+    return lines
 
 
-def _parameters(function: Callable[..., Any]) -> str:
-    """The parameters of a skill's function with their types."""
+def parameters(function: Callable[..., Any]) -> str:
+    """The parameters of a skill's function with their types, as models read them."""
     hints = typing.get_type_hints(function)
-    parameters = inspect.signature(function).parameters.values()
-    properties = {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in parameters}
-    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    known = inspect.signature(function).parameters.values()
+    properties = {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in known}
+    required = [parameter.name for parameter in known if parameter.default is parameter.empty]
     return signature_text({"properties": properties, "required": required})
 
 
@@ -163,9 +176,12 @@ def joined_feedback(items: Sequence[Feedback]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A result as JSON; what JSON cannot hold, such as an object that contains itself, as `console.log` shows it."""
+    """A result as JSON; what JSON cannot hold, such as an object that contains itself, as `console.log` shows it.
+
+    Of images and the like a model is told that they are there; code has their data.
+    """
     try:
-        return str(stringify(value))
+        return str(stringify(value, lambda key, item: medium(item) or item))
     except ErrorValue:
         return inspect_value(value)
 

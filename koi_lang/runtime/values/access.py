@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import BuiltinFunctionType, FunctionType, MethodType, NoneType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
 from typing import TypeAlias
 
 from koi_lang.runtime.values import arrays, figures, strings
 from koi_lang.runtime.values.calls import apply, arity, describe, function_name
 from koi_lang.runtime.values.conversions import PRIMITIVES, position, property_key, text
 from koi_lang.runtime.values.failures import RangeErrorValue, TypeErrorValue
+from koi_lang.runtime.values.foreign import from_module, from_object
 from koi_lang.runtime.values.records import own_keys
 from koi_lang.runtime.values.tables import Constructor, Table
 from koi_lang.runtime.values.undefined import Undefined, Value, nullish, undefined
@@ -122,7 +123,7 @@ def _of_object(value: Value, key: str) -> Value:
     found = getattr(value, key, _MISSING)
     if found is _MISSING:
         return _method(OBJECTS, value, key) if key in _COMMON else undefined
-    return found
+    return from_module(found) if type(value) is ModuleType else from_object(found)
 
 
 _COMMON = ("toString", "hasOwnProperty")

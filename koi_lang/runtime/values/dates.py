@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
 
+from koi_lang.runtime.outside import seen
 from koi_lang.runtime.values import timestamps
 from koi_lang.runtime.values.calendar import clip, join, offset_ms, part, to_utc
+from koi_lang.runtime.values.clocks import wall_ms
 from koi_lang.runtime.values.conversions import number, primitive, text
 from koi_lang.runtime.values.failures import RangeErrorValue
 from koi_lang.runtime.values.numbers import NAN
@@ -155,7 +156,7 @@ STATICS = Table()
 @STATICS.named("now")
 def now() -> int:
     """Milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
+    return int(seen("clock", wall_ms))
 
 
 @STATICS.named("parse")

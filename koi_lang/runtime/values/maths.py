@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from koi_lang.runtime.outside import random_bytes
 from koi_lang.runtime.values.conversions import number
 from koi_lang.runtime.values.numbers import INFINITY, LARGEST, NAN, shorten
 from koi_lang.runtime.values.operators import power
@@ -139,9 +140,8 @@ def _hypot(*values: Value) -> int | float:
 
 @METHODS.named("random")
 def _random() -> float:
-    from random import random
-
-    return random()
+    # 53 bits are all that a float can hold.
+    return (int.from_bytes(random_bytes(7)) >> 3) / (1 << 53)
 
 
 @METHODS.named("fround")

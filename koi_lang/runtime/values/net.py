@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from koi_lang.runtime.context import current
+from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.values import json_text
 from koi_lang.runtime.values.calls import apply
 from koi_lang.runtime.values.conversions import text
@@ -12,9 +15,6 @@ from koi_lang.runtime.values.failures import TypeErrorValue, caught
 from koi_lang.runtime.values.iteration import IteratorValue, iterate
 from koi_lang.runtime.values.records import is_record, own_entries
 from koi_lang.runtime.values.undefined import Value, nullish, undefined
-
-if TYPE_CHECKING:
-    import httpx2
 
 TIMEOUT_S = 30.0
 
@@ -72,14 +72,14 @@ class Response:
         "headers": "headers", "text": "text", "json": "json",
     }  # fmt: skip
 
-    def __init__(self, answer: httpx2.Response) -> None:
-        self.ok = 200 <= answer.status_code <= 299
-        self.status = answer.status_code
-        self.status_text = answer.reason_phrase
-        self.url = str(answer.url)
-        self.redirected = bool(answer.history)
-        self.headers = HeadersValue(answer.headers)
-        self._body = answer.content
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        self.status: int = answer["status"]
+        self.ok = 200 <= self.status <= 299
+        self.status_text: str = answer["reason"]
+        self.url: str = answer["url"]
+        self.redirected: bool = answer["redirected"]
+        self.headers = HeadersValue(answer["headers"])
+        self._body = answer["text"].encode() if "text" in answer else a2b_base64(answer["base64"])
 
     def __repr__(self) -> str:
         return f"Response {{ status: {self.status}, statusText: '{self.status_text}', url: '{self.url}' }}"
@@ -103,18 +103,44 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
     Raises:
         TypeErrorValue: there was no answer; its cause says why. An answer with an error status is an answer.
     """
+    wanted: Mapping[str, Value] = options if is_record(options) else {}
+    request, mode = _request(text(url), wanted), text(wanted.get("redirect", "follow"))
+    run = current.get()
+    if run is None:
+        return Response(await _asked(request, mode))
+    # Only what a server may be asked twice for is not written down beforehand.
+    shown = {"method": request["method"], "url": request["url"], "body": _body(request["content"] or b"")}
+    effect = Effect("fetch", shown, safe=request["method"] in ("GET", "HEAD", "OPTIONS"))
+    return Response(await run.effects.announced(effect, lambda: _asked(request, mode)))
+
+
+async def _asked(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """What a server answers, as data. Raises TypeErrorValue."""
     import httpx2
 
-    wanted: Mapping[str, Value] = options if is_record(options) else {}
-    mode = text(wanted.get("redirect", "follow"))
     try:
         async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
-            answer = await client.request(**_request(text(url), wanted))
+            answer = await client.request(**request)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise TypeErrorValue("fetch failed", caught(error)) from error
     if mode == "error" and answer.is_redirect:
         raise TypeErrorValue("fetch failed", TypeErrorValue("unexpected redirect"))
-    return Response(answer)
+    return {
+        "status": answer.status_code,
+        "reason": answer.reason_phrase,
+        "url": str(answer.url),
+        "redirected": bool(answer.history),
+        "headers": dict(answer.headers),
+        **_body(answer.content),
+    }
+
+
+def _body(content: bytes) -> dict[str, str]:
+    """The bytes of a body as JSON can hold them."""
+    try:
+        return {"text": content.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b2a_base64(content, newline=False).decode()}
 
 
 def _request(url: str, options: Mapping[str, Value]) -> dict[str, Any]:

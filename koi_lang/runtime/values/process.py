@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
+from koi_lang.runtime.outside import random_bytes, seen
+from koi_lang.runtime.values.clocks import steady_ms
 from koi_lang.runtime.values.tables import Table, namespace
 from koi_lang.runtime.values.undefined import Value
 
@@ -57,14 +58,14 @@ CRYPTO = Table()
 
 @PERFORMANCE.named("now")
 def _now() -> float:
-    return time.perf_counter() * 1000
+    return float(seen("clock", steady_ms))
 
 
 @CRYPTO.named("randomUUID")
 def _random_uuid() -> str:
-    from uuid import uuid4
+    from uuid import UUID
 
-    return str(uuid4())
+    return str(UUID(bytes=random_bytes(16), version=4))
 
 
 PROCESS = Process()

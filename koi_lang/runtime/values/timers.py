@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import ClassVar
 
-from koi_lang.runtime.paths import branch
+from koi_lang.runtime.outside import fired_before, tell_fired, turn_to_fire
+from koi_lang.runtime.paths import Path, branch, passing
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import number
 from koi_lang.runtime.values.failures import TypeErrorValue
@@ -21,7 +23,7 @@ _LONGEST_MS = 2**31 - 1
 class Timer:
     """What `setTimeout` and `setInterval` return."""
 
-    __slots__ = ("_args", "_callback", "_delay_s", "_handle", "_over", "_repeat", "_scope")
+    __slots__ = ("_args", "_callback", "_context", "_delay_s", "_handle", "_over", "_repeat", "_scope")
     __koi_members__: ClassVar[dict[str, str]] = {"ref": "ref", "unref": "unref", "hasRef": "has_ref"}
 
     def __init__(self, callback: Value, delay_ms: Value, args: tuple[Value, ...], repeat: bool) -> None:
@@ -33,9 +35,9 @@ class Timer:
         self._over = False
         self._scope = current_scope()
         self._scope.hold(self)
-        loop = asyncio.get_running_loop()
         # Its own branch: when it fires does not change how others count.
-        self._handle = loop.call_later(self._delay_s, self._fire, context=branch())
+        self._context = branch()
+        self._schedule(self._context.run(passing, "fired"))
 
     def clear(self) -> None:
         """Do not call any more."""
@@ -60,12 +62,33 @@ class Timer:
             self._scope.hold(self, waits)
         return self
 
-    def _fire(self) -> None:
+    def _schedule(self, path: Path) -> None:
+        self._handle: asyncio.Handle | asyncio.Task[Value]
+        loop = asyncio.get_running_loop()
+        if fired_before(path):
+            self._handle = loop.call_soon(self._is_due, path, context=self._context)
+        else:
+            self._handle = loop.call_later(self._delay_s, self._is_due, path, context=self._context)
+
+    def _is_due(self, path: Path) -> None:
+        turn = turn_to_fire(path)
+        if turn is None:
+            self._fire(path)
+        else:
+            # A copy, since this is called from within the context.
+            self._handle = self._scope.start(self._fire_in_turn(turn, path), self._context.copy())
+
+    async def _fire_in_turn(self, turn: Awaitable[None], path: Path) -> None:
+        await turn
+        self._fire(path)
+
+    def _fire(self, path: Path) -> None:
+        tell_fired(path)
         spawn(self._call())
         if not self._repeat:
             self.clear()
         elif not self._over:
-            self._handle = asyncio.get_running_loop().call_later(self._delay_s, self._fire)
+            self._schedule(passing("fired"))
 
     async def _call(self) -> None:
         await settle(apply(self._callback, *self._args))

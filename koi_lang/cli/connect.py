@@ -1,0 +1,130 @@
+"""`koi connect`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang.cli.picking import pick_one
+from koi_lang.errors import KoiError, ProviderError, RequestFailed, UsageError
+from koi_lang.keys.lookup import Keys
+from koi_lang.keys.store import KEYRING
+from koi_lang.llm.catalogue import PROVIDERS, provider_named
+from koi_lang.llm.connection import Provider
+from koi_lang.reach import Reached, ollama_address, reached
+
+REFUSED = (401, 403)
+
+
+@click.command()
+@click.argument("provider", required=False)
+@click.option("--status", is_flag=True, help="Show which providers have a key, and where it is.")
+@click.option("--no-test", is_flag=True, help="Keep the key without asking the provider about it.")
+@click.option("--json", "as_json", is_flag=True, help="Show the status as one JSON list.")
+def command(provider: str | None, status: bool, no_test: bool, as_json: bool) -> None:
+    """Keep a key for PROVIDER, typed here or piped in; `status` shows what is connected."""
+    keys = Keys(Path.cwd())
+    if status or provider == "status":
+        click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
+        return
+    name = provider or _picked(keys)
+    row = provider_named(name)
+    if not row.keys:
+        _meet_ollama()
+        return
+    value = _typed(row)
+    others = [copy.place for copy in keys.copies(row.keys[0]) if copy.place not in (KEYRING, "file")]
+    count = "" if no_test else _tested(row, value, keys)
+    place = keys.store.keep(row.keys[0], value)
+    where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
+    click.echo(f"{row.name} is connected{count}; the key is in {where}")
+    if others:
+        click.echo(f"note: the key in {_place(others[0])} counts before it", err=True)
+
+
+def _picked(keys: Keys) -> str:
+    """The provider that the person picks."""
+    places = {state["provider"]: state["place"] for state in _states(keys)}
+    labels = [(row.name, f"{row.name}  ({places[row.name]})" if row.name in places else row.name) for row in PROVIDERS]
+    otherwise = f"Write `koi connect PROVIDER`, one of {', '.join(row.name for row in PROVIDERS)}."
+    return pick_one("Which provider?", labels, otherwise=otherwise)
+
+
+def _typed(row: Provider) -> str:
+    """The key: typed without being shown, or the first line of what is piped in."""
+    if sys.stdin.isatty():
+        value = click.prompt(f"Key of {row.name}", hide_input=True, err=True, default="", show_default=False)
+    else:
+        value = sys.stdin.readline()
+    value = str(value).strip()
+    if not value:
+        help = f"Type it, or pipe it in: `koi connect {row.name} < key.txt`."
+        raise UsageError(f"no key was given for `{row.name}`", help=help)
+    if not value.isprintable() or not value.isascii() or " " in value:
+        raise UsageError("this is no key: it has spaces or special characters", help="Copy it once more, alone.")
+    return value
+
+
+def _tested(row: Provider, value: str, keys: Keys) -> str:
+    """How many models the key gives. Raises ProviderError when the provider does not take it."""
+    found = asyncio.run(
+        reached(row.name, lambda name: value if name in row.keys else keys(name), refresh=True, try_out=True)
+    )
+    if found.error is not None:
+        raise _not_kept(row, found.error)
+    return _count(found)
+
+
+def _count(found: Reached) -> str:
+    return f" and offers {len(found.known.models)} models" if found.known else ""
+
+
+def _not_kept(row: Provider, error: KoiError) -> KoiError:
+    if isinstance(error, RequestFailed) and error.status in REFUSED:
+        help = f"Copy the key once more from your account at {row.name}, then `koi connect {row.name}` again."
+        return ProviderError(f"`{row.name}` does not accept this key, so it was not kept", help=help)
+    help = f"Try again later, or keep the key untested with `koi connect {row.name} --no-test`."
+    return ProviderError(f"the key was not kept, because it could not be tested: {error.message}", help=help)
+
+
+def _meet_ollama() -> None:
+    """Say whether an Ollama answers; it needs no key. Raises ProviderError when none does."""
+    from koi_lang.llm.ollama import models_at, origin_of
+
+    address = origin_of(ollama_address())
+    models = models_at(ollama_address())
+    if not models:
+        help = "Start it with `ollama serve`, and get a model with `ollama pull llama3.2`."
+        raise ProviderError(f"no Ollama with a model answers at `{address}`", help=help)
+    click.echo(f"ollama needs no key; it answers at {address} and has {len(models)} models")
+
+
+def _states(keys: Keys) -> list[dict[str, Any]]:
+    """Which key counts for each provider that has one, and where else there is one."""
+    states = []
+    for row in PROVIDERS:
+        copies = list(keys.copies(row.keys[0])) if row.keys else []
+        if copies:
+            first, *others = copies
+            about = {"place": first.place, "variable": first.name, "key": first.masked}
+            states.append({"provider": row.name, **about, "also": [other.place for other in others]})
+    return states
+
+
+def _table(states: list[dict[str, Any]]) -> str:
+    if not states:
+        return "no provider is connected; `koi connect PROVIDER` keeps a key"
+    rows = []
+    for state in states:
+        also = f"  (also in {', '.join(map(_place, state['also']))}, not used)" if state["also"] else ""
+        rows.append(f"{state['provider']:<11} {state['place']:<12} {state['variable']:<24} {state['key']}{also}")
+    return "\n".join(rows)
+
+
+def _place(place: str) -> str:
+    return f"`{place}`" if place.startswith(".") else f"the {place}"

@@ -1,0 +1,35 @@
+"""What a run goes on from, or repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koi_lang.runtime.events import Consumer
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.journal.past import Past
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What a run goes on from, or repeats; nothing for one that begins.
+
+    Attributes:
+        past: what is known of it.
+        run: id of the run that goes on; empty for a new one, such as a branch.
+        seed: what its random numbers follow from.
+        count: entries of its journal.
+        parent: the run that a branch goes on from, and the number of the last entry that counts for it.
+        words: of the command line that began it.
+        consumers: are told every event.
+    """
+
+    past: Past | None = None
+    run: str = ""
+    seed: str = ""
+    count: int = 0
+    parent: tuple[str, int] | None = None
+    words: Sequence[str] = ()
+    consumers: Sequence[Consumer] = ()

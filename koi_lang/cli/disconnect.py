@@ -1,0 +1,53 @@
+"""`koi disconnect`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from koi_lang.cli.picking import pick_one
+from koi_lang.errors import UsageError
+from koi_lang.keys.lookup import Keys
+from koi_lang.llm.catalogue import PROVIDERS, provider_named
+from koi_lang.llm.connection import Provider
+
+ALL = "all"
+
+
+@click.command()
+@click.argument("provider", required=False)
+def command(provider: str | None) -> None:
+    """Remove every copy of the key of PROVIDER that koi has kept; `all` removes those of all providers."""
+    keys = Keys(Path.cwd())
+    name = provider or _picked(keys)
+    rows = [row for row in PROVIDERS if row.keys] if name == ALL else [provider_named(name)]
+    removed = [row for row in rows if _remove(row, keys)]
+    if not removed:
+        click.echo(f"koi keeps no key{'' if name == ALL else f' of {rows[0].name}'}")
+    for row in rows:
+        _tell_rest(row, keys)
+
+
+def _picked(keys: Keys) -> str:
+    kept = keys.store.places()
+    names = [row.name for row in PROVIDERS if any(name in kept for name in row.keys)]
+    if not names:
+        raise UsageError("koi keeps no key", help="`koi connect PROVIDER` keeps one.")
+    options = [(name, name) for name in (*names, ALL)]
+    return pick_one("Whose key is to be removed?", options, otherwise=f"Write one of {', '.join((*names, ALL))}.")
+
+
+def _remove(row: Provider, keys: Keys) -> bool:
+    """Remove what is kept for a provider, under each of its names; says whether there was anything."""
+    places = [place for name in row.keys for place in keys.store.forget(name)]
+    if places:
+        click.echo(f"{row.name}: the key was removed from the {' and the '.join(dict.fromkeys(places))}")
+    return bool(places)
+
+
+def _tell_rest(row: Provider, keys: Keys) -> None:
+    """Name the places that still have a key; those belong to the person."""
+    for copy in keys.copies(row.keys[0]) if row.keys else ():
+        place = "`.env`" if copy.place == ".env" else f"the {copy.place}"
+        click.echo(f"note: {place} still has `{copy.name}`, which koi does not touch", err=True)

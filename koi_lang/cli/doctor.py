@@ -1,0 +1,74 @@
+"""`koi doctor`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
+from koi_lang.health import files, machine, project, providers
+from koi_lang.health.findings import Finding
+from koi_lang.keys.lookup import Keys
+
+MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+
+
+@click.command()
+@click.option("--offline", is_flag=True, help="Ask nobody over the network.")
+@click.option("--start-servers", is_flag=True, help="Start the MCP servers of the programs here, and list their tools.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list of findings.")
+def command(offline: bool, start_servers: bool, as_json: bool) -> None:
+    """Look for what keeps programs from running, and say what mends it. Ends with 1 when something is broken."""
+    findings = []
+    for finding in _findings(Path.cwd(), offline=offline, start_servers=start_servers):
+        findings.append(finding)
+        if not as_json:
+            click.echo(_line(finding))
+    click.echo(json.dumps([finding.as_data() for finding in findings], indent=2) if as_json else _summary(findings))
+    sys.exit(EXIT_FAILED if any(finding.level == "error" for finding in findings) else EXIT_OK)
+
+
+def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[Finding]:
+    yield from machine.python()
+    yield from machine.packages()
+    yield from files.grammar()
+    yield from files.compiled()
+    broken = list(project.settings_files(folder))
+    yield from broken
+    yield from files.kept_keys()
+    yield from machine.keyring()
+    if not broken:
+        yield from _of_providers(folder, offline=offline)
+    yield from project.started_servers(folder) if start_servers else project.servers(folder, offline=offline)
+    yield from files.permissions(folder)
+    yield from machine.disk(folder)
+
+
+def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
+    keys = Keys(folder)
+    try:
+        yield from providers.preferred(keys)
+        rows, found = providers.keys_found(keys)
+    except KoiError as error:
+        yield Finding("keys", "error", error.message)
+        return
+    yield from found
+    if not offline:
+        yield from providers.reachable(rows, keys)
+        yield from providers.ollama()
+
+
+def _line(finding: Finding) -> str:
+    fix = f"\n{'':>21}→ {finding.fix}" if finding.fix else ""
+    return f"{MARKS[finding.level]}  {finding.about:<11} {finding.text}{fix}"
+
+
+def _summary(findings: list[Finding]) -> str:
+    counts = Counter(finding.level for finding in findings)
+    told = [f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in ("error", "warning") if counts[kind]]
+    return f"\n{', '.join(told) or 'nothing is wrong'}"

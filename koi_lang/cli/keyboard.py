@@ -1,0 +1,107 @@
+"""Keys that are pressed at a terminal to lines, where lines that change below must not be mixed up with typed text."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import termios
+from collections.abc import Callable
+from typing import Any
+
+# Cursor keys and the like, which mean nothing here; the beginning of one waits for its end.
+SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|[^\[O])", re.DOTALL)
+BEGUN = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|O)?$")
+LAST_WORD = re.compile(r"\S*\s*$")
+LONGEST = 100_000
+LOCAL_MODES = 3
+
+
+class Keyboard:
+    """The terminal at standard input, which hands over single keys, or, as usual, whole lines.
+
+    Attributes:
+        is_ours: whether it hands over single keys; they are not echoed then.
+    """
+
+    def __init__(self) -> None:
+        self._usual: list[Any] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether single keys are handed over."""
+        return self._usual is not None
+
+    def take(self) -> None:
+        """Have single keys handed over; not in the background, where a process that tried would be stopped."""
+        if self.is_ours or not in_foreground():
+            return
+        try:
+            usual = termios.tcgetattr(0)
+            modes = [*usual]
+            modes[LOCAL_MODES] &= ~(termios.ICANON | termios.ECHO)
+            termios.tcsetattr(0, termios.TCSADRAIN, modes)
+        except termios.error:  # the terminal is gone
+            return
+        self._usual = usual
+
+    def give_back(self) -> None:
+        """Have whole lines handed over again."""
+        if self._usual is None:
+            return
+        usual, self._usual = self._usual, None
+        if in_foreground():
+            try:
+                termios.tcsetattr(0, termios.TCSADRAIN, usual)
+            except termios.error:  # the terminal is gone, and its modes with it
+                return
+
+
+def in_foreground() -> bool:
+    """Whether this process may read from the terminal."""
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+class Draft:
+    """A line while it is typed.
+
+    Attributes:
+        text: what there is of it.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._begun = ""
+        self._edits: dict[str, Callable[[str], str]] = {
+            "\x7f": lambda text: text[:-1],
+            "\b": lambda text: text[:-1],
+            "\x15": lambda text: "",
+            "\x17": lambda text: LAST_WORD.sub("", text, count=1),
+            "\t": lambda text: f"{text} ",
+        }
+
+    def take(self, data: bytes) -> list[str | None]:
+        """The lines that keys have finished; None stands for the end of input, Ctrl-D in an empty line."""
+        typed = SEQUENCE.sub("", self._begun + self._decode.decode(data))
+        begun = BEGUN.search(typed)
+        self._begun = begun[0] if begun else ""
+        lines: list[str | None] = []
+        for key in typed.removesuffix(self._begun):
+            if key in "\r\n":
+                lines.append(self.text)
+                self.text = ""
+            elif key == "\x04" and not self.text:
+                lines.append(None)
+            else:
+                self._edit(key)
+        return lines
+
+    def _edit(self, key: str) -> None:
+        if key in self._edits:
+            self.text = self._edits[key](self.text)
+        elif key.isprintable() and len(self.text) < LONGEST:
+            self.text += key

@@ -1,0 +1,146 @@
+"""The words of a command line to what they say about running a program."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from koi_lang import settings
+from koi_lang.errors import UsageError
+from koi_lang.keys.lookup import Keys
+
+TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+LIMITS = ("turns", "tokens", "usd", "time")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about a run.
+
+    Attributes:
+        record: whether a journal is written; None does without where none can be.
+        no_extensions: whether installed extensions are left out.
+        plain: whether a terminal gets finished lines only.
+    """
+
+    debug: bool
+    quiet: bool
+    answers: str | None
+    rehearse: bool
+    allow: Sequence[str]
+    limits: Mapping[str, Any]
+    payload: Mapping[str, Any]
+    verbose: bool = False
+    as_json: bool = False
+    record: bool | None = None
+    model: str | None = None
+    keys: str | None = None
+    no_extensions: bool = False
+    plain: bool = False
+
+    @property
+    def limits_here(self) -> dict[str, Any]:
+        """The limits that count in the current folder: those of `koi.toml`, then those of the command line."""
+        return {**settings.limits(Path.cwd()), **self.limits}
+
+    @property
+    def allowed_here(self) -> list[str]:
+        """What is allowed in the current folder: by the command line, and by `koi.toml`."""
+        return [*self.allow, *(f"shell:{command}" for command in settings.allowed_commands(Path.cwd()))]
+
+    def key_lookup(self) -> Keys:
+        """Where the models of a run find their keys."""
+        return Keys(Path.cwd(), given=settings.variables_in(self.keys) if self.keys else {})
+
+
+def running_options(whole: str, one: str) -> Callable[[Command], Command]:
+    """The options of every command that runs programs.
+
+    Args:
+        whole: what tokens and money are limited of, such as `the whole run`.
+        one: what the time is limited of.
+    """
+    options = (
+        click.option("--strict", is_flag=True, help="Treat warnings as errors."),
+        click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
+        click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else."),
+        click.option("--answers", metavar="FILE", help="Take the model's answers from a file."),
+        click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
+        click.option("--allow", multiple=True, metavar="RULE", help="Allow `shell`, or a command: `shell:git status`."),
+        click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model in a playbook."),
+        click.option("--max-tokens", type=click.IntRange(1), help=f"Most tokens of {whole}."),
+        click.option("--max-usd", type=click.FloatRange(0, min_open=True), help=f"Most money of {whole}."),
+        click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
+        click.option("--no-extensions", is_flag=True, help="Leave installed extensions out."),
+        click.option("--no-cache", is_flag=True, help="Compile anew."),
+        click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors."),
+        click.option("--debug", is_flag=True, help="Show Python tracebacks, and all that models are told."),
+    )
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def options_from(given: Mapping[str, Any]) -> Options:
+    """What parsed options say; `pairs` and `document` are fields of the payload. Raises UsageError."""
+    plain = {name: value for name, value in given.items() if name in Options.__dataclass_fields__}
+    most = {name: given[f"max_{name}"] for name in LIMITS if given.get(f"max_{name}") is not None}
+    if "time" in most:
+        most["time"] = seconds("--max-time", most["time"])
+    payload = _payload(given.get("pairs", ()), given.get("document"))
+    return Options(**{**plain, "payload": payload, "limits": most, "allow": _rules(given["allow"])})
+
+
+def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:
+    """Fields from `--args` and `--arg`."""
+    loaded = {} if document is None else _json(document, None)
+    if not isinstance(loaded, dict):
+        raise UsageError("`--args` takes one JSON object", help="""write --args '{"name": "Ada"}'.""")
+    return {**loaded, **fields_of(pairs)}
+
+
+def fields_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """Fields from `NAME=VALUE`; a value that is JSON is taken as such, otherwise as text. Raises UsageError."""
+    result: dict[str, Any] = {}
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise UsageError(f"`--arg {pair}` has no value", help=f"write --arg {pair}=VALUE.")
+        result[name] = _json(value, value)
+    return result
+
+
+def seconds(option: str, text: str) -> float:
+    """A time such as `30s`, `10m` or `1h`. Raises UsageError."""
+    found = TIME.fullmatch(text.strip().lower())
+    duration_s = float(found[1]) * UNITS_S[found[2]] if found else 0.0
+    if not duration_s:
+        raise UsageError(f"`{option} {text}` is no time", help="Write a number with a unit: 500ms, 30s, 10m or 1h.")
+    return duration_s
+
+
+def _rules(given: Sequence[str]) -> tuple[str, ...]:
+    for rule in given:
+        if rule != "shell" and not (rule.startswith("shell:") and rule.removeprefix("shell:").strip()):
+            help = 'Write --allow shell, --allow "shell:git status" or --allow "shell:ls *".'
+            raise UsageError(f"`--allow {rule}` allows nothing", help=help)
+    return tuple(given)
+
+
+def _json(text: str, otherwise: Any) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return otherwise

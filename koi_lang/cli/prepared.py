@@ -1,0 +1,108 @@
+"""A compiled program and the options of a command line to the runs of it, whatever surface they are for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from koi_lang import cache, program, settings
+from koi_lang.cli.options import Options
+from koi_lang.extensions import additions
+from koi_lang.preferences import Preferences, preferences
+from koi_lang.runtime.additions import Additions
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+
+REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
+NEEDS_MODEL = "a model would be needed for: "
+OLLAMA = "127.0.0.1:11434"
+# Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
+MOST_FRAMES = 7500
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A loaded program with what the command line, the folder and the person's settings say about running it."""
+
+    module: ModuleType
+    entry: cache.Entry
+    options: Options
+    wanted: Preferences
+
+    @property
+    def path(self) -> str:
+        """Of its file, absolute."""
+        return str(self.module.__file__)
+
+    def redactor(self) -> Callable[[str], str]:
+        """Takes the secrets of its runs out of a text."""
+        return self.wanted.keys.redactor(self.options.payload)
+
+    def additions(self) -> Additions:
+        """What extensions add to a run. Raises ExtensionError."""
+        return additions(self.module, use_installed=not self.options.no_extensions)
+
+    def run(self, host: Host, consumers: Sequence[Consumer], note: Note, **own: Any) -> Run:
+        """A run of the program that has not started yet.
+
+        Args:
+            note: is told about models, a line each.
+            own: further fields of `Services`, or others than here.
+        """
+        usual = {
+            "teams": partial(program.teams_of, self.module),
+            "folder": Path.cwd(),
+            "config": settings.koi_config(Path.cwd()),
+            "evaluate": evaluate,
+            "limits": self.options.limits_here,
+            "allow": self.options.allowed_here,
+            "redact": self.redactor(),
+            "models": self.wanted.blocks(),
+        }
+        given = {**usual, **own, "added": own.get("added") or self.additions()}
+        run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
+        return run
+
+    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
+        """The model for an `llm` block; the command line goes first."""
+        from koi_lang.llm.known import Lists
+        from koi_lang.llm.providers import Surroundings, connect
+
+        chosen, named = self.wanted.options(llm)
+        if self.options.answers is not None:
+            chosen = {"provider": "scripted", "answers": self.options.answers}
+        elif self.options.rehearse:
+            chosen = {"provider": "rehearsal"}
+        around = Surroundings(
+            on_event=lambda type, data: run.events.emit(type, **data),
+            cache_folder=settings.cache_folder() / "answers",
+            ollama=settings.variable("OLLAMA_HOST") or OLLAMA,
+            lists=Lists(settings.cache_folder() / "models"),
+            ask_for_lists=named,
+            providers=run.added.providers,
+        )
+        model = connect(chosen, self.wanted.keys, on_note=lambda text: note(NEEDS_MODEL + text), around=around)
+        if model.provider == "rehearsal":
+            note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
+        return model
+
+
+def prepared(file: str, entry: cache.Entry, options: Options) -> Prepared:
+    """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
+    wanted = preferences(Path.cwd(), options.model, options.key_lookup())
+    sys.setrecursionlimit(MOST_FRAMES)
+    return Prepared(program.module_of(program.absolute(file), None, entry), entry, options, wanted)
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """An expression that arrived while running; the reader of expressions is loaded with the first one."""
+    from koi_lang.expressions import evaluate
+
+    return evaluate(text, names)

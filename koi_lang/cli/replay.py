@@ -1,0 +1,25 @@
+"""`koi replay`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from koi_lang.runtime.journal import store
+from koi_lang.testing.recorded import replayed
+
+
+@click.command()
+@click.argument("run", metavar="ID|FILE")
+@click.option("--quiet", is_flag=True, help="Do not show what the program prints.")
+def command(run: str, quiet: bool) -> None:
+    """Run the program of a recorded run against its answers, without network or keys, and show what is different.
+
+    The exit code is 1 when the program does something else than when it was recorded.
+    """
+    path = Path(run) if run.endswith(store.SUFFIX) and Path(run).is_file() else store.find(Path.cwd(), run)
+    outcome = replayed(path, (lambda line: None) if quiet else click.echo)
+    click.echo(outcome.text(), err=True)
+    sys.exit(0 if outcome.is_same else 1)

@@ -1,0 +1,223 @@
+"""`koi resume`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang import __version__, cache, program
+from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.options import Options, fields_of
+from koi_lang.cli.recording import hash_of
+from koi_lang.cli.run import options_of
+from koi_lang.cli.running import run_program
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.redaction import HIDDEN
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.calls import require_run
+from koi_lang.runtime.journal.entries import ENDED, Entry
+from koi_lang.runtime.journal.past import ANSWERED, Decision, Past, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.journal.summary import summarise
+
+LONGEST = 200
+# Which field of an entry `--answer` replaces.
+FIELDS = {ANSWERED: "text", "done": "result"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a run is to go on, as the command line says it."""
+
+    at: int | None
+    answer: str | None
+    branch: bool
+    on_doubt: str
+
+
+@click.command()
+@click.argument("run", metavar="[ID]", required=False)
+@click.option("--at", type=click.IntRange(1), metavar="ENTRY", help="Go back to an entry and go on as a branch.")
+@click.option("--answer", metavar="TEXT", help="With `--at`: what the model, or the person, is to have answered there.")
+@click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
+@click.option(
+    "--on-doubt",
+    type=click.Choice(["ask", "retry", "skip", "stop"]),
+    default="ask",
+    help="What to do about actions that had begun and may not be done twice.",
+)
+@click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
+@click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
+@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+def command(run: str | None, pairs: tuple[str, ...], quiet: bool, verbose: bool, as_json: bool, **wishes: Any) -> None:
+    """Go on with an interrupted run; ID may be the beginning of an id, or `last`.
+
+    Without ID it is the last run of this folder that did not end well. Nothing that was done is done again.
+    """
+    path = store.find(Path.cwd(), run) if run else _last_unfinished()
+    journal = readable(path)
+    require_run(journal.header)
+    options = options_of(journal.header.words)
+    options = replace(options, payload={**options.payload, **fields_of(pairs)}, record=True)
+    options = replace(options, quiet=quiet or options.quiet, verbose=verbose or options.verbose, as_json=as_json)
+    _require_known(options, journal)
+    entry = program.compiled(journal.header.program)
+    going = _continuation(path, journal, entry, options, Wishes(**wishes))
+    kept = Kept()
+    code = run_program(journal.header.program, entry, options, replace(going, consumers=[kept]))
+    if going.parent is not None and not options.quiet:
+        click.echo(kept.line(journal.entries), err=True)
+    sys.exit(code)
+
+
+def _last_unfinished() -> Path:
+    """The journal of the last run that did not end well. Raises JournalError when there is none."""
+    for path in reversed(store.journals(Path.cwd())):
+        if summarise(path).state in ("interrupted", "failed"):
+            return path
+    help = "`koi runs list` shows the runs of this folder; `koi resume ID --at ENTRY` goes back in one of them."
+    raise JournalError("no run of this folder was interrupted", help=help)
+
+
+def readable(path: Path) -> Journal:
+    """A journal that nobody writes, its torn end cut off."""
+    if store.is_running(path):
+        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
+    cut = store.repair(path)
+    if cut:
+        click.echo(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}", err=True)
+    journal = read(path)
+    if journal.damaged:
+        lines = ", ".join(map(str, journal.damaged))
+        told = f"warning: line {lines} of the journal is damaged; what it told is done again where that does no harm"
+        click.echo(told, err=True)
+    return journal
+
+
+def _require_known(options: Options, journal: Journal) -> None:
+    hidden = [name for name, value in options.payload.items() if HIDDEN in str(value)]
+    if hidden:
+        help = f"Give it again: koi resume {journal.header.run} --arg {hidden[0]}=…"
+        raise UsageError(f"the value of `{hidden[0]}` is not in the journal, since it is a secret", help=help)
+
+
+# ---------------------------------------------------------------- what the run goes on from
+
+
+def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Options, wishes: Wishes) -> Continuation:
+    header, entries = journal.header, lasting_entries(journal.entries)
+    last = journal.entries[-1].n if journal.entries else 0
+    is_branch = _is_branch(path, journal, entry, wishes)
+    if wishes.at is not None:
+        _require_entry(wishes.at, journal)
+        entries, last = _back_to(wishes.at, wishes.answer, entries), wishes.at
+    decisions = _decisions(in_doubt(entries), wishes.on_doubt, options)
+    redact = options.key_lookup().redactor(options.payload)
+    past = Past(entries, "branch" if is_branch else "resume", redact, decisions)
+    _tell(options, header.run, entries, is_branch=is_branch)
+    if is_branch:
+        return Continuation(past, seed=header.seed, parent=(header.run, last), words=header.words)
+    return Continuation(past, header.run, header.seed, last)
+
+
+def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes) -> bool:
+    """Whether the run goes on in a journal of its own. Raises JournalError when there is nothing to go on with."""
+    header = journal.header
+    if wishes.answer is not None and wishes.at is None:
+        raise UsageError("`--answer` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
+    changed = (header.hash, header.version) != (hash_of(entry), __version__)
+    if wishes.at is not None or wishes.branch or changed:
+        return True
+    if summarise(path).state == "ok":
+        help = "`--at ENTRY` goes back to an entry; a program that has been changed can go on as a branch."
+        raise JournalError(f"the run `{header.run}` has ended well, so there is nothing to go on with", help=help)
+    return False
+
+
+def _require_entry(at: int, journal: Journal) -> None:
+    if all(entry.n != at or entry.kind == ENDED for entry in journal.entries):
+        raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
+
+
+def _back_to(at: int, answer: str | None, entries: Sequence[Entry]) -> list[Entry]:
+    kept = until(entries, at)
+    if answer is None:
+        return kept
+    chosen = next((entry for entry in entries if entry.n == at), None)
+    field = None if chosen is None else FIELDS.get(chosen.kind)
+    if chosen is None or field is None or (field == "result" and not _is_from_person(chosen)):
+        help = "Choose an entry `model_answered`, or the end of a `prompt_user`."
+        raise UsageError(f"entry {at} is no answer that can be replaced", help=help)
+    return with_answer(kept, at, field, answer if field == "text" else {"answer": answer})
+
+
+def _is_from_person(entry: Entry) -> bool:
+    result = entry.data.get("result")
+    return entry.data.get("intent") == "prompt_user" and isinstance(result, dict)
+
+
+def _tell(options: Options, run: str, entries: Sequence[Entry], *, is_branch: bool) -> None:
+    if options.quiet:
+        return
+    answers = sum(entry.kind == ANSWERED for entry in entries)
+    actions = sum(entry.kind == "done" for entry in entries)
+    how = "going on as a branch of" if is_branch else "resuming"
+    click.echo(f"{how} {run}: {_count(actions, 'action')} and {_count(answers, 'model answer')} are known", err=True)
+
+
+class Kept:
+    """Counts the model answers that a branch has taken over."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        self.answers += event.type == ANSWERED and event.recalled
+
+    def line(self, entries: Sequence[Entry]) -> str:
+        """What was saved."""
+        asked = sum(entry.kind == ANSWERED for entry in entries)
+        return f"{self.answers} of {_count(asked, 'model answer')} were taken over, so they were not asked for again"
+
+
+# ---------------------------------------------------------------- effects in doubt
+
+
+def _decisions(doubts: Sequence[Entry], wish: str, options: Options) -> Mapping[tuple[str, ...], Decision]:
+    """What to do about each effect whose end is not known. Raises JournalError when nobody can say."""
+    decisions: dict[tuple[str, ...], Decision] = {}
+    for doubt in doubts:
+        click.echo(f"`{doubt.data.get('intent')}` had begun and its end is not known: {_shown(doubt)}", err=True)
+        decisions[doubt.path] = _decided(wish)
+    if "stop" in decisions.values():
+        help = "Find out whether it took place; then `koi resume --on-doubt retry` does it again, `skip` does not."
+        raise JournalError("the run was not resumed", help=help)
+    return decisions
+
+
+def _decided(wish: str) -> Decision:
+    if wish in ("retry", "skip"):
+        return "retry" if wish == "retry" else "skip"
+    if wish == "stop" or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return "stop"
+    choice = click.Choice(["retry", "skip", "stop"])
+    answer = click.prompt("Do it again, leave it out, or stop?", type=choice, default="stop", err=True)
+    return "retry" if answer == "retry" else "skip" if answer == "skip" else "stop"
+
+
+def _shown(doubt: Entry) -> str:
+    text = json.dumps(doubt.data.get("fields"), ensure_ascii=False)
+    return f"{text if len(text) <= LONGEST else text[:LONGEST] + '…'} at {' / '.join(doubt.path)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,92 @@
+"""A prepared program to its run at a terminal, and what came of it to an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from koi_lang import cache, program
+from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.messages import exit_code_of
+from koi_lang.cli.options import Options
+from koi_lang.cli.prepared import Prepared, prepared
+from koi_lang.cli.progress import DETAILS, TOLD, Bill, as_json, as_lines
+from koi_lang.cli.terminal import Terminal
+from koi_lang.errors import UsageError
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Consumer
+
+
+def run_program(file: str, entry: cache.Entry, options: Options, going: Continuation | None = None) -> int:
+    """Run to the end and give the exit code; whatever goes wrong is told once."""
+    redact = options.key_lookup().redactor(options.payload)
+
+    def work() -> None:
+        ready = prepared(file, entry, options)
+        if not hasattr(ready.module, "main"):
+            raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
+        if going is None:
+            program.require_servers(ready.module, Path.cwd())
+        asyncio.run(_main(ready, going or Continuation()))
+
+    return exit_code_of(work, debug=options.debug, redact=redact)
+
+
+async def _main(ready: Prepared, going: Continuation) -> None:
+    options = ready.options
+    host, bill = Terminal(quiet=options.quiet, silent=options.as_json), Bill()
+    run = ready.run(
+        host,
+        [bill, *going.consumers, *_consumers(ready, host, bill)],
+        host.note,
+        payload=options.payload,
+        verbatim=options.debug,
+        detailed=options.record is not False or going.past is not None,
+        past=going.past,
+        id=going.run,
+        seed=going.seed,
+    )
+    try:
+        with recording(run, ready, going), host.status.shown(run), _typing(host, run):
+            async with run:
+                await ready.module.main()
+    finally:
+        line = bill.line()
+        if line is not None and (options.verbose or sys.stderr.isatty()):
+            host.note(line if options.verbose else f"{line}, {bill.seconds:.1f} s")
+
+
+def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
+    """A context in which a journal is written; what records is loaded with the first recorded run."""
+    if ready.options.record is False:
+        return nullcontext()
+    from koi_lang.cli.recording import recorded
+
+    return recorded(run, ready, going)
+
+
+def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:
+    """A context in which what is typed steers the run, where somebody is at a terminal."""
+    past = run.effects.past
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or (past is not None and past.mode == "replay"):
+        return nullcontext()
+    from koi_lang.cli.typing import typing
+
+    return typing(host, run)
+
+
+def _consumers(ready: Prepared, host: Terminal, bill: Bill) -> list[Consumer]:
+    """Who is told what happens, as the command line says; secrets are taken out first."""
+    options, redact = ready.options, ready.redactor()
+    if options.as_json:
+        return [as_json(redact, () if options.debug else TOLD)]
+    if options.verbose or options.debug:
+        return [as_lines(host.log, redact, () if options.debug else DETAILS)]
+    if sys.stderr.isatty() and not options.quiet:
+        from koi_lang.cli.watching import watched
+
+        host.status = watched(sys.stderr, redact, bill, plain=options.plain)
+        return [host.status]
+    return []

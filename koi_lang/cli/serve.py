@@ -1,0 +1,121 @@
+"""`koi serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang import cache, program, settings
+from koi_lang.cli.messages import exit_code_of, show_warnings
+from koi_lang.cli.options import Options, options_from, running_options
+from koi_lang.cli.prepared import prepared
+from koi_lang.errors import UsageError
+
+if TYPE_CHECKING:
+    from koi_lang.mcp_server.http import Address
+
+ADDRESS = "127.0.0.1:8420"
+TOKEN = "KOI_SERVE_TOKEN"
+WHERE = re.compile(r"(?:(?P<host>[^\s:/\[\]]+)|\[(?P<six>[0-9a-fA-F:.]+)\])?:(?P<port>\d{1,5})")
+
+
+class _Protocols(click.Group):
+    """The protocols that programs are served by; a file that stands for one is served by MCP."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name."""
+        return super().resolve_command(ctx, ["mcp", *args] if args and args[0].endswith(".koi") else args)
+
+
+@click.group(cls=_Protocols)
+def command() -> None:
+    """Serve the exposed agents of a program to other programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How clients reach a server, as the command line says: over stdio without an address."""
+
+    address: str | None
+    token: str | None
+    no_token: bool
+    names: Sequence[str]
+
+
+@command.command("mcp")
+@click.argument("file", required=False)
+@click.option(
+    "--http", "address", is_flag=False, flag_value=ADDRESS, metavar="[HOST:PORT]",
+    help=f"Serve over HTTP instead of stdio, by default at {ADDRESS}.",
+)  # fmt: skip
+@click.option("--token", help=f"What HTTP clients must show as bearer token; better set {TOKEN}.")
+@click.option("--no-token", is_flag=True, help="Let everybody on this machine in.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name clients use for this machine.")
+@running_options("a session", "of a call")
+@click.option("--verbose", is_flag=True, help="Show every event on stderr.")
+def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
+    """Serve FILE to MCP clients: the handlers of agents with `expose mcp` are tools, prompts are prompts.
+
+    Nothing that FILE runs is carried out. Each client has a session with a state of its own.
+    """
+    reach = Reach(*(given.pop(name) for name in ("address", "token", "no_token", "names")))
+    if file is None and reach.address is not None and reach.address.endswith(".koi"):
+        # `--http FILE`: what stands behind the option was meant as the file.
+        file, reach = reach.address, Reach(ADDRESS, reach.token, reach.no_token, reach.names)
+    if file is None:
+        raise UsageError("no program is named", help="Write koi serve mcp FILE.")
+    options = replace(options_from(given), record=False)
+    address = _address(reach)
+    entry = program.compiled(file, strict=strict, fresh=no_cache)
+    if not options.quiet:
+        show_warnings(entry.warnings)
+    sys.exit(_serve(file, entry, options, address))
+
+
+def _address(reach: Reach) -> Address | None:
+    """Where to listen, and the token; None for stdio. Raises UsageError."""
+    if reach.address is None:
+        if reach.token is not None or reach.no_token or reach.names:
+            raise UsageError("over stdio there is no token and no name", help="Add --http, or leave them out.")
+        return None
+    from koi_lang.mcp_server.http import Address, is_loopback
+
+    found = WHERE.fullmatch(reach.address)
+    if found is None or int(found["port"]) > 65535:
+        raise UsageError(f"`--http {reach.address}` is no address", help=f"Write --http {ADDRESS}.")
+    host = found["host"] or found["six"] or "127.0.0.1"
+    if reach.no_token and not is_loopback(host):
+        raise UsageError("without a token only this machine may be served", help="Leave out --no-token.")
+    return Address(host, int(found["port"]), _token(reach), tuple(reach.names))
+
+
+def _token(reach: Reach) -> str | None:
+    if reach.no_token:
+        return None
+    given = reach.token if reach.token is not None else settings.variable(TOKEN)
+    if given is not None and (not given or not given.isascii() or not given.isprintable() or " " in given):
+        raise UsageError("the token is empty, or holds spaces or special characters", help="Leave it out to get one.")
+    return given or secrets.token_urlsafe(32)
+
+
+def _serve(file: str, entry: cache.Entry, options: Options, address: Address | None) -> int:
+    """Serve to the end and give the exit code; whatever goes wrong is told once."""
+    from koi_lang.cli.serving import served, service_of
+
+    def work() -> None:
+        # What modules of Python print when they are imported, or later, is no part of the protocol.
+        with redirect_stdout(sys.stderr):
+            ready = prepared(file, entry, options)
+        asyncio.run(served(service_of(ready), address, debug=options.debug))
+
+    return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())

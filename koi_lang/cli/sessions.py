@@ -1,0 +1,94 @@
+"""A prepared program to the sessions of it: their runs, new ones or such that go on, and the models to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from koi_lang import program
+from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.earlier import continuation
+from koi_lang.cli.prepared import Prepared
+from koi_lang.cli.progress import TOLD
+from koi_lang.cli.running import recording
+from koi_lang.cli.terminal import Terminal
+from koi_lang.extensions.collecting import collected
+from koi_lang.extensions.finding import installed, of_program
+from koi_lang.failures import explain
+from koi_lang.keys.lookup import Keys
+from koi_lang.preferences import Preferences, preferences
+from koi_lang.reach import all_reached, set_up
+from koi_lang.rpc.served import Opened, OpenRun, Served
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+from koi_lang.runtime.limits import Budget
+
+
+class Opener:
+    """Makes the runs of a session, with the models, permissions and limits of `koi run`."""
+
+    def __init__(self, ready: Prepared) -> None:
+        self._ready, self._choice = ready, Choice(ready.wanted)
+
+    def served(self) -> Served:
+        """What is served."""
+        ready, folder, redact = self._ready, Path.cwd().as_posix(), self._ready.redactor()
+        return Served(
+            module=ready.module,
+            agents=program.agents_of(ready.module),
+            open_run=partial(self._opened, Continuation()),
+            choice=self._choice,
+            explain=lambda error: redact(explain(error, folder)),
+            limit=Budget(time_s=ready.options.limits_here.get("time")),
+            untold=() if ready.options.debug else TOLD,
+            reopen=self.reopen,
+        )
+
+    def reopen(self, run: str, at: int | None) -> OpenRun:
+        """What opens a run that goes on with a recorded session. Raises KoiError."""
+        return partial(self._opened, continuation(self._ready, run, at))
+
+    @contextmanager
+    def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
+        """A run that is recorded, unless the command line says otherwise."""
+        ready = replace(self._ready, wanted=self._choice.wanted)
+        options, terminal = ready.options, Terminal(quiet=ready.options.quiet, silent=True)
+        found = collected([*(() if options.no_extensions else installed()), *of_program(ready.module)])
+        limits = {name: value for name, value in options.limits_here.items() if name != "time"}
+        own = {"limits": limits, "detailed": True, "added": found.added}
+        run = ready.run(host, consumers, terminal.note, past=going.past, id=going.run, seed=going.seed, **own)
+        with recording(run, ready, going) as journal:
+            yield Opened(run, journal, found.rpc)
+
+
+class Choice:
+    """The model that a session uses, and what there is to choose from."""
+
+    def __init__(self, wanted: Preferences) -> None:
+        self.wanted = wanted
+
+    def name(self) -> str:
+        """What was chosen; empty where the program or `koi.toml` decides."""
+        return self.wanted.model
+
+    def change(self, model: str) -> None:
+        """Use another model from now on. Raises KoiError when it cannot be used."""
+        from koi_lang.llm.providers import connect
+
+        wanted = preferences(Path.cwd(), model, self.wanted.keys)
+        connect({"model": model}, wanted.keys)
+        self.wanted = wanted
+
+    async def available(self, refresh: bool) -> list[dict[str, Any]]:
+        """The models of all providers that are connected."""
+        keys: Keys = self.wanted.keys
+        found = await all_reached(set_up(keys), keys, refresh=refresh)
+        return [
+            {"model": f"{each.provider}/{model.name}", "provider": each.provider, **asdict(model)}
+            for each in found
+            for model in (each.known.models if each.known else ())
+        ]

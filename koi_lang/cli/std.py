@@ -1,0 +1,125 @@
+"""`koi std`."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang import program, resources
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UsageError
+from koi_lang.runtime.agents.skills import Skill
+from koi_lang.runtime.agents.team import Team
+from koi_lang.runtime.playbook.prompting import parameters
+from koi_lang.runtime.schema import of_annotation, signature_text, type_text
+
+HEAD = re.compile(r'// (.+): import "std/\w+"')
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function of a skill, or an event that a member of a team handles.
+
+    Attributes:
+        signature: with parameters, and for functions what they give.
+        about: what it says of itself.
+    """
+
+    name: str
+    signature: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A skill or team, as `uses` names it."""
+
+    kind: str
+    name: str
+    about: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of the standard library, imported as `std/<name>`."""
+
+    name: str
+    about: str
+    groups: tuple[Group, ...]
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(name: str | None, as_json: bool) -> None:
+    """List the parts of the standard library with their functions and teams, or show the page of NAME."""
+    if name is not None:
+        path = _named(name.removeprefix("std/"))
+        page = path.with_suffix(".md").read_text("utf-8")
+        click.echo(_as_json({**asdict(part(path)), "page": page}) if as_json else page.rstrip("\n"))
+        return
+    parts = [part(path) for path in files()]
+    click.echo(_as_json([asdict(each) for each in parts]) if as_json else "\n\n".join(map(_shown, parts)))
+
+
+def files() -> list[Path]:
+    """The files of the standard library."""
+    return sorted(resources.standard_skills().glob("*.koi"))
+
+
+def part(path: Path) -> Part:
+    """What a file of the standard library declares for others."""
+    declared = vars(program.load(f"std/{path.stem}")).values()
+    head = HEAD.match(path.read_text("utf-8"))
+    skills = (_skill(value) for value in declared if isinstance(value, Skill))
+    teams = (_team(value) for value in declared if isinstance(value, Team))
+    return Part(path.stem, head[1] if head else "", (*skills, *teams))
+
+
+def _named(name: str) -> Path:
+    known = {path.stem: path for path in files()}
+    if name not in known:
+        raise UsageError(f"the standard library has no `{name}`", help=suggestion(name, list(known), "part"))
+    return known[name]
+
+
+def _skill(declared: Skill) -> Group:
+    entries = (Entry(name, _signature(name, f), f.__doc__ or "") for name, f in declared.functions.items())
+    return Group("skill", declared.name, declared.affordance, tuple(entries))
+
+
+def _signature(name: str, function: Callable[..., Any]) -> str:
+    gives = type_text(of_annotation(typing.get_type_hints(function).get("return", Any)))
+    return f"{name}({parameters(function)}): {gives}"
+
+
+def _team(declared: Team) -> Group:
+    entries = []
+    for key, member in declared.members().items():
+        if isinstance(member, str):
+            continue
+        for handler in member.about.handlers.values():
+            fields = signature_text(handler.schema) if handler.schema else "data?: object"
+            told = handler.affordance or member.about.affordance
+            entries.append(Entry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields})", told))
+    return Group("team", declared.name, "", tuple(entries))
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _shown(described: Part) -> str:
+    lines = [f"std/{described.name}  {described.about}"]
+    for group in described.groups:
+        lines.append(f"  uses {group.kind} {group.name}")
+        lines += [f"    {entry.signature}" for entry in group.entries]
+    return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""`koi test`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from koi_lang import settings
+from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.testing.cases import Case, Result, Stopwatch, title
+from koi_lang.testing.discovery import find
+from koi_lang.testing.junit import junit
+from koi_lang.testing.pool import results
+from koi_lang.testing.report import line, report
+from koi_lang.testing.selection import selection
+
+EXIT_INTERRUPTED = 130
+EXIT_NOTHING = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about the tests."""
+
+    jobs: int
+    timeout_s: float
+    stop_early: bool
+    verbose: bool
+    durations: int
+    junit: Path | None
+
+
+@dataclass(slots=True)
+class Done:
+    """What has been found out so far; `interrupted` says that the person did not want to wait for the rest."""
+
+    results: list[Result] = field(default_factory=list)
+    interrupted: bool = False
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("-k", "text", metavar="TEXT", help="Only tests whose file or name has TEXT: `greets and not slow`.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
+@click.option("-x", "--exitfirst", "stop_early", is_flag=True, help="Stop after the first failure.")
+@click.option("-v", "--verbose", is_flag=True, help="One line for each test.")
+@click.option("--list", "only_list", is_flag=True, help="List the tests and run none.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=60.0, metavar="SECONDS",
+              help="Most time of a test; default: 60.")  # fmt: skip
+@click.option("--durations", type=click.IntRange(0), default=0, metavar="N", help="List the N slowest tests.")
+@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a JUnit report.")
+@click.option("--update", is_flag=True, help="Write anew what recorded runs expect.")
+def command(
+    paths: tuple[str, ...], text: str | None, jobs: int | None, only_list: bool, update: bool, **given: object
+) -> None:
+    """Run the tests in files and folders; without PATH, those in the current folder.
+
+    In folders these are the files *.test.koi and recorded runs in folders called `tests`. Exit codes: 0 all passed,
+    1 some failed, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
+    """
+    chosen = selection(text) if text is not None else lambda _: True
+    cases = [case for case in find(paths or (".",), update=update) if chosen(title(case))]
+    if not cases:
+        _say_that_there_is_nothing(text)
+    if only_list:
+        click.echo("\n".join(map(title, cases)))
+        sys.exit(EXIT_OK)
+    options = Options(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
+    sys.exit(_run(cases, options))
+
+
+def _say_that_there_is_nothing(text: str | None) -> None:
+    if text is not None:
+        raise NothingToRun(f"no test has `{text}` in its name", help="`koi test --list` lists all tests.")
+    help = 'write `test "name" { … }` in a file whose name ends with `.test.koi`.'
+    raise NothingToRun("there are no tests here", help=help)
+
+
+class NothingToRun(UsageError):
+    """No test was found or chosen."""
+
+    exit_code = EXIT_NOTHING
+
+
+def _run(cases: Sequence[Case], options: Options) -> int:
+    """Run the cases, tell what came of them, and give the exit code."""
+    watch, done = Stopwatch.started(), Done()
+    try:
+        _collect(cases, options, done)
+    except KeyboardInterrupt:
+        done.interrupted = True
+    order = {case: number for number, case in enumerate(cases)}
+    done.results.sort(key=lambda result: order[result.case])
+    seconds = watch.seconds
+    if options.junit is not None:
+        _write(options.junit, junit(done.results, seconds))
+    for text in report(done.results, seconds, colour=_has_colour(), durations=options.durations):
+        click.echo(text)
+    if done.interrupted:
+        click.echo(f"interrupted after {len(done.results)} of {len(cases)} tests", err=True)
+        return EXIT_INTERRUPTED
+    return EXIT_OK if all(result.outcome.ok for result in done.results) else EXIT_FAILED
+
+
+def _collect(cases: Sequence[Case], options: Options, done: Done) -> None:
+    """Run the cases into `done`, as far as they come."""
+    shows_progress = sys.stderr.isatty() and not options.verbose
+    with closing(results(cases, jobs=options.jobs, timeout_s=options.timeout_s)) as arriving:
+        for result in arriving:
+            done.results.append(result)
+            if options.verbose:
+                click.echo(line(result, colour=_has_colour()))
+            elif shows_progress:
+                click.echo(f"\r{len(done.results)} of {len(cases)}\x1b[K", err=True, nl=False)
+            if options.stop_early and not result.outcome.ok:
+                break
+    if shows_progress:
+        click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _has_colour() -> bool:
+    return sys.stdout.isatty() and settings.variable("NO_COLOR") is None
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error

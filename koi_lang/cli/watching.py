@@ -1,0 +1,222 @@
+"""A run to what somebody at a terminal sees of it: who is at work at the bottom, and a line for what is done."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from koi_lang import settings
+from koi_lang.cli.block import Block
+from koi_lang.cli.lines import (
+    CYAN,
+    GREEN,
+    RED,
+    WEAK,
+    Look,
+    duration,
+    ending,
+    fitted,
+    look_of,
+    one_line,
+    width,
+    writable,
+)
+from koi_lang.cli.progress import Bill, Status
+from koi_lang.cli.work import PLAIN_TO_SEE, Outcome, Work, Worker
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.paths import Path
+
+INDENT = "  "
+# An action that takes less is not told how long it took.
+WORTH_TELLING_S = 1.0
+# Below this many columns indentation and times are left out.
+NARROW = 30
+LEAST_TAIL = 12
+
+
+def watched(stream: TextIO, redact: Callable[[str], str], bill: Bill, *, plain: bool) -> Status:
+    """What shows a run at a terminal; plain lines where the cursor cannot be moved, or nobody wants that.
+
+    A debugger needs the terminal for itself.
+    """
+    wants_plain = plain or settings.variable("KOI_PLAIN") is not None
+    if wants_plain or settings.variable("TERM") in (None, "dumb") or sys.gettrace() is not None:
+        return Lines(stream, redact)
+    return Live(stream, look_of(stream), redact, bill)
+
+
+class Live(Status):
+    """Shows at the bottom of a terminal who is at work, and above it a line for every action that has ended."""
+
+    is_live = True
+
+    def __init__(self, stream: TextIO, look: Look, redact: Callable[[str], str], bill: Bill) -> None:
+        self._stream, self._look, self._bill = stream, look, bill
+        self._work = Work(_now, redact)
+        self._block = Block(stream, self._lines, look.more)
+        self._columns = 80
+        self._run: Run | None = None
+        self._held = 0
+        self._kept: list[str] = []
+
+    @contextmanager
+    def shown(self, run: Run) -> Iterator[None]:
+        """A context in which the terminal is followed when its size changes; it is clean afterwards."""
+        self._run, loop = run, asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGWINCH, self._block.change, 0.0)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGWINCH)
+            self._block.close()
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        outcome = self._work.follow(event)
+        if event.type == "model_asked" and self._run is not None:
+            self._run.models.on_text = self.wrote
+        if event.type == "run_ended":
+            self._work.end()
+            self._block.close()
+            return
+        if outcome is not None and _is_told(outcome):
+            self.say(self._told(outcome))
+        self._block.change()
+
+    def wrote(self, agent: str, path: Path, text: str) -> None:
+        """Follow what a model writes."""
+        if self._work.wrote(path, text):
+            self._block.change()
+
+    def clear(self) -> None:
+        """Take the block away: something is about to be printed."""
+        self._block.clear()
+
+    def hold(self) -> None:
+        """Leave the terminal to a question."""
+        self._held += 1
+        self._block.hold()
+
+    def go_on(self) -> None:
+        """Take the terminal back; what has happened meanwhile is told now."""
+        self._held -= 1
+        self._block.go_on()
+        kept, self._kept = self._kept, []
+        for text in kept:
+            self.say(text)
+
+    def draft(self, text: str) -> None:
+        """Show what is being typed."""
+        self._block.draft = text
+        self._block.change(0.0)
+
+    def say(self, text: str) -> None:
+        """Write a line above the block."""
+        if self._held:
+            self._kept.append(text)
+            return
+        self._block.clear()
+        self._stream.write(writable(text, self._stream) + "\n")
+        self._stream.flush()
+
+    # ------------------------------------------------------------ lines
+
+    def _told(self, outcome: Outcome) -> str:
+        """The line of an action that has ended."""
+        look, columns = self._look, self._columns
+        mark, code = (look.done, GREEN) if outcome.ok else (look.failed, RED)
+        time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
+        result = f" {look.gives} {outcome.result}" if outcome.result else ""
+        text = fitted(f"{outcome.worker}: {outcome.step.what}{result}", columns - len(mark) - 1 - len(time), look.more)
+        return f"{look.painted(mark, code)} {text}{look.painted(time, WEAK)}"
+
+    def _lines(self, columns: int, most: int) -> list[str]:
+        """The block: a line for everybody at work, and what it has taken; the rest is counted."""
+        self._columns = columns
+        workers = self._work.workers()
+        total = self._bill.line() if workers else None
+        room = max(most - (total is not None), 1)
+        shown = workers if len(workers) <= room else workers[: room - 1]
+        lines = [self._line(worker, columns) for worker in shown]
+        if len(shown) < len(workers):
+            left = fitted(f"{self._look.more} and {len(workers) - len(shown)} more", columns, self._look.more)
+            lines.append(self._look.painted(left, WEAK))
+        if total is not None:
+            lines.append(self._look.painted(fitted(total, columns, self._look.more), WEAK))
+        return lines[:most]
+
+    def _line(self, worker: Worker, columns: int) -> str:
+        look = self._look
+        indent = INDENT * worker.depth if columns >= NARROW else ""
+        time = f" {duration(_now() - worker.since)}"
+        head = f"{self._work.label(worker)}: "
+        room = columns - len(indent) - len(look.at_work) - 1 - len(time)
+        text = fitted(head + self._doing(worker, room - width(head)), room, look.more)
+        return f"{indent}{look.painted(look.at_work, CYAN)} {text}{look.painted(time, WEAK)}"
+
+    def _doing(self, worker: Worker, columns: int) -> str:
+        if worker.steps or worker.note or worker.asked is None:
+            return doing(worker)
+        tail = self._work.tail(worker)
+        return ending(tail, columns, self._look.more) if tail and columns >= LEAST_TAIL else "thinking"
+
+
+class Lines(Status):
+    """Writes one finished line for whatever is worth telling; nothing is ever changed, for those who listen."""
+
+    def __init__(self, stream: TextIO, redact: Callable[[str], str]) -> None:
+        self._stream = stream
+        self._work = Work(_now, redact)
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        outcome = self._work.follow(event)
+        if outcome is not None and _is_told(outcome):
+            self.say(_sentence(outcome))
+        worker = None if event.recalled else self._work.at(event.path)
+        news = "" if worker is None else _news(worker, event)
+        if worker is not None and news:
+            self.say(f"{self._work.label(worker)}: {news}")
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._stream.write(writable(text, self._stream) + "\n")
+        self._stream.flush()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _is_told(outcome: Outcome) -> bool:
+    return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
+
+
+def doing(worker: Worker) -> str:
+    """What somebody is at, without what a model is writing."""
+    steps = worker.innermost()
+    if not steps or worker.note:
+        return worker.note or "working"
+    if worker.begun > 1:
+        intents = dict.fromkeys(one_line(step.intent) for step in steps)
+        return f"{worker.ended} of {worker.begun} done: {', '.join(intents)}"
+    return f"{steps[-1].what} {steps[-1].note}".rstrip()
+
+
+def _news(worker: Worker, event: Event) -> str:
+    """What begins with an event; empty when that is not worth a line."""
+    if event.type == "action_started" and event.data.get("intent") not in PLAIN_TO_SEE:
+        return worker.steps[event.path].what
+    return "thinking" if event.type == "model_asked" else worker.note if event.type == "retry_started" else ""
+
+
+def _sentence(outcome: Outcome) -> str:
+    how = "done" if outcome.ok else "failed"
+    time = f" after {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
+    result = f": {outcome.result}" if outcome.result else ""
+    return f"{outcome.worker}: {outcome.step.what} {how}{time}{result}"

@@ -1,0 +1,81 @@
+"""The tests of a file to one function that declares them, so that they cost nothing while nobody asks for them."""
+
+from __future__ import annotations
+
+import ast
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen.agents import emitter, place
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.expressions import outside_chain
+from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.statements import body_statements, statement
+
+COMPARED = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "in", "instanceof"})
+
+
+def tests(file: Analysis, names: ModuleNames) -> list[ast.stmt]:
+    """`def koi_tests()`: a function that gives the tests of the file by their names; nothing without tests."""
+    nodes = [node for node in file.unit.program.declarations if isinstance(node, n.Test)]
+    if not nodes:
+        return []
+    at = place(nodes[0].span, file)
+    body = [_test(node, f"test_{number}", file, names) for number, node in enumerate(nodes, 1)]
+    keys: list[ast.expr | None] = [py.constant(node.name.value, place(node.name.span, file)) for node in nodes]
+    values: list[ast.expr] = [py.load(test.name, at) for test in body]
+    listed = ast.Return(ast.Dict(keys, values, **at), **at)
+    return [py.function("koi_tests", py.parameter_list([], (), None, (), at), [*body, listed], at)]
+
+
+def _test(node: n.Test, name: str, file: Analysis, names: ModuleNames) -> ast.AsyncFunctionDef:
+    at = place(node.span, file)
+    e = emitter(node, file, names, has_agent=False)
+    e.in_test = True
+    body = body_statements(node.body, e)
+    result = py.function(name, py.parameter_list([], (), None, (), at), body, at, is_async=True)
+    assert isinstance(result, ast.AsyncFunctionDef)
+    return result
+
+
+@statement.register
+def _given(node: n.Given, e: Emitter) -> list[ast.stmt]:
+    at = e.at(node.span)
+    return [py.evaluate(py.helper("given", [py.constant(node.who, at), outside_chain(node.answers, e)], at), at)]
+
+
+@statement.register
+def _expect(node: n.Expect, e: Emitter) -> list[ast.stmt]:
+    at, condition = e.at(node.span), node.condition
+    if node.failure is not None:
+        return [_expect_failure(node, node.failure, e)]
+    while isinstance(condition, n.Parenthesized):
+        condition = condition.value
+    if isinstance(condition, n.Operation) and condition.operators[0] in COMPARED and len(condition.operators) == 1:
+        sides = [outside_chain(operand, e) for operand in condition.operands]
+        return [py.evaluate(py.helper("compare", [py.constant(condition.operators[0], at), *sides], at), at)]
+    return [py.evaluate(py.helper("expect", [outside_chain(condition, e)], at), at)]
+
+
+def _expect_failure(node: n.Expect, failure: n.Text, e: Emitter) -> ast.stmt:
+    """A `try` that expects the exception of its only step."""
+    at, name = e.at(node.span), e.fresh("failure")
+    text = py.constant(failure.value, at)
+    attempt = py.evaluate(_awaited(node.condition, e), at)
+    seen = py.evaluate(py.helper("expect_failure", [text, py.load(name, at)], at), at)
+    handler = ast.ExceptHandler(py.load("Exception", at), name, [seen], **at)
+    missed = py.evaluate(py.helper("expect_failure", [text], at), at)
+    return ast.Try([attempt], [handler], [missed], [], **at)
+
+
+def _awaited(node: n.Expression, e: Emitter) -> ast.expr:
+    """An expression whose failure is waited for, where waiting is possible."""
+    result, function = outside_chain(node, e), e.function.node
+    while isinstance(node, n.Parenthesized):
+        node = node.value
+    is_plain = isinstance(function, n.Function) and not function.is_async
+    if is_plain or isinstance(node, (n.Await, n.Send)):
+        return result
+    at = e.at(node.span)
+    return ast.Await(py.helper("settle", [result], at), **at)

@@ -1,0 +1,116 @@
+"""The folders that Python searches, and the modules that a program imports, to the extensions in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from koi_lang import program
+from koi_lang.errors import ExtensionError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from koi_lang.extensions.koi import Koi
+
+GROUP = "koi.extensions"
+FUNCTION = "extend_koi"
+DESCRIPTIONS = (".dist-info", ".egg-info")
+HELP = (
+    "It may be there to guard what is done, so nothing is run without it. Mend or uninstall it, or leave installed "
+    "extensions out with `--no-extensions`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Something that adds to runs.
+
+    Attributes:
+        package: where it comes from: an installed package, or the Python file that a program imports.
+        version: of the package; empty for a file.
+        load: gives the function that adds. Raises ExtensionError.
+    """
+
+    name: str
+    package: str
+    version: str
+    load: Callable[[], Callable[[Koi], None]]
+
+    @property
+    def label(self) -> str:
+        """How messages call it."""
+        return f"`{self.name}` of {self.package}{f' {self.version}' if self.version else ''}"
+
+
+def installed() -> list[Extension]:
+    """The extensions of installed packages by name; none of them is imported yet.
+
+    Raises:
+        ExtensionError: two packages call theirs the same.
+    """
+    if not any(_mentions(folder) for folder in dict.fromkeys(sys.path)):
+        return []
+    # What reads descriptions of packages takes longer to import than all else that a small program does.
+    from importlib.metadata import entry_points
+
+    found: dict[str, Extension] = {}
+    for extension in sorted(map(_of, entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
+        if extension.name in found:
+            told = f"two extensions are called `{extension.name}`: {found[extension.name].label} and {extension.label}"
+            raise ExtensionError(told, help="Uninstall one of the packages, or use `--no-extensions`.")
+        found[extension.name] = extension
+    return list(found.values())
+
+
+def _mentions(folder: str) -> bool:
+    """Whether a folder has a package that brings an extension; archives are not looked into, so they may have."""
+    try:
+        names = os.listdir(folder or ".")
+    except NotADirectoryError:
+        return True
+    except OSError:
+        return False
+    return any(GROUP in text for text in _entry_points(folder, names))
+
+
+def _entry_points(folder: str, names: list[str]) -> Iterator[str]:
+    for name in names:
+        if name.endswith(DESCRIPTIONS):
+            # Most packages have none.
+            with suppress(OSError):
+                yield Path(folder, name, "entry_points.txt").read_text("utf-8", "replace")
+
+
+def _of(point: EntryPoint) -> Extension:
+    about = point.dist
+    package, version = (about.name, about.version) if about is not None else ("an unknown package", "")
+    return Extension(point.name, package, version, lambda: _loaded(point, package))
+
+
+def _loaded(point: EntryPoint, package: str) -> Callable[[Koi], None]:
+    try:
+        value = point.load()
+    except (Exception, SystemExit) as error:
+        told = f"the extension `{point.name}` of {package} cannot be loaded: {type(error).__name__}: {error}"
+        raise ExtensionError(told, help=HELP) from error
+    function: Any = getattr(value, FUNCTION, value)
+    if not callable(function):
+        raise ExtensionError(f"the extension `{point.name}` of {package} is no function `{FUNCTION}(koi)`", help=HELP)
+    return function  # type: ignore[no-any-return]
+
+
+def of_program(module: ModuleType) -> list[Extension]:
+    """The extensions among the Python modules that a program imports: those with a function `extend_koi`."""
+    return [_of_module(found) for found in program.python_modules_of(module) if hasattr(found, FUNCTION)]
+
+
+def _of_module(module: ModuleType) -> Extension:
+    file = module.__file__ or module.__name__
+    return Extension(Path(file).stem, Path(file).name, "", lambda: getattr(module, FUNCTION))

@@ -1,0 +1,1 @@
+"""What keeps programs from running on this machine, found before somebody runs one."""

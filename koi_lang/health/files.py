@@ -1,0 +1,98 @@
+"""What koi itself has written: whether it can be read, and by whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from koi_lang import cache, resources, settings
+from koi_lang.errors import KoiError
+from koi_lang.health.findings import Finding, Level
+from koi_lang.keys.store import BEGUN, Store
+
+OTHERS, OTHERS_WRITE = 0o077, 0o022
+PROGRAM = "role Worker { can execute }\n"
+
+
+def grammar() -> Iterator[Finding]:
+    """Whether the grammar is there and can be used."""
+    from koi_lang.compiler.parser import parse
+    from koi_lang.source import Source
+
+    path = resources.grammar()
+    try:
+        _, problems = parse(Source("doctor.koi", PROGRAM))
+    except Exception as error:  # whatever a damaged grammar or cache makes of the parser is a finding
+        fix = "koi cache clear" if path.is_file() else "pip install --force-reinstall koi-lang"
+        yield Finding("grammar", "error", f"{path} cannot be used: {type(error).__name__}", fix)
+        return
+    if problems:
+        yield Finding("grammar", "error", f"{path} does not read a role", "pip install --force-reinstall koi-lang")
+    else:
+        yield Finding("grammar", "ok", str(path))
+
+
+def compiled() -> Iterator[Finding]:
+    """Whether compiled programs can be kept, and whether those kept are whole."""
+    folder = settings.cache_folder()
+    if not os.access(next(each for each in (folder, *folder.parents) if each.exists()), os.W_OK):
+        text = f"{folder} cannot be written, so every run compiles anew"
+        yield Finding("cache", "warning", text, f"chown -R $USER {folder}")
+        return
+    stats, damaged = cache.stats(), cache.damaged()
+    if damaged:
+        yield Finding("cache", "warning", f"{damaged} of {stats['files']} files are damaged", "koi cache clear")
+    else:
+        yield Finding("cache", "ok", f"{stats['files']} files, {stats['bytes'] / 1024:.0f} KiB in {folder}")
+
+
+def kept_keys() -> Iterator[Finding]:
+    """Whether the file of keys can be read, and all of its keys are where it says."""
+    store = Store(settings.config_folder())
+    try:
+        places = store.places()
+        gone = [name for name in places if store.value(name) is None]
+    except KoiError as error:
+        fix = f"rm {store.path}" if "file of keys" in error.message else ""
+        yield Finding("keys", "error", error.message, fix)
+        return
+    for name in gone:
+        yield Finding("keys", "warning", f"the keyring has lost `{name}`", "koi connect")
+
+
+def permissions(folder: Path) -> Iterator[Finding]:
+    """Whether nobody else can read keys and journals, or change what is run from the cache."""
+    found = [*_private(settings.config_folder()), *_unchangeable(settings.cache_folder()), *_of_project(folder)]
+    yield from found
+    if not found:
+        yield Finding("permissions", "ok", "nobody else can read keys and journals, or change compiled programs")
+
+
+def _private(folder: Path) -> Iterator[Finding]:
+    store = Store(folder)
+    places = [(folder, "700"), (store.path, "600"), *((path, "600") for path in folder.glob(f"{BEGUN}*"))]
+    for path, mode in places:
+        yield from _open_to(path, OTHERS, "error", f"others can read {path}", f"chmod {mode} {path}")
+
+
+def _unchangeable(folder: Path) -> Iterator[Finding]:
+    """A compiled program is code: who can change it can run what they like."""
+    for path in (folder, *folder.glob("*.koic"), *folder.glob("*.lark"), *folder.glob("models/*")):
+        yield from _open_to(path, OTHERS_WRITE, "error", f"others can change {path}", f"chmod go-w {path}")
+
+
+def _of_project(folder: Path) -> Iterator[Finding]:
+    journals = [*folder.glob(".koi/runs/*.jsonl"), *folder.glob(".koi/runs/*.torn")]
+    for path in (folder / ".env", *journals):
+        name = path.relative_to(folder)
+        yield from _open_to(path, OTHERS, "warning", f"others can read {name}", f"chmod 600 {name}")
+
+
+def _open_to(path: Path, mask: int, level: Level, text: str, fix: str) -> Iterator[Finding]:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if mode & mask:
+        yield Finding("permissions", level, text, fix)

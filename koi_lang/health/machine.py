@@ -1,0 +1,94 @@
+"""Python, the packages, the keyring and the disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+
+from koi_lang import settings
+from koi_lang.health.findings import Finding, Level
+from koi_lang.keys import system
+
+PACKAGE = "koi-lang"
+OLDEST = (3, 11)
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?\s*(?P<bounds>[^;]*)(?P<when>;.*)?")
+BOUND = re.compile(r"(?P<sign>>=|<)(?P<version>[\d.]+)")
+LITTLE, ALMOST_NOTHING = 500 * 2**20, 20 * 2**20
+KEYRING_LIMIT_S = 3.0
+
+
+def python() -> Iterator[Finding]:
+    """Which Python this is."""
+    text = f"{'.'.join(map(str, sys.version_info[:3]))} at {sys.executable}"
+    if sys.version_info[:2] >= OLDEST:
+        yield Finding("python", "ok", text)
+    else:
+        yield Finding("python", "error", f"{text} is too old", "install Python 3.11 or newer")
+
+
+def packages() -> Iterator[Finding]:
+    """Whether everything that koi needs is installed in a version that it works with."""
+    try:
+        needed = [requirement for requirement in requires(PACKAGE) or () if "extra" not in requirement]
+    except PackageNotFoundError:
+        yield Finding("packages", "warning", "koi is not installed but run from a folder", "pip install -e .")
+        return
+    wrong = [finding for requirement in needed for finding in _package(requirement)]
+    yield from wrong
+    if not wrong:
+        yield Finding("packages", "ok", f"{PACKAGE} {version(PACKAGE)} and the {len(needed)} packages it needs")
+
+
+def _package(requirement: str) -> Iterator[Finding]:
+    match = REQUIREMENT.fullmatch(requirement)
+    if match is None:
+        return
+    name, bounds = match["name"], match["bounds"].strip()
+    fix = f'pip install "{name}{bounds}"'
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        yield Finding("packages", "error", f"`{name}` is not installed", fix)
+        return
+    if not all(_holds(found, bound["sign"], bound["version"]) for bound in BOUND.finditer(bounds)):
+        yield Finding("packages", "error", f"`{name}` {found} is not {bounds}", fix)
+
+
+def _holds(found: str, sign: str, bound: str) -> bool:
+    have, want = _numbers(found), _numbers(bound)
+    return have >= want if sign == ">=" else have < want
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text.split("+")[0])[:3])
+
+
+def keyring() -> Iterator[Finding]:
+    """Whether there is a keyring for keys."""
+    try:
+        name = system.backend(KEYRING_LIMIT_S)
+    except system.KeyringFailed as error:
+        yield Finding("keyring", "warning", f"{error.message}; keys are kept in a file that only you can read")
+        return
+    if name is None:
+        yield Finding("keyring", "ok", "this system has none; keys are kept in a file that only you can read")
+    else:
+        yield Finding("keyring", "ok", name)
+
+
+def disk(folder: Path) -> Iterator[Finding]:
+    """How much room there is where koi writes."""
+    places = (folder, _existing(settings.cache_folder()), _existing(settings.config_folder()))
+    for place in {place.stat().st_dev: place for place in reversed(places)}.values():
+        free = shutil.disk_usage(place).free
+        text = f"{free / 2**30:.1f} GiB free at {place}"
+        level: Level = "error" if free < ALMOST_NOTHING else "warning" if free < LITTLE else "ok"
+        yield Finding("disk", level, text, "" if level == "ok" else "koi cache clear")
+
+
+def _existing(path: Path) -> Path:
+    return next(each for each in (path, *path.parents) if each.exists())

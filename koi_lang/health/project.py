@@ -1,0 +1,118 @@
+"""The project in a folder: its settings, and the MCP servers that its programs declare."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from koi_lang import program, settings
+from koi_lang.compiler import nodes as n
+from koi_lang.errors import AgentError, KoiError
+from koi_lang.health.findings import Finding
+from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.mcp.servers import Servers
+
+MOST_FILES = 50
+LIMIT_S = 3.0
+READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
+    ("koi.toml", settings.limits),
+    ("koi.toml", settings.allowed_commands),
+    ("koi.toml", settings.allowed_hosts),
+    ("koi.toml", settings.models),
+    (".koi-config.json", settings.koi_config),
+    (".env", settings.dotenv),
+)
+
+
+def settings_files(folder: Path) -> Iterator[Finding]:
+    """Whether the configuration files of a folder can be read."""
+    for name, read in READERS:
+        try:
+            read(folder)
+        except KoiError as error:
+            yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
+
+
+def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
+    """Whether the MCP servers that the programs in a folder declare can be found; none is started."""
+    for name, options in _declared(folder).items():
+        if "command" in options:
+            yield _found(name, str(options["command"]))
+        elif not offline and options.get("url"):
+            yield asyncio.run(_answering(name, str(options["url"])))
+
+
+def started_servers(folder: Path) -> Iterator[Finding]:
+    """What the MCP servers that the programs in a folder declare offer; programs are loaded and servers started."""
+    for path in _programs(folder):
+        try:
+            declared = [value for value in vars(program.load(str(path))).values() if isinstance(value, Mcp)]
+        except KoiError:
+            yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
+        else:
+            for server in declared:
+                yield asyncio.run(_started(server))
+
+
+def _programs(folder: Path) -> list[Path]:
+    """The programs that may declare a server."""
+    files = [path for path in sorted(folder.glob("*.koi")) if path.is_file() and os.access(path, os.R_OK)]
+    return [path for path in files[:MOST_FILES] if b"mcp" in path.read_bytes()]
+
+
+def _declared(folder: Path) -> dict[str, dict[str, Any]]:
+    """The servers by name, with those of their options that are plain values."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in _programs(folder):
+        with suppress(KoiError):
+            files = program.check(str(path)).files
+            nodes = (node for file in files for node, _ in file.index.of(n.Mcp))
+            found |= {node.name.name: _plain(node.options) for node in nodes}
+    return found
+
+
+def _plain(expression: n.Expression) -> Any:
+    """The value of an expression that says it plainly; None for all that is computed."""
+    match expression:
+        case n.Object(properties=properties):
+            pairs = [(each.key, _plain(each.value)) for each in properties if isinstance(each, n.Property)]
+            return {key: value for key, value in pairs if isinstance(key, str) and value is not None}
+        case n.Array(items=items):
+            return [_plain(item) for item in items]
+        case n.Text(value=value) | n.Literal(value=value):
+            return value
+    return None
+
+
+def _found(name: str, command: str) -> Finding:
+    place = shutil.which(command)
+    if place is None:
+        return Finding("mcp", "error", f"the command `{command}` of `{name}` is not installed", f"which {command}")
+    return Finding("mcp", "ok", f"{name}: {place}")
+
+
+async def _started(server: Mcp) -> Finding:
+    held = Servers()
+    await held.open()
+    try:
+        connection = await held.connected(server)
+        return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")
+    except AgentError as error:
+        return Finding("mcp", "error", error.message.splitlines()[0])
+    finally:
+        await held.close()
+
+
+async def _answering(name: str, url: str) -> Finding:
+    from httpx2 import AsyncClient, HTTPError, InvalidURL
+
+    try:
+        async with AsyncClient(timeout=LIMIT_S) as client, client.stream("GET", url) as response:
+            return Finding("mcp", "ok", f"{name}: answers with status {response.status_code}")
+    except (HTTPError, InvalidURL) as error:
+        return Finding("mcp", "error", f"`{name}` does not answer at {url}: {type(error).__name__}")

@@ -1,0 +1,72 @@
+"""The providers: which key counts, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from koi_lang.errors import KoiError, RequestFailed
+from koi_lang.health.findings import Finding
+from koi_lang.keys.lookup import Keys
+from koi_lang.llm.catalogue import PROVIDERS
+from koi_lang.llm.connection import Provider
+from koi_lang.llm.ollama import models_at, origin_of
+from koi_lang.preferences import preferences
+from koi_lang.reach import Reached, all_reached, ollama_address
+
+REFUSED = (401, 403)
+
+
+def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:
+    """The providers that have a key, and where it is."""
+    rows, findings = list[Provider](), list[Finding]()
+    for row in PROVIDERS:
+        copies = list(keys.copies(row.keys[0])) if row.keys else []
+        if copies:
+            first, *others = copies
+            rows.append(row)
+            also = f"; not used: {', '.join(f'{other.place} {other.masked}' for other in others)}" if others else ""
+            findings.append(Finding("keys", "ok", f"{row.name}: {first.name} {first.masked} from {first.place}{also}"))
+    if not rows:
+        text = "no provider is connected; programs run as a rehearsal"
+        findings.append(Finding("keys", "warning", text, "koi connect"))
+    return rows, findings
+
+
+def reachable(rows: Sequence[Provider], keys: Keys) -> Iterator[Finding]:
+    """Whether each provider takes its key. Each is asked for its list of models, which costs nothing."""
+    for reached in asyncio.run(all_reached(rows, keys, refresh=True)):
+        yield _answer(reached)
+
+
+def _answer(reached: Reached) -> Finding:
+    error = reached.error
+    if error is None:
+        models = f"{len(reached.known.models)} models" if reached.known else "it has no list of models"
+        return Finding("providers", "ok", f"{reached.provider} answers: {models}")
+    refused = isinstance(error, RequestFailed) and error.status in REFUSED
+    return Finding("providers", "error", error.message, f"koi connect {reached.provider}" if refused else "")
+
+
+def ollama() -> Iterator[Finding]:
+    """Whether an Ollama runs on this machine; not waited for longer than 300 ms."""
+    try:
+        models, address = models_at(ollama_address()), origin_of(ollama_address())
+    except KoiError as error:
+        yield Finding("providers", "error", error.message, "unset OLLAMA_HOST")
+        return
+    text = f"ollama answers: {len(models)} models" if models else f"no ollama at {address}"
+    yield Finding("providers", "ok", text)
+
+
+def preferred(keys: Keys) -> Iterator[Finding]:
+    """Which models `koi.toml` names."""
+    try:
+        usual = preferences(Path.cwd(), None, keys).usual
+    except KoiError as error:
+        yield Finding("models", "error", error.message, f"edit koi.toml: {error.help}" if error.help else "")
+        return
+    for role, options in usual.items():
+        names = "/".join(str(options[part]) for part in ("provider", "model") if part in options)
+        yield Finding("models", "ok", f"{role}: {names}")

@@ -1,0 +1,98 @@
+"""The name of a key's variable turned into the key: the first place that has one counts.
+
+The places, in order: a file named on the command line, the environment, `.env`, and what `koi connect` has kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.keys.store import Store
+from koi_lang.redaction import redactor
+
+LONG = 20
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found:
+    """A key where it was found; printing it does not show the key.
+
+    Attributes:
+        name: of the variable.
+        place: the words for the place, such as `environment`.
+    """
+
+    name: str
+    place: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Found({self.name!r}, {self.place!r})"
+
+    @property
+    def masked(self) -> str:
+        """What may be shown of the key: its end, if it is long."""
+        return f"…{self.value[-4:]}" if len(self.value) >= LONG else "…"
+
+
+class Keys:
+    """The keys that programs in a folder can use; calling it gives one, or any other variable, by its name."""
+
+    def __init__(self, folder: Path, *, given: Mapping[str, str] = NOTHING, store: Store | None = None) -> None:
+        self.store = store or Store(settings.config_folder())
+        self._variables = {
+            "command line": given,
+            "environment": settings.environment(),
+            ".env": settings.dotenv(folder),
+        }
+        self._stored: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str | None:
+        """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
+        found = next(self.copies(name), None)
+        return found.value if found else None
+
+    def copies(self, name: str) -> Iterator[Found]:
+        """Every place that has a key, the one that counts first. Raises KoiError."""
+        names = _family(name)
+        for place, variables in self._variables.items():
+            yield from (Found(each, place, variables[each].strip()) for each in names if variables.get(each))
+        places = self.store.places()
+        for each in names:
+            value = self.store.value(each) if each in places else None
+            if value:
+                self._stored[each] = value
+                yield Found(each, places[each], value)
+
+    def redactor(self, fields: Mapping[str, Any] | None = None) -> Callable[[str], str]:
+        """A function that takes secrets out of a text, also those of keys that the keyring gives out later.
+
+        Args:
+            fields: further values by name; those with names such as `password` are secrets.
+        """
+        others = {name: str(value) for name, value in (fields or {}).items()}
+        kept = self.store.in_file()
+        known = dict(self._stored)
+        redact = redactor(*self._variables.values(), others, kept, known)
+
+        def redact_all(text: str) -> str:
+            nonlocal known, redact
+            if known != self._stored:
+                known = dict(self._stored)
+                redact = redactor(*self._variables.values(), others, kept, known)
+            return redact(text)
+
+        return redact_all
+
+
+def _family(name: str) -> tuple[str, ...]:
+    """All variables that may hold the same key."""
+    from koi_lang.llm.catalogue import PROVIDERS
+
+    return next((provider.keys for provider in PROVIDERS if name in provider.keys), (name,))

@@ -1,0 +1,73 @@
+"""What a provider says about a rejected request to whether the conversation is too long for its model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+CODES = frozenset(
+    {
+        "context_length_exceeded",
+        "exceed_context_size_error",
+        "model_context_window_exceeded",
+        "request_too_large",
+        "string_above_max_length",
+    }
+)
+# What a model stops with whose window is full.
+FULL = "model_context_window_exceeded"
+TOO_LARGE = 413
+# Statuses that speak of something else, whatever the text says.
+OTHERS = frozenset({401, 402, 403, 404, 429})
+# Limits of rates count tokens, too, and some providers send them with the status 413.
+RATES = re.compile(r"rate.?limit|per (minute|hour|day)|\bTP[MD]\b|quota|throttl|too many requests", re.IGNORECASE)
+SAYINGS = re.compile(
+    "|".join(
+        (
+            r"max(imum)? context length",  # OpenAI, DeepSeek, Groq, Mistral, OpenRouter, Together, Ollama, vLLM
+            r"exceeds? (the )?(available |maximum |model'?s )*context (window|length|size|limit)",  # OpenAI, llama.cpp
+            r"reduce the length of (the|your) messages",
+            r"prompt is too long",  # Anthropic
+            r"input is too long for",  # Bedrock
+            r"request exceeds the maximum size",
+            r"input token count.{0,40}exceeds the maximum",  # Gemini
+            r"maximum prompt length is \d",  # xAI
+            r"exceeded model token limit|model max length exceeded",  # Moonshot
+            r"range of input length should be",  # Qwen
+            r"inputs?`? tokens \+ `?max_new_tokens`? must be",  # Together
+            r"input length.{0,40}exceeds the maximum allowed length",  # SGLang
+            r"greater than the context length|context length of only \d",  # LM Studio
+        )
+    ),
+    re.IGNORECASE,
+)
+LONGEST_LOOK = 4000
+
+
+def is_overflow(status: int | None, code: str, text: str) -> bool:
+    """Whether a rejected request was longer than the model's window.
+
+    Args:
+        status: of the answer; None for an error inside a stream.
+        code: the provider's own word for the error, empty without one.
+        text: what the provider says, see `said`.
+    """
+    if status in OTHERS or RATES.search(f"{code} {text}"):
+        return False
+    return status == TOO_LARGE or code in CODES or SAYINGS.search(text) is not None
+
+
+def said(body: Any) -> str:
+    """All that the body of an error says in words; a page for people says nothing."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, str):
+        return "" if body.lstrip().startswith("<") else body[:LONGEST_LOOK]
+    if not isinstance(body, Mapping):
+        return ""
+    inner = body.get("error")
+    about = body.get("metadata")  # OpenRouter hands on what the provider behind it said
+    parts = (body.get("message"), about.get("raw") if isinstance(about, Mapping) else None)
+    texts = [str(part)[:LONGEST_LOOK] for part in parts if part]
+    return " ".join([*texts, said(inner)]) if inner is not None else " ".join(texts)

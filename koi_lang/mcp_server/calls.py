@@ -1,0 +1,172 @@
+"""A call of a handler: its work in a task of its own, and the news of it for the request that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.host import Approval, NobodyToAsk
+
+# How long a client may take to bring an answer, before its call goes on without one.
+ANSWER_S = 600.0
+
+Level = Literal["debug", "info", "notice", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something was begun."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A line was printed or logged."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A person is asked; the answer is put into a future, which is cancelled when nobody waits for it any more."""
+
+    text: str
+    options: Sequence[str]
+    answer: asyncio.Future[str]
+
+    def settle(self, answer: str | NobodyToAsk) -> None:
+        """Give the answer, or say why there is none."""
+        if self.answer.done():
+            return
+        if isinstance(answer, str):
+            self.answer.set_result(answer)
+        else:
+            self.answer.set_exception(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The work gave a value."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The work ended with an error."""
+
+    error: BaseException
+
+
+News = Step | Told | Question | Done | Failed
+calling: ContextVar[Call | None] = ContextVar("koi_mcp_call", default=None)
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call.
+
+    Attributes:
+        asks: whether the client can ask a person.
+        id: names the call where a client has to come back to it; cannot be guessed.
+        news: what happens, in order; the last is Done or Failed.
+        steps: how much progress was told.
+        question: what the client is asked before it comes back.
+        task: carries out the work.
+    """
+
+    asks: bool
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    news: asyncio.Queue[News] = field(default_factory=asyncio.Queue)
+    steps: int = 0
+    question: Question | None = None
+    task: asyncio.Task[None] | None = None
+
+    async def carry_out(self, work: Callable[[], Awaitable[Any]]) -> None:
+        """Do the work; whatever comes of it is news."""
+        try:
+            self.news.put_nowait(Done(await work()))
+        except asyncio.CancelledError:
+            self.news.put_nowait(Failed(AgentError("the call was ended before it was done")))
+            raise
+        except (Exception, SystemExit) as error:  # told to the client; a program cannot end its server
+            self.news.put_nowait(Failed(error))
+
+    def end(self) -> None:
+        """Cancel the work if it is not over."""
+        if self.task is not None:
+            self.task.cancel()
+
+    async def ask(self, text: str, options: Sequence[str]) -> str:
+        """The answer of the person at the client. Raises NobodyToAsk."""
+        if not self.asks:
+            raise NobodyToAsk(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
+        question = Question(text, options, asyncio.get_running_loop().create_future())
+        self.news.put_nowait(question)
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await question.answer
+        except TimeoutError:
+            raise NobodyToAsk(f"nobody answered within {ANSWER_S:g} s: {text}") from None
+
+
+class ClientHost:
+    """The client as the host of a run: output is logged, questions go to whoever made the call they belong to."""
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+
+    def print(self, text: str) -> None:
+        """A line of output."""
+        self._tell("info", text)
+
+    def log(self, text: str) -> None:
+        """A line that is not output."""
+        self._tell("notice", text)
+
+    def _tell(self, level: Level, text: str) -> None:
+        self._log(text)
+        call = calling.get()
+        if call is not None:
+            call.news.put_nowait(Told(level, text))
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask through the client. Raises NobodyToAsk."""
+        call = calling.get()
+        if call is None:
+            raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
+        return await call.ask(question, options)
+
+    async def approve(self, what: str, detail: str) -> Approval:
+        """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""
+        return "no"
+
+    async def secret(self, name: str) -> str:
+        """Refuse: secrets do not go through clients."""
+        raise NobodyToAsk(f"nobody can be asked for `{name}`", help="Set it in the environment of the server.")
+
+
+def follow(event: Event) -> None:
+    """Make progress of an event that happens in a call."""
+    call, text = calling.get(), _step(event)
+    if call is not None and text is not None:
+        call.news.put_nowait(Step(text))
+
+
+def _step(event: Event) -> str | None:
+    match event.type:
+        case "handler_started":
+            return f"{event.agent}.{event.data['event']}"
+        case "model_asked":
+            return f"{event.agent} thinks"
+        case "action_started":
+            return f"{event.agent}: {event.data['intent']}"
+    return None

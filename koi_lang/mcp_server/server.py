@@ -1,0 +1,234 @@
+"""A loaded program to a server: what it answers to each request of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from mcp import types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from koi_lang import __version__
+from koi_lang.diagnostics import suggestion
+from koi_lang.mcp_server.calls import Call, Done, Failed
+from koi_lang.mcp_server.contents import Sources, message_of, prompt_of
+from koi_lang.mcp_server.results import failure_of, result_of
+from koi_lang.mcp_server.sessions import OpenRun, Session, Sessions, Work, sessions_of
+from koi_lang.mcp_server.talk import Request, answered, can_ask, connection_of, set_level, told
+from koi_lang.mcp_server.tools import Offer
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.limits import Budget, Spending, in_time
+from koi_lang.runtime.prompts import Prompt
+
+SESSION = "koi session"
+Named = TypeVar("Named")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is served.
+
+    Attributes:
+        name: of the server.
+        instructions: what the program is good for.
+        open_run: makes the run of a session.
+        limit: the time that a call of a tool may take.
+        explain: an error as a person gets it.
+        log: takes a line for whoever runs the server.
+    """
+
+    name: str
+    instructions: str
+    tools: Mapping[str, Offer]
+    prompts: Mapping[str, Prompt]
+    sources: Sources
+    open_run: OpenRun
+    limit: Budget
+    explain: Callable[[BaseException], str]
+    log: Callable[[str], None]
+
+
+def server_of(service: Service) -> Server[Sessions]:
+    """The server; how it is reached is decided by whoever runs it."""
+    answers = _Answers(service)
+    server: Server[Sessions] = Server(
+        service.name,
+        version=__version__,
+        instructions=service.instructions or None,
+        get_tool_input_schema=answers.schema_of,
+        lifespan=lambda _: sessions_of(service.open_run, service.log),
+        on_list_tools=answers.list_tools,
+        on_call_tool=answers.call_tool,
+        on_list_prompts=answers.list_prompts,
+        on_get_prompt=answers.get_prompt,
+        on_list_resources=answers.list_resources,
+        on_read_resource=answers.read_resource,
+    )
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, answers.set_level)
+    server.middleware.append(_refuse_without_session)
+    server.add_request_handler("server/discover", types.RequestParams, partial(_discover, server))
+    return server
+
+
+class _Answers:
+    """The answers to requests, one method each."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    # ------------------------------------------------------------ tools
+
+    async def list_tools(self, request: Request, page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """All tools at once."""
+        return types.ListToolsResult(tools=[offer.as_tool() for offer in self._service.tools.values()])
+
+    def schema_of(self, name: str) -> Mapping[str, Any] | None:
+        """What a tool takes; None when there is no such tool."""
+        return self._service.tools[name].schema if name in self._service.tools else None
+
+    async def call_tool(
+        self, request: Request, asked: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """What the handler gives, or its error as a result: the model at the other end may want to try again."""
+        offer = _named(self._service.tools, asked.name, "tool")
+        payload, spent = offer.payload(asked.arguments or {}), self._service.limit
+
+        async def work(run: Run) -> types.CallToolResult:
+            async with in_time(Spending(spent, f"`{offer.name}`", run.clock)):
+                return result_of(await run.call(offer.agent, offer.handler.event, payload))
+
+        end = await _carried_out(request, work, asked)
+        if isinstance(end, Failed):
+            return failure_of(self._service.explain(end.error))
+        return cast(types.CallToolResult, end.value) if isinstance(end, Done) else end
+
+    # ------------------------------------------------------------ prompts and resources
+
+    async def list_prompts(
+        self, request: Request, page: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """All prompts at once."""
+        return types.ListPromptsResult(prompts=[prompt_of(prompt) for prompt in self._service.prompts.values()])
+
+    async def get_prompt(
+        self, request: Request, asked: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult:
+        """The text of a prompt for some arguments."""
+        prompt, given = _named(self._service.prompts, asked.name, "prompt"), asked.arguments or {}
+        missing = [name for name in prompt.parameters if name not in given]
+        if missing:
+            raise MCPError(types.INVALID_PARAMS, f"the prompt `{prompt.name}` needs the argument `{missing[0]}`")
+
+        async def work(run: Run) -> types.GetPromptResult:
+            arguments = [given[name] for name in prompt.parameters]
+            return message_of(await prompt.render(run.bare_scope(), *arguments))
+
+        end = await _carried_out(request, work, asked)
+        if isinstance(end, Failed):
+            raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
+        return cast(types.GetPromptResult, end.value) if isinstance(end, Done) else end
+
+    async def list_resources(
+        self, request: Request, page: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """All sources at once."""
+        return types.ListResourcesResult(resources=self._service.sources.listed())
+
+    async def read_resource(self, request: Request, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """The text of a source."""
+        path = _named(self._service.sources.files, asked.uri, "resource")
+        try:
+            return self._service.sources.read(asked.uri)
+        except OSError as error:
+            raise MCPError(types.INTERNAL_ERROR, f"`{path.name}` cannot be read: {error.strerror}") from error
+
+    # ------------------------------------------------------------ the rest
+
+    async def set_level(self, request: Request, asked: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Lines below a level are not sent any more."""
+        set_level(request, asked.level)
+        return types.EmptyResult()
+
+
+async def _carried_out(
+    request: Request, work: Work, asked: types.InputResponseRequestParams
+) -> Done | Failed | types.InputRequiredResult:
+    """Carry work out in the session of a request, or go on with what the client comes back to.
+
+    When the request is cancelled, so is the work.
+    """
+    session = _session(request)
+    call = await _begun(session, request, work) if asked.request_state is None else _resumed(session, asked)
+    end: Done | Failed | types.InputRequiredResult | None = None
+    try:
+        end = await told(request, call)
+    finally:
+        if isinstance(end, types.InputRequiredResult):
+            session.keep(call)
+        else:
+            call.end()
+    return end
+
+
+async def _begun(session: Session, request: Request, work: Work) -> Call:
+    return await session.begin(work, asks=can_ask(request))
+
+
+def _resumed(session: Session, asked: types.InputResponseRequestParams) -> Call:
+    call = session.waiting.pop(asked.request_state or "", None)
+    if call is None:
+        raise MCPError(types.INVALID_PARAMS, "the call that waited for this answer is over")
+    answered(call, asked.input_responses)
+    return call
+
+
+def _session(request: Request) -> Session:
+    """The session of a request: that of its connection, or the only one where a client has the process for itself."""
+    sessions: Sessions = request.lifespan_context
+    if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        return sessions.only()
+    connection = connection_of(request)
+    if SESSION not in connection.state:
+        session = connection.state[SESSION] = sessions.open()
+        connection.exit_stack.callback(sessions.close, session)
+    found: Session = connection.state[SESSION]
+    return found
+
+
+def _named(known: Mapping[str, Named], name: str, kind: str) -> Named:
+    """Something that is offered under a name. Raises MCPError with a suggestion."""
+    if name not in known:
+        raise MCPError(types.INVALID_PARAMS, f"there is no {kind} `{name}`: {suggestion(name, list(known), kind)}")
+    return known[name]
+
+
+# ---------------------------------------------------------------- protocols without sessions
+
+
+def _lacks_session(request: Request) -> bool:
+    """Whether a request came over HTTP in a protocol that has no sessions, so that there is no state to keep."""
+    return request.request is not None and request.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+async def _discover(server: Server[Sessions], request: Request, asked: types.RequestParams) -> types.DiscoverResult:
+    """Say which protocols are spoken: over HTTP those with sessions, over stdio also newer ones."""
+    versions = HANDSHAKE_PROTOCOL_VERSIONS if _lacks_session(request) else MODERN_PROTOCOL_VERSIONS
+    capabilities = server.get_capabilities(protocol_version=request.protocol_version)
+    return types.DiscoverResult(
+        supported_versions=list(versions), capabilities=capabilities, instructions=server.instructions
+    )
+
+
+async def _refuse_without_session(ctx: Request, call_next: CallNext) -> HandlerResult:
+    if _lacks_session(ctx) and ctx.method != "server/discover":
+        raise MCPError(
+            types.UNSUPPORTED_PROTOCOL_VERSION,
+            "agents keep state, so over HTTP a client has to begin a session with `initialize`",
+            {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": ctx.protocol_version},
+        )
+    return await call_next(ctx)

@@ -1,0 +1,118 @@
+"""Sessions of clients: each has a run of its own, in which its calls take place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
+from typing import Any
+
+from koi_lang.failures import explain
+from koi_lang.mcp_server.calls import ANSWER_S, Call, ClientHost, calling, follow
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+
+OpenRun = Callable[[Host, Consumer], Run]
+Work = Callable[[Run], Awaitable[Any]]
+
+
+class Session:
+    """What lasts as long as a client stays: the state and the memory of agents, and the servers they use.
+
+    Attributes:
+        waiting: calls that a client has to come back to, by id.
+    """
+
+    def __init__(self, run: Run, log: Callable[[str], None]) -> None:
+        self.waiting: dict[str, Call] = {}
+        self._run, self._log = run, log
+        self._calls: set[Call] = set()
+        self._context: Context | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._ready, self._over = asyncio.Event(), asyncio.Event()
+
+    async def live(self) -> None:
+        """Hold the run until the end; calls that are not over then are cancelled."""
+        try:
+            async with self._run, asyncio.TaskGroup() as group:
+                self._group, self._context = group, copy_context()
+                self._ready.set()
+                await self._over.wait()
+                for call in self._calls:
+                    call.end()
+        except Exception as error:  # nobody waits for the session any more: whoever runs the server is told
+            self._log(explain(error))
+        finally:
+            self._ready.set()
+
+    def end(self) -> None:
+        """Have `live` end."""
+        self._over.set()
+
+    async def begin(self, work: Work, *, asks: bool) -> Call:
+        """Start a call in the run of this session."""
+        await self._ready.wait()
+        assert self._context is not None, "a call in a session that is over"
+        assert self._group is not None, "a call in a session that is over"
+        call = Call(asks)
+        context = self._context.copy()
+        context.run(calling.set, call)
+        call.task = _started(self._group, call.carry_out(lambda: work(self._run)), context)
+        self._calls.add(call)
+        call.task.add_done_callback(lambda _: self._calls.discard(call))
+        return call
+
+    def keep(self, call: Call) -> None:
+        """Remember a call that its client has to come back to; not for ever, as clients may have other plans."""
+        self.waiting[call.id] = call
+        asyncio.get_running_loop().call_later(2 * ANSWER_S, self.waiting.pop, call.id, None)
+
+
+def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+    return group.create_task(work, context=context)
+
+
+class Sessions:
+    """The sessions of a server; they live in its task group."""
+
+    def __init__(self, group: asyncio.TaskGroup, open_run: OpenRun, log: Callable[[str], None]) -> None:
+        self._group, self._open_run, self._log = group, open_run, log
+        self._all: list[Session] = []
+        self._only: Session | None = None
+
+    def open(self) -> Session:
+        """A new session."""
+        session = Session(self._open_run(ClientHost(self._log), follow), self._log)
+        # The task of a session knows nothing of the request that needs it first.
+        _started(self._group, session.live(), Context())
+        self._all.append(session)
+        return session
+
+    def only(self) -> Session:
+        """The session of the client that has the server for itself."""
+        if self._only is None:
+            self._only = self.open()
+        return self._only
+
+    def close(self, session: Session) -> None:
+        """End a session."""
+        session.end()
+        self._all.remove(session)
+
+    def close_all(self) -> None:
+        """End all sessions."""
+        for session in self._all:
+            session.end()
+
+
+@asynccontextmanager
+async def sessions_of(open_run: OpenRun, log: Callable[[str], None]) -> AsyncIterator[Sessions]:
+    """A context in which sessions can be opened; leaving it ends them all and waits for them."""
+    async with asyncio.TaskGroup() as group:
+        sessions = Sessions(group, open_run, log)
+        try:
+            yield sessions
+        finally:
+            sessions.close_all()

@@ -1,0 +1,135 @@
+"""Exposed agents to the tools that clients see, and the arguments of a call to what a handler is given."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp import types
+
+from koi_lang.errors import UsageError
+from koi_lang.runtime.actions.table import ActionKind
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Handler
+from koi_lang.runtime.values.json_text import parse
+from koi_lang.runtime.values.undefined import undefined
+
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Actions that change nothing but what is shown; with the permissions for others, a playbook may do anything.
+LOOKING = frozenset(
+    "print prompt_user return call_llm format ask_parent action_history registry_get registry_keys registry_search"
+    " if while repeat get_mcp_tool_info mcp_read_resource mcp_get_prompt".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A handler that is offered as a tool.
+
+    Attributes:
+        name: of the tool.
+        actions: all there are in the run.
+    """
+
+    name: str
+    agent: type[Agent]
+    handler: Handler
+    actions: Sequence[ActionKind]
+
+    @property
+    def title(self) -> str:
+        """The name of the handler as words: `Add numbers`."""
+        return " ".join(WORD.findall(self.handler.event)).capitalize() or self.handler.event
+
+    @property
+    def description(self) -> str:
+        """What the handler says about itself, else what its agent says."""
+        about = self.agent.about
+        told = self.handler.affordance or about.playbooks.get(self.handler.event, "")
+        return told or f"`{self.handler.event}` of `{about.name}`" + (
+            f": {about.affordance}" if about.affordance else ""
+        )
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON Schema of the arguments: always an object; a parameter of another type is a field of it."""
+        declared = self.handler.schema
+        if self._parameter is not None:
+            declared = {"properties": {self._parameter: declared}, "required": [self._parameter]}
+        optional: dict[str, Any] = {"required": []} if self.handler.may_get_nothing else {}
+        return {"type": "object", **declared, **optional}
+
+    @property
+    def _parameter(self) -> str | None:
+        """The name of a parameter whose declared type is no object."""
+        if not self.handler.schema or self.handler.schema.get("type") == "object":
+            return None
+        return str(self.handler.function.__code__.co_varnames[1])
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether a call changes nothing: all that a model may do for it only looks. Never claimed of code."""
+        about = self.agent.about
+        allowed = {kind.name for kind in self.actions if about.role().allows(kind.needs)}
+        without = LOOKING if about.skills() else LOOKING | {"call_skill"}
+        return self.handler.playbook and allowed <= without
+
+    def payload(self, arguments: Mapping[str, Any]) -> Any:
+        """What the handler is given. An untyped one may also get all of it as one argument `args`."""
+        given = parse(json.dumps(dict(arguments)))
+        if self._parameter is not None:
+            return given.get(self._parameter, undefined)
+        if not given and self.handler.may_get_nothing:
+            return undefined
+        if not self.handler.schema and given.keys() == {"args"} and isinstance(given["args"], dict):
+            return given["args"]
+        return given
+
+    def as_tool(self) -> types.Tool:
+        """The tool as the protocol describes it."""
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=dict(self.schema),
+            annotations=types.ToolAnnotations(read_only_hint=True) if self.only_looks else None,
+        )
+
+
+def exposed(agents: Sequence[type[Agent]], program: str) -> list[type[Agent]]:
+    """The agents that are to be served. Raises UsageError when there is none."""
+    found = [agent for agent in agents if agent.about.exposed]
+    if found:
+        return found
+    names = ", ".join(f"`{agent.about.name}`" for agent in agents)
+    help = f"Write `expose mcp` in an agent; it declares {names}." if names else "Write `expose mcp` in an agent."
+    raise UsageError(f"`{program}` exposes no agent", help=help)
+
+
+def offers(agents: Sequence[type[Agent]], actions: Sequence[ActionKind]) -> list[Offer]:
+    """Every public handler, called as its event, or as `Agent_event` where several agents handle it.
+
+    Raises:
+        UsageError: there is none, or two tools would have the same name.
+    """
+    public = [(agent, handler) for agent in agents for handler in agent.about.handlers.values() if not handler.private]
+    times = Counter(handler.event for _, handler in public)
+    found = [
+        Offer(
+            handler.event if times[handler.event] == 1 else f"{agent.about.name}_{handler.event}",
+            agent,
+            handler,
+            actions,
+        )
+        for agent, handler in public
+    ]
+    twice = [name for name, count in Counter(offer.name for offer in found).items() if count > 1]
+    if twice:
+        raise UsageError(f"two tools would be called `{twice[0]}`", help="Rename one of the handlers or agents.")
+    if not found:
+        raise UsageError(f"every handler of `{agents[0].about.name}` is private", help="Leave out `private` at one.")
+    return found

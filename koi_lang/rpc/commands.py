@@ -1,0 +1,114 @@
+"""What a command is, the table of all of them, and what a message asks of one."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.rpc.refusals import Refused
+from koi_lang.rpc.session import Session
+from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
+
+CommandFunction = Callable[..., Awaitable[Any]]
+# Fields that every message may have.
+ENVELOPE = ("type", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Attributes:
+        description: first line of its docstring.
+        schema: JSON Schema of its fields.
+        idle: whether it is refused while a call is under way.
+        holds: whether what it causes is told behind its response.
+    """
+
+    name: str
+    description: str
+    schema: Schema
+    function: CommandFunction
+    idle: bool = False
+    holds: bool = True
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        takes = signature_text(self.schema)
+        return {"name": self.name, "takes": takes, "description": self.description, "idle": self.idle}
+
+
+_COMMANDS: dict[str, Command] = {}
+
+
+def command(name: str = "", *, idle: bool = False, holds: bool = True) -> Callable[[CommandFunction], CommandFunction]:
+    """Enter a function into the table; its parameters after the session are the fields of the command."""
+
+    def enter(function: CommandFunction) -> CommandFunction:
+        known = name or function.__name__
+        description = (inspect.getdoc(function) or "").partition("\n")[0]
+        _COMMANDS[known] = Command(known, description, _schema(function), function, idle, holds)
+        return function
+
+    return enter
+
+
+def _schema(function: CommandFunction) -> dict[str, Any]:
+    hints = typing.get_type_hints(function)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {
+        "type": "object",
+        "properties": {_field(parameter.name): of_annotation(hints[parameter.name]) for parameter in parameters},
+        "required": [_field(parameter.name) for parameter in parameters if parameter.default is parameter.empty],
+    }
+
+
+def _field(parameter: str) -> str:
+    """The name of a field; words of Python stand with a `_` behind them."""
+    return parameter.removesuffix("_")
+
+
+def known() -> Sequence[Command]:
+    """All commands."""
+    return list(_COMMANDS.values())
+
+
+def command_of(message: Mapping[str, Any]) -> Command:
+    """The command that a message names. Raises Refused."""
+    name, id = message.get("type"), message.get("id")
+    if not isinstance(name, str) or not name:
+        raise Refused("invalid_request", "the message names no command", help='Its `type` must be one: "get_state".')
+    if isinstance(id, bool) or not isinstance(id, str | int | float | None):
+        raise Refused("invalid_request", "`id` must be a text or a number")
+    found = _COMMANDS.get(name)
+    if found is None:
+        help = suggestion(name, list(_COMMANDS), "command")
+        raise Refused("unknown_command", f"there is no command `{name}`", help=help)
+    return found
+
+
+async def carry_out(command: Command, session: Session, message: Mapping[str, Any]) -> Any:
+    """Do what a message asks for; gives the data of its response. Raises Refused before anything is done."""
+    fields = {name: value for name, value in message.items() if name not in ENVELOPE}
+    parameters = {_field(name): name for name in list(inspect.signature(command.function).parameters)[1:]}
+    _check(command, fields)
+    if command.idle:
+        session.require_idle()
+    return await command.function(session, **{parameters[name]: value for name, value in fields.items()})
+
+
+def _check(command: Command, fields: Mapping[str, Any]) -> None:
+    """Raise Refused when a field is not known, missing or wrong: a misspelt one would be left out silently."""
+    properties = command.schema["properties"]
+    unknown = next((name for name in fields if name not in properties), None)
+    if unknown is not None:
+        help = suggestion(unknown, list(properties), "field") if properties else "It takes none."
+        raise Refused("invalid_request", f"`{command.name}` takes no field `{unknown}`", help=help)
+    wrong = list(problems(dict(fields), command.schema))
+    if wrong:
+        takes = signature_text(command.schema)
+        raise Refused("invalid_request", f"`{command.name}`: {'; '.join(wrong)}", help=f"It takes ({takes}).")

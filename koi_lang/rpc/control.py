@@ -1,0 +1,106 @@
+"""Commands that reach a call while it is under way: talk to it, hold it, end it, answer what it asks."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from koi_lang.rpc.client import APPROVAL, QUESTION
+from koi_lang.rpc.commands import command
+from koi_lang.rpc.refusals import Refused
+from koi_lang.rpc.session import GRACE_S, Session
+from koi_lang.rpc.targets import refuse_images, say
+from koi_lang.runtime.steering import PERSON
+
+# ---------------------------------------------------------------- talking
+
+
+@command()
+async def steer(
+    session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
+) -> Any:
+    """Say something that is heard before the model is asked next; to an agent, or to whoever was not delegated work."""
+    refuse_images(images)
+    return say(session, message, "steer", agent, from_)
+
+
+@command()
+async def follow_up(
+    session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
+) -> Any:
+    """Say something that is heard when the playbook would end; it then goes on."""
+    refuse_images(images)
+    return say(session, message, "follow_up", agent, from_)
+
+
+@command()
+async def send_to(session: Session, agent: str, text: str, from_: str = PERSON) -> Any:
+    """Say something to an agent, also to one that was delegated its work; one that is idle hears it when it works."""
+    return say(session, text, "steer", agent, from_)
+
+
+@command()
+async def take_back(session: Session, note: int | None = None) -> Any:
+    """Take a message out of the queues, or all of them."""
+    taken = session.run.steering.take_back(note)
+    if note is not None and not taken:
+        raise Refused("unknown_request", f"no message {note} is queued", help="`get_state` lists what is queued.")
+    return {"taken": [each.as_data() for each in taken]}
+
+
+@command()
+async def set_steering_mode(session: Session, mode: Literal["one", "all"]) -> None:
+    """Whether one message that steers is delivered at a time, or all of them."""
+    session.run.steering.modes["steer"] = mode
+
+
+@command()
+async def set_follow_up_mode(session: Session, mode: Literal["one", "all"]) -> None:
+    """Whether one follow-up is delivered at a time, or all of them."""
+    session.run.steering.modes["follow_up"] = mode
+
+
+# ---------------------------------------------------------------- holding and ending
+
+
+@command()
+async def pause(session: Session) -> Any:
+    """Have the next request to a model wait until `continue`."""
+    return {"paused": session.run.steering.pause()}
+
+
+@command()
+async def abort(session: Session) -> Any:
+    """End the call that is under way, with everything it started; gives the messages it will not hear any more."""
+    was_busy = session.call is not None
+    taken = await session.abort()
+    return {"aborted": was_busy, "queued": [note.as_data() for note in taken]}
+
+
+@command(idle=True)
+async def new_session(session: Session) -> Any:
+    """End the run and begin another one, in which agents remember nothing."""
+    await session.renew()
+    return {"session_id": session.run.id}
+
+
+@command(holds=False)
+async def quit(session: Session) -> Any:
+    """End the session: what is under way has five seconds, then it is cancelled."""
+    return {"cancelled": not await session.close(GRACE_S)}
+
+
+# ---------------------------------------------------------------- answering
+
+
+@command()
+async def approve(session: Session, request: str, decision: Literal["yes", "always", "no"]) -> None:
+    """Allow what an `approval_request` asks for, once or always, or deny it."""
+    session.client.settle(request, APPROVAL, decision)
+
+
+@command()
+async def answer(session: Session, request: str, answer: str | None = None, cancelled: bool = False) -> None:
+    """Answer a `question`; `cancelled` says that nobody does."""
+    if answer is None and not cancelled:
+        raise Refused("invalid_request", "`answer`: there is no answer", help="Send `answer`, or `cancelled`: true.")
+    session.client.settle(request, QUESTION, None if cancelled else answer)

@@ -1,0 +1,94 @@
+"""Messages of a client to responses; what a command causes is told behind its response."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from koi_lang import __version__
+from koi_lang.errors import KoiError
+from koi_lang.failures import message as message_of
+from koi_lang.rpc import asking, beginning, changing, control, listing, resuming  # noqa: F401  (they fill the table)
+from koi_lang.rpc.again import go_over
+from koi_lang.rpc.client import ANSWER_S, Message
+from koi_lang.rpc.commands import carry_out, command_of
+from koi_lang.rpc.refusals import Refused
+from koi_lang.rpc.served import Served
+from koi_lang.rpc.session import Session
+
+SCHEMA_VERSION = 1
+PARSE = "parse"
+
+
+class Dispatcher:
+    """The commands of one session; it knows nothing of how messages travel.
+
+    Args:
+        send: takes events and everything else that is no response, in order.
+        answer_s: how long questions to the client are open.
+    """
+
+    def __init__(self, served: Served, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
+        self.session = Session(served, self._tell, go_over, answer_s=answer_s)
+        self._send = send
+        self._turn = asyncio.Lock()
+        self._held: list[Message] | None = None
+
+    def ready(self) -> dict[str, Any]:
+        """The first message."""
+        served = self.session.served
+        agents = [agent.about.name for agent in served.agents]
+        versions = {"schema_version": SCHEMA_VERSION, "version": __version__}
+        return {"type": "rpc_ready", **versions, "program": served.name, "agents": agents}
+
+    async def handle(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
+        """Carry out a command and give its response, which `reply` gets before anything that the command causes."""
+        async with self._turn:
+            self._held = []
+            try:
+                response = await self._response(message)
+                reply(response)
+            finally:
+                self._release()
+        return response
+
+    async def _response(self, message: Mapping[str, Any]) -> Message:
+        try:
+            command = command_of(message)
+            if not command.holds:
+                self._release()
+            data = await carry_out(command, self.session, message)
+        except KoiError as error:
+            return refusal(error, message)
+        except Exception as error:  # a command that breaks must not break the session
+            return refusal(Refused("failed", message_of(error)), message)
+        return {**_begun(message), "success": True, **({} if data is None else {"data": data})}
+
+    def _tell(self, message: Message) -> None:
+        if self._held is None:
+            self._send(message)
+        else:
+            self._held.append(message)
+
+    def _release(self) -> None:
+        held, self._held = self._held or (), None
+        for message in held:
+            self._send(message)
+
+
+def refusal(error: KoiError, message: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The response to a message that is not carried out; to one that could not be read without a message."""
+    code = error.code if isinstance(error, Refused) else "failed"
+    help = {"help": error.help} if error.help else {}
+    return {**_begun(message or {}), "success": False, "error": error.message, "error_code": code, **help}
+
+
+def _begun(message: Mapping[str, Any]) -> dict[str, Any]:
+    name, id = message.get("type"), message.get("id")
+    is_id = isinstance(id, str | int | float) and not isinstance(id, bool)
+    return {
+        "type": "response",
+        "command": name if isinstance(name, str) and name else PARSE,
+        **({"id": id} if is_id else {}),
+    }

@@ -1,0 +1,39 @@
+"""Commands that are not carried out, each kind with a code that programs can tell apart."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from koi_lang.errors import KoiError
+
+Code = Literal[
+    "agent_busy",
+    "compaction_failed",
+    "extension_command_not_handled",
+    "failed",
+    "images_unsupported",
+    "invalid_request",
+    "line_too_long",
+    "model_unavailable",
+    "no_journal",
+    "nothing_to_continue",
+    "parse_error",
+    "session_not_found",
+    "session_over",
+    "unknown_agent",
+    "unknown_command",
+    "unknown_handler",
+    "unknown_request",
+]
+
+
+class Refused(KoiError):
+    """A command that is not carried out; nothing of it has been.
+
+    Attributes:
+        code: for programs.
+    """
+
+    def __init__(self, code: Code, message: str, *, help: str | None = None) -> None:
+        super().__init__(message, help=help)
+        self.code = code

@@ -1,0 +1,178 @@
+"""A session over stdin and stdout, which belong to the protocol alone while it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from koi_lang.errors import KoiError
+from koi_lang.rpc.client import ANSWER_S, Message
+from koi_lang.rpc.dispatcher import Dispatcher, refusal
+from koi_lang.rpc.framing import Lines, line_of, message_in
+from koi_lang.rpc.refusals import Refused
+from koi_lang.rpc.served import OpenRun, Served
+from koi_lang.rpc.session import GRACE_S
+from koi_lang.runtime.journal.entries import Redact
+from koi_lang.runtime.tasks import together
+
+READ_SIZE = 1 << 16
+# Bytes that a client may leave unread.
+MOST_UNREAD = 1 << 26
+# How often a client is looked after.
+PAUSE_S = 0.25
+
+
+class ClientGone(Exception):
+    """Nobody reads what is written any more."""
+
+
+class Unread(KoiError):
+    """The client lives and does not read."""
+
+
+async def serve_stdio(
+    served: Served, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
+) -> None:
+    """Serve the client at the other end until it quits or is gone, or the process is told to end. Raises KoiError.
+
+    Args:
+        earlier: opens the run of a session that goes on.
+    """
+    task = asyncio.current_task()
+    assert task is not None, "this runs in a task"
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with _own_streams() as (incoming, outgoing), suppress(ClientGone):
+        outbox = Outbox(outgoing)
+        dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
+        async with together() as group:
+            writing, watching = group.create_task(outbox.write()), group.create_task(outbox.watch())
+            await _served(dispatcher, incoming, earlier, lambda message: outbox.add(line_of(message, redact)))
+            outbox.end()
+            await writing
+            watching.cancel()
+
+
+async def _served(
+    dispatcher: Dispatcher, incoming: int, earlier: OpenRun | None, reply: Callable[[Message], None]
+) -> None:
+    """Answer what comes in until the client quits, or has no more to say: then what is under way has some time."""
+    reply(dispatcher.ready())
+    async with dispatcher.session.opened(earlier) as session:
+        async for line in lines_from(incoming):
+            try:
+                message = message_in(line)
+            except Refused as error:
+                reply(refusal(error))
+                continue
+            response = await dispatcher.handle(message, reply)
+            if message.get("type") == "quit" and response["success"]:
+                return
+        await session.close(GRACE_S)
+
+
+# ---------------------------------------------------------------- writing
+
+
+class Outbox:
+    """Lines on their way to a descriptor, in order; a slow reader holds up nobody but itself."""
+
+    def __init__(self, descriptor: int, most: int = MOST_UNREAD) -> None:
+        self._descriptor, self._most = descriptor, most
+        self._waiting: list[bytes] = []
+        self._unread = 0
+        self._news = asyncio.Event()
+        self._ended = False
+
+    def add(self, line: bytes) -> None:
+        """Have a line written soon."""
+        self._waiting.append(line)
+        self._unread += len(line)
+        self._news.set()
+
+    def end(self) -> None:
+        """Have `write` return when everything is written."""
+        self._ended = True
+        self._news.set()
+
+    async def write(self) -> None:
+        """Write what is added until the end. Raises ClientGone, or Unread when too much is waiting."""
+        while not self._ended or self._waiting:
+            await self._news.wait()
+            self._news.clear()
+            if self._unread > self._most:
+                told = f"the client has left {self._unread >> 20} MB unread, so the session was ended"
+                raise Unread(told, help="A client must read all the time, also while it writes.")
+            piece, self._waiting, self._unread = b"".join(self._waiting), [], 0
+            # A reader that is slow must not keep the loop from hearing `abort`.
+            await asyncio.to_thread(_write, self._descriptor, piece)
+
+    async def watch(self) -> None:
+        """Wait until nobody reads any more. Raises ClientGone."""
+        while not _is_gone(self._descriptor):  # noqa: ASYNC110  (the loop has no event for that)
+            await asyncio.sleep(PAUSE_S)
+        raise ClientGone
+
+
+def _write(descriptor: int, piece: bytes) -> None:
+    try:
+        while piece:
+            piece = piece[os.write(descriptor, piece) :]
+    except OSError as error:
+        raise ClientGone from error
+
+
+def _is_gone(descriptor: int) -> bool:
+    """Whether the reader of a pipe has closed it; of files nobody knows."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
+# ---------------------------------------------------------------- reading
+
+
+@contextmanager
+def _own_streams() -> Iterator[tuple[int, int]]:
+    """Descriptors for what the client sends and reads. For everybody else, also for child processes, standard input
+    is empty and standard output goes where errors go."""
+    incoming, outgoing, nothing = os.dup(0), os.dup(1), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    try:
+        yield incoming, outgoing
+    finally:
+        for own, standard in ((incoming, 0), (outgoing, 1)):
+            os.dup2(own, standard)
+            os.close(own)
+
+
+async def lines_from(descriptor: int) -> AsyncIterator[bytes | None]:
+    """The lines that come in, None for those that are too long; waiting for one can be cancelled."""
+    lines = Lines()
+    while piece := await _read(descriptor):
+        for line in lines.feed(piece):
+            yield line
+    for line in lines.end():
+        yield line
+
+
+async def _read(descriptor: int) -> bytes:
+    """What there is to read, once there is something; nothing at the end."""
+    status = os.fstat(descriptor)
+    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or os.isatty(descriptor):
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_reader(descriptor, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(descriptor)
+    try:
+        return os.read(descriptor, READ_SIZE)
+    except ConnectionResetError:
+        return b""

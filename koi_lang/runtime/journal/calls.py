@@ -1,0 +1,52 @@
+"""The entries of a session to the calls its client made: which of them were ended from outside, which are in doubt.
+
+The calls of a session come from outside of its program, so that they are recorded with what they were given; who goes
+on with the session makes them again, in order, and their outcomes are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from koi_lang.errors import JournalError
+from koi_lang.runtime.journal.entries import Entry, Header
+from koi_lang.runtime.journal.past import CALL_ENDED, in_doubt, is_cut
+
+CALL_STARTED, COMPACTION_ASKED = "call_started", "compaction_asked"
+MODEL_CHANGED, NAMED = "model_changed", "session_named"
+# Commands whose runs are sessions.
+SESSIONS = ("chat", "rpc")
+
+
+def is_session(header: Header) -> bool:
+    """Whether a journal is of a session, whose calls its client decides on."""
+    return header.words[:1] != () and header.words[0] in SESSIONS
+
+
+def require_run(header: Header) -> None:
+    """Raise JournalError when a journal is of a session; says which command goes on with it."""
+    if is_session(header):
+        command = header.words[0]
+        help = f"Go on with it: `koi {command} {Path(header.program).name} --resume {header.run}`."
+        raise JournalError(
+            f"`{header.run}` is a session of `koi {command}`, which no `run` statement repeats", help=help
+        )
+
+
+def doubts(entries: Sequence[Entry]) -> list[Entry]:
+    """What had begun, may not be done twice, and has not ended; in calls that were ended from outside it is over."""
+    begun = {entry.path: entry.n for entry in entries if entry.kind == CALL_STARTED}
+    cut = [(begun.get(entry.path, 0), entry.n) for entry in entries if is_cut(entry)]
+    return [doubt for doubt in in_doubt(entries) if not any(first < doubt.n < last for first, last in cut)]
+
+
+def call_at(entries: Sequence[Entry], n: int) -> Entry | None:
+    """The call that the n-th entry is the beginning of: its own entry, or that of its handler."""
+    chosen = next((entry for entry in entries if entry.n == n), None)
+    if chosen is None or not (
+        chosen.kind == CALL_STARTED or (chosen.kind == "handler_started" and len(chosen.path) < 2)
+    ):
+        return None
+    known = [entry for entry in entries if entry.kind in (CALL_STARTED, CALL_ENDED) and entry.n <= n]
+    return known[-1] if known and known[-1].kind == CALL_STARTED else None

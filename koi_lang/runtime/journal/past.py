@@ -1,0 +1,190 @@
+"""The entries of a run to what is known when its program runs again: outcomes by path, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from koi_lang.runtime.journal.entries import ENDED, Entry, Redact, plain
+from koi_lang.runtime.paths import Path
+from koi_lang.runtime.turns import BEGIN, END, FIRED, LATE
+
+Mode = Literal["resume", "branch", "replay"]
+Decision = Literal["retry", "skip", "stop"]
+RESUMED = "resumed"
+# Why an answer ended that was not read to its end.
+CUT = "cut"
+ANSWERED, ASKED, WROTE = "model_answered", "model_asked", "model_wrote"
+CALL_ENDED = "call_ended"
+TURNS = {**dict.fromkeys(("done", "failed", "handler_ended", "handler_failed"), END), "fired": FIRED, "timed_out": LATE}
+COMPLETIONS = frozenset(TURNS)
+# What may be told of an error on its way.
+ERRORS = frozenset({"failed", "handler_failed", "model_failed", "timed_out"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered.
+
+    Attributes:
+        text: all that had arrived.
+        end: the entry that tells what it took; None when the run was interrupted before the answer had ended.
+    """
+
+    text: str
+    end: Entry | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was read to its end, and not ended from outside."""
+        return self.end is not None and self.end.data.get("stop") != CUT
+
+
+class Past:
+    """What an earlier run of a program came to.
+
+    Args:
+        entries: what counts of its journal.
+        mode: what its outcomes are for. To `resume` the run they must be what the program asks for; a `branch` leaves
+            them where the program, or an answer, has changed; a `replay` takes them and nothing else.
+        redact: takes secrets out of a text, as it did when the journal was written.
+        decisions: what to do about effects whose end is not known, by their paths.
+
+    Attributes:
+        order: what happened at a moment that the clock decided, each as its kind of turn and its path.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        mode: Mode,
+        redact: Redact = str,
+        decisions: Mapping[Path, Decision] | None = None,
+    ) -> None:
+        self.mode, self._redact = mode, redact
+        self.decisions = decisions or {}
+        self.entries = tuple(entries)
+        self._found = {(entry.kind, entry.path): entry for entry in self.entries}
+        self._wrote: dict[Path, list[str]] = {}
+        for entry in self.entries:
+            if entry.kind == WROTE:
+                self._wrote.setdefault(entry.path, []).append(str(entry.data.get("text", "")))
+        self.order = [(event, entry.path) for entry in self.entries if (event := _turn_of(entry))]
+
+    def has(self, kind: str, path: Path) -> bool:
+        """Whether there is an entry."""
+        return (kind, path) in self._found
+
+    def find(self, kind: str, path: Path) -> Entry | None:
+        """An entry; of several the latest."""
+        return self._found.get((kind, path))
+
+    def outcome(self, path: Path) -> Entry | None:
+        """How an action or effect ended: its entry `done` or `failed`; None when it did not."""
+        return self.find("done", path) or self.find("failed", path)
+
+    def answer(self, path: Path) -> Answer | None:
+        """What a model answered; None when no action of its answer had been begun."""
+        end = self.find(ANSWERED, path)
+        if end is not None:
+            return Answer(str(end.data.get("text", "")), end)
+        written = "".join(self._wrote.get(path, ()))
+        return Answer(written, None) if written else None
+
+    def is_same(self, recorded: Any, now: Any) -> bool:
+        """Whether a value is what was recorded, but for its secrets."""
+        return bool(plain(now, self._redact) == recorded)
+
+
+def _turn_of(entry: Entry) -> str:
+    """What of an entry takes its turn; empty where nothing does."""
+    if entry.kind == "begun":
+        return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
+    if entry.kind == CALL_ENDED:
+        return LATE if is_cut(entry) else ""
+    return TURNS.get(entry.kind, "")
+
+
+def is_cut(entry: Entry) -> bool:
+    """Whether an entry is the end of a call of a session that was ended from outside."""
+    return entry.kind == CALL_ENDED and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
+
+
+# ---------------------------------------------------------------- what counts of a journal
+
+
+def in_doubt(entries: Sequence[Entry]) -> list[Entry]:
+    """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
+    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.data.get("decision") == "skip"}
+    begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
+    return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
+
+
+def lasting_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that count when a run goes on: without the errors that ended it, and without its ends."""
+    kept = until_interrupted(entries)
+    _drop_unwinding(kept)
+    return kept
+
+
+def until_interrupted(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries of the whole run as one that was never interrupted: errors that were followed by a new start left."""
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry.kind == RESUMED:
+            _drop_unwinding(kept)
+        else:
+            kept.append(entry)
+    return kept
+
+
+def _drop_unwinding(entries: list[Entry]) -> None:
+    """Take away how a run ended: its last entry, and whatever was told of the error that led there.
+
+    What a hook denied there was not done, so that it is neither in doubt nor decided.
+    """
+    origin = _take_end(entries)
+    errors = [entry for entry in entries if entry.kind in ERRORS and entry.data.get("origin") == origin is not None]
+    failed = {entry.path for entry in errors} | {entry.path[:-1] for entry in entries[-1:]}
+    denials = [entry for entry in entries if _is_denial(entry) and entry.path[:-1] in failed]
+    denied = {entry.path[:-1] for entry in denials}
+    dropped = {*map(id, errors), *map(id, denials)}
+    dropped |= {id(entry) for entry in entries if entry.kind == "begun" and entry.path in denied}
+    entries[:] = [entry for entry in entries if id(entry) not in dropped]
+
+
+def _take_end(entries: list[Entry]) -> Any:
+    """Take the end of a run off; gives where the error that ended it was first told, None where there was none."""
+    end = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].kind == ENDED), None)
+    if end is None:
+        return None
+    data = entries.pop(end).data
+    if "origin" in data or data.get("interrupted") or not end:
+        return data.get("origin")
+    # Whoever called a handler from outside of the program may have looked after its error.
+    last = entries[end - 1]
+    return last.data.get("origin") if last.kind in ERRORS else None
+
+
+def _is_denial(entry: Entry) -> bool:
+    return entry.kind == "hook_decided" and entry.data.get("decision") == "deny"
+
+
+def until(entries: Sequence[Entry], n: int) -> list[Entry]:
+    """The entries up to the n-th one, with the ends of the answers that were under way before it.
+
+    What had begun and ended later is not in doubt: it is to be done anew, as everything after it.
+    """
+    asked = {entry.path for entry in entries if entry.kind == ASKED and entry.n < n}
+    anew = {entry.path for entry in entries if entry.kind in ("done", "failed") and entry.n > n}
+    kept = [entry for entry in entries if entry.n <= n or (entry.kind == ANSWERED and entry.path in asked)]
+    return [entry for entry in kept if entry.kind != "begun" or entry.path not in anew]
+
+
+def with_answer(entries: Sequence[Entry], n: int, field: str, value: Any) -> list[Entry]:
+    """The entries with another text in a field of the n-th one."""
+    return [
+        replace(entry, data={**entry.data, field: value, "changed": True}) if entry.n == n else entry
+        for entry in entries
+    ]

@@ -1,0 +1,61 @@
+"""The name of a server that a program uses and does not declare to the options that files of the folder give it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from koi_lang.diagnostics import nearest
+from koi_lang.errors import SettingsError
+from koi_lang.settings import filled, mcp_servers
+
+
+def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
+    """The options of a server from `koi.toml` or `.mcp.json`, variables filled in.
+
+    Names of programs have no hyphens, so `my_files` also finds `my-files`.
+
+    Args:
+        user: the agent or team that uses it, for the message when there is none.
+
+    Raises:
+        SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
+    """
+    known = mcp_servers(folder)
+    found = known.get(name) or next((about for key, about in known.items() if _plain(key) == name), None)
+    if found is None:
+        used = f", which `{user}` uses" if user else ""
+        raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), folder))
+    file, about = found
+    try:
+        return {key: _filled(value, folder) for key, value in about.items()}
+    except SettingsError as error:
+        raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _filled(value: Any, folder: Path) -> Any:
+    match value:
+        case str():
+            return filled(value, folder)
+        case list():
+            return [_filled(item, folder) for item in value]
+        case dict():
+            return {key: _filled(item, folder) for key, item in value.items()}
+    return value
+
+
+def _advice(name: str, known: list[str], folder: Path) -> str:
+    near = nearest(name, known)
+    if near is not None:
+        return f"Did you mean `{near}`?"
+    described = f"; these describe {', '.join(f'`{one}`' for one in known)}" if known else ""
+    return (
+        f"It is neither declared in the program, as `mcp {_plain(name)} = {{ command: … }}`, nor described in "
+        f"`.mcp.json` or `koi.toml` of `{folder}`{described}."
+    )

@@ -1,0 +1,233 @@
+"""What a server asks of us while it works for an agent: its model, or the person; both only if the person agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from koi_lang.errors import KoiError
+from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.mcp.text import clipped, one_line
+from koi_lang.runtime.paths import Path, branch, current_path
+from koi_lang.runtime.tasks import together
+
+if TYPE_CHECKING:
+    from mcp.client.session import ClientRequestContext
+    from mcp.types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        SamplingMessage,
+    )
+
+    from koi_lang.llm.messages import Message, Request
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.limits import Spending
+
+T = TypeVar("T")
+REFUSED = -1
+MOST_SHOWN = 500
+MOST_TRIES = 3
+YES, NO = ("yes", "y", "true"), ("no", "n", "false")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Caller:
+    """On whose behalf a server is asked for something.
+
+    Attributes:
+        spending: what a model that the server asks is paid from; None for that of the run.
+    """
+
+    agent: Agent
+    spending: Spending | None = None
+    context: Context = field(default_factory=copy_context)
+    path: Path = field(default_factory=current_path)
+
+
+class Errands:
+    """The requests of one server. They are carried out for the call that began last, and refused without one."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._callers: list[Caller] = []
+
+    @contextmanager
+    def of(self, caller: Caller) -> Iterator[None]:
+        """Take requests on behalf of a caller for a while."""
+        self._callers.append(caller)
+        try:
+            yield
+        finally:
+            self._callers.remove(caller)
+
+    # ------------------------------------------------------------ its model
+
+    async def sample(
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
+        """Have the agent's model answer a conversation of the server."""
+        from mcp.types import ErrorData
+
+        if not self._callers:
+            return ErrorData(code=REFUSED, message="no agent is calling this server now")
+        caller = self._callers[-1]
+        try:
+            return await _as(caller, self._sampled(caller, params))
+        except KoiError as error:
+            return ErrorData(code=REFUSED, message=error.message)
+
+    async def _sampled(self, caller: Caller, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+        from mcp.types import CreateMessageResult, ErrorData, TextContent
+
+        request = _request(params)
+        if not await self._may_ask_model(caller, request):
+            return ErrorData(code=REFUSED, message="the person did not allow it")
+        models = caller.agent.run.models
+        async with models.asked(caller.agent, request, caller.spending) as arriving:
+            text = "".join([piece async for piece in arriving.pieces()])
+        content, model = TextContent(type="text", text=text), models.of(caller.agent).model
+        return CreateMessageResult(role="assistant", content=content, model=model, stop_reason="endTurn")
+
+    async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
+        run, rule = caller.agent.run, f"mcp:{self._server}:model"
+        if rule in run.allowed:
+            return True
+        told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
+        answer = await run.host.approve(f"let the MCP server `{self._server}` ask its model", told)
+        if answer == "always":
+            run.allow(rule)
+        return answer != "no"
+
+    # ------------------------------------------------------------ the person
+
+    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        """Put a question of the server to the person; declined where nobody answers."""
+        from mcp.types import ElicitResult
+
+        if not self._callers:
+            return ElicitResult(action="decline")
+        caller = self._callers[-1]
+        try:
+            return await _as(caller, self._answered(caller, params))
+        except NobodyToAsk:
+            return ElicitResult(action="decline")
+
+    async def _answered(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
+        from mcp.types import ElicitResult
+
+        host, message = caller.agent.run.host, one_line(params.message, MOST_SHOWN)
+        if params.mode == "url":
+            page = one_line(params.url, MOST_SHOWN)
+            what = f"have you open a page for the MCP server `{self._server}`"
+            agreed = await host.approve(what, f"{message} {page}") != "no"
+            return ElicitResult(action="accept" if agreed else "decline")
+        form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
+        content = await form.filled(host.ask)
+        return ElicitResult(action="decline") if content is None else ElicitResult(action="accept", content=content)
+
+
+class Form:
+    """The questions of a server, one a field; the person may decline by leaving a field empty that must be filled."""
+
+    def __init__(self, title: str, schema: dict[str, Any]) -> None:
+        self._title = title
+        self._fields: dict[str, Any] = schema.get("properties") or {}
+        self._required = schema.get("required") or []
+
+    async def filled(self, ask: Any) -> dict[str, Any] | None:
+        """The answers by field; None when the person declines. Raises NobodyToAsk."""
+        if not self._fields:
+            return {} if (await ask(f"{self._title} (yes or no)")).strip().lower() in YES else None
+        content: dict[str, Any] = {}
+        for name, about in self._fields.items():
+            answer = await self._field(ask, name, about if isinstance(about, dict) else {})
+            if answer is not None:
+                content[name] = answer
+            elif name in self._required:
+                return None
+        return content or None
+
+    async def _field(self, ask: Any, name: str, about: dict[str, Any]) -> Any:
+        """The answer to one question; None when there is none, or none that fits after three attempts."""
+        question = f"{self._title}\n{_question(name, about)}"
+        for _ in range(MOST_TRIES):
+            given = (await ask(question)).strip()
+            if not given:
+                return None
+            value = _converted(given, about)
+            if value is not None:
+                return value
+        return None
+
+
+def _question(name: str, about: dict[str, Any]) -> str:
+    options = _options(about)
+    said = one_line(str(about.get("description", "")))
+    kind = " / ".join(map(str, options)) if options else str(about.get("type", "string"))
+    return f"{one_line(str(about.get('title') or name))}{f': {said}' if said else ''} ({one_line(kind)})"
+
+
+def _options(about: dict[str, Any]) -> list[Any]:
+    if isinstance(about.get("enum"), list):
+        return list(about["enum"])
+    one_of = about.get("oneOf")
+    return [option.get("const") for option in one_of if isinstance(option, dict)] if isinstance(one_of, list) else []
+
+
+def _converted(given: str, about: dict[str, Any]) -> Any:
+    """An answer as a value of the type that is asked for; None when it is not one."""
+    options = _options(about)
+    if options:
+        return given if given in options else None
+    match about.get("type"):
+        case "boolean":
+            return True if given.lower() in YES else False if given.lower() in NO else None
+        case "integer" | "number" as kind:
+            return _number(given, whole=kind == "integer")
+        case "array":
+            return [piece.strip() for piece in given.split(",")]
+    return given
+
+
+def _number(given: str, *, whole: bool) -> int | float | None:
+    try:
+        value = float(given)
+    except ValueError:
+        return None
+    if value.is_integer():
+        return int(value)
+    return value if isfinite(value) and not whole else None
+
+
+def _request(params: CreateMessageRequestParams) -> Request:
+    from koi_lang.llm.messages import Request
+
+    messages = tuple(_message(message) for message in params.messages)
+    system = params.system_prompt or ""
+    return Request(system, messages, temperature=params.temperature, max_tokens=params.max_tokens)
+
+
+def _message(message: SamplingMessage) -> Message:
+    """A turn of the server's conversation; a model is told of images, not shown them."""
+    from koi_lang.llm.messages import Message
+    from koi_lang.runtime.mcp.content import medium
+
+    said: list[str] = []
+    for content in message.content_as_list:
+        raw = content.model_dump(mode="json", by_alias=True)
+        said.append(str(raw["text"]) if raw["type"] == "text" else medium(raw) or f"[{clipped(raw['type'])}]")
+    return Message(message.role, "\n".join(said))
+
+
+async def _as(caller: Caller, work: Coroutine[Any, Any, T]) -> T:
+    """Do something in the place of a caller, so that it counts for the caller's run."""
+    async with together() as group:
+        task = group.create_task(work, context=caller.context.run(branch))
+    return task.result()

@@ -1,0 +1,57 @@
+"""What a process says beside its messages, of which the end is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TextIO
+
+MOST_LINES = 20
+MOST_BYTES = 16_384
+# How long the last words of a process that has ended are waited for: what it started may hold its stderr open.
+LAST_WORDS_S = 0.5
+
+
+class LastWords(asyncio.Protocol):
+    """What a server says beside its messages, such as on stderr; only the end is kept."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self._closed = asyncio.Event()
+
+    @property
+    def lines(self) -> list[str]:
+        """The last lines, at most 20."""
+        return self._kept.decode("utf-8", "replace").splitlines()[-MOST_LINES:]
+
+    def data_received(self, data: bytes) -> None:
+        """Keep the end of all that came."""
+        self._kept = (self._kept + data)[-MOST_BYTES:]
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Nothing more will come."""
+        self._closed.set()
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[TextIO]:
+        """A file whose content comes here; at the end, its last words are waited for."""
+        reading, writing = os.pipe()
+        with os.fdopen(writing, "w") as file:
+            loop = asyncio.get_running_loop()
+            pipe, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
+            try:
+                yield file
+            finally:
+                file.close()
+                await self._wait_for_last_words(pipe)
+
+    async def _wait_for_last_words(self, pipe: asyncio.BaseTransport) -> None:
+        try:
+            async with asyncio.timeout(LAST_WORDS_S):
+                await self._closed.wait()
+        except TimeoutError:
+            return
+        finally:
+            pipe.close()

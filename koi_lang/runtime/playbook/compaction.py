@@ -1,0 +1,177 @@
+"""A conversation that becomes too long to one whose older part is a record: on its own, or when somebody asks for it.
+
+An answer is never separated from what came of its actions. That a conversation is shortened is told before it is, so
+that a run which is interrupted in between and goes on later does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from koi_lang.errors import ContextOverflow, ProviderError
+from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
+from koi_lang.llm.messages import Message
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.paths import Place, current_place, passing, step
+from koi_lang.runtime.playbook.conversation import (
+    AlreadyCompacted,
+    Compacted,
+    Conversation,
+    NothingToCompact,
+    Reason,
+)
+from koi_lang.runtime.playbook.summaries import Subject, Summary, plain, summed_up
+from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, tokens_in, window_of
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.playbook.execution import Execution
+
+__all__ = ["AlreadyCompacted", "Compacted", "NothingToCompact", "request_compaction"]
+
+COMPACTED, REQUESTED = "compacted", "compaction_requested"
+GIVE_LESS = "Give the agent a model that reads more, or have its actions give shorter results."
+
+
+async def request_compaction(subject: Agent | Execution, instructions: str = "") -> Compacted:
+    """Shorten the conversation of a call before its next request, or what an idle agent remembers at once.
+
+    Args:
+        subject: a call, or an agent; of several calls of an agent the one that began last is meant.
+        instructions: what the record should pay attention to.
+
+    Raises:
+        NothingToCompact: there is nothing to shorten, or the call ends before.
+        AlreadyCompacted: it has been shortened, and nothing was said since.
+    """
+    agent = subject if isinstance(subject, Agent) else subject.agent
+    open_ones = agent.conversations if isinstance(subject, Agent) else [subject.conversation]
+    if open_ones and open_ones[-1] is not None:
+        done: Compacted = await open_ones[-1].wish(instructions)
+        return done
+    memory = Conversation.of(agent, agent.run.spending, agent.memory)
+    shortened = await _shorten(memory, "manual", instructions)
+    if shortened is None:
+        raise memory.refusal()
+    memory.settle()
+    return shortened
+
+
+@contextmanager
+def open_for_wishes(conversation: Conversation) -> Iterator[None]:
+    """Let `request_compaction` find a conversation; wishes that are left at the end come to nothing."""
+    known = conversation.agent.conversations
+    known.append(conversation)
+    try:
+        yield
+    finally:
+        known.remove(conversation)
+        conversation.answer(NothingToCompact("the playbook ended before its conversation was shortened"))
+
+
+async def fit(conversation: Conversation, system: str, playbook: str) -> None:
+    """Shorten a conversation before a request if it is too long, or if that is wished for.
+
+    Raises:
+        SettingsError: the options of the `llm` block make no sense.
+        ProviderError: there is no model.
+    """
+    conversation.system, conversation.playbook = system, playbook
+    window, wish = _window(conversation), _next_wish(conversation)
+    if wish is not None:
+        conversation.answer(await _shorten(conversation, "manual", wish) or conversation.refusal())
+    elif window.is_exceeded(conversation.tokens(), tokens_in(system)):
+        await _shorten(conversation, "threshold")
+
+
+async def make_room(conversation: Conversation, error: ProviderError) -> bool:
+    """Shorten a conversation that its model could not read, once; gives whether to send the request again."""
+    if not isinstance(error, ContextOverflow) or conversation.tried or not _window(conversation).enabled:
+        return False
+    conversation.tried = True
+    return await _shorten(conversation, "overflow") is not None
+
+
+def explained(conversation: Conversation, error: ProviderError) -> ProviderError:
+    """The error that ends a call; of a conversation that is too long also what was tried."""
+    if not isinstance(error, ContextOverflow) or not conversation.tried:
+        return error
+    told = error.told_as(f"{error.message}, and it could not be shortened enough")
+    told.help = GIVE_LESS
+    return told
+
+
+def cut_of(messages: Sequence[Message], sizes: Sequence[int], keep: int) -> int:
+    """How many messages from the beginning go so that about `keep` tokens, and at least one message, stay.
+
+    An answer and the message after it, which tells what came of its actions, go or stay together.
+    """
+    first, total = len(messages), 0
+    while first > 0 and total + sizes[first - 1] <= keep:
+        first -= 1
+        total += sizes[first]
+    if first == 0:
+        return 0
+    starts = [n for n in range(1, len(messages)) if not _tells_results(messages, n)]
+    return next((n for n in starts if n >= first), starts[-1] if starts else 0)
+
+
+def _tells_results(messages: Sequence[Message], n: int) -> bool:
+    return messages[n].role == "user" and messages[n - 1].role == "assistant"
+
+
+def _window(conversation: Conversation) -> Window:
+    agent = conversation.agent
+    models = agent.run.models
+    return window_of(models.options(agent), models.of(agent))
+
+
+async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -> Compacted | None:
+    """Put a record in place of all but the newest messages; None where there is nothing new to shorten."""
+    window, sizes = _window(conversation).beside(tokens_in(conversation.system)), conversation.sizes()
+    keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
+    cut = cut_of(conversation.messages, sizes, keep)
+    gone = conversation.messages[:cut]
+    if all(isinstance(message, Summary) for message in gone) or (reason == "manual" and conversation.is_fresh):
+        return None
+    if reason != "overflow" and sum(sizes[:cut]) < LEAST_RECORD:
+        return None  # the record would take as much
+    agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
+    subject = Subject(agent, conversation.spending, gone, conversation.playbook, wish, most)
+    with step("compaction") as place:
+        record, fallback = _recalled(subject, place) or await summed_up(subject)
+        standing = conversation.stand_in(record, cut)
+        before, kept = conversation.tokens(), conversation.messages[cut:]
+        after = sum(tokens_in(text) for text in (conversation.system, standing.text, *(m.text for m in kept)))
+        done = Compacted(reason, record, len(kept), before, after, fallback)
+        told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
+        agent.run.events.emit(COMPACTED, agent.name, lasting=True, **told)
+        conversation.shorten(standing, cut)
+    return done
+
+
+def _recalled(subject: Subject, place: Place | None) -> tuple[str, str] | None:
+    """A record that was made without a model in an earlier part of the run; no model is asked for it now."""
+    past = subject.agent.run.effects.past
+    if past is None or place is None or place.changed:
+        return None
+    before = past.find(COMPACTED, place.path)
+    fallback = before.data.get("fallback") if before is not None else None
+    return (plain(subject), str(fallback)) if fallback else None
+
+
+def _next_wish(conversation: Conversation) -> str | None:
+    """What is wished for before this request, now or in an earlier part of the run; None when nothing is."""
+    run, place, path = conversation.agent.run, current_place(), passing(REQUESTED)
+    past, wishes = run.effects.past, [wish.instructions for wish in conversation.wishes]
+    wish = "\n".join(wishes) if wishes else None
+    if past is not None and place is not None and not place.changed:
+        before = past.find(REQUESTED, path)
+        asked = (*place.path, f"model#{place.counts.get('model', 0) + 1}")
+        is_over = past.mode == "replay" or past.has("model_asked", asked)
+        wish = str(before.data.get("instructions", "")) if before is not None else None if is_over else wish
+    if wish is not None:
+        run.events.emit(REQUESTED, conversation.agent.name, path=path, instructions=wish)
+    return wish

@@ -1,0 +1,171 @@
+"""What the model of one call is told, message by message, and how many tokens that takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from koi_lang.errors import AgentError
+from koi_lang.llm.messages import Message
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.playbook.summaries import Summary
+from koi_lang.runtime.playbook.window import tokens_in
+
+Reason = Literal["threshold", "overflow", "manual"]
+
+
+class NothingToCompact(AgentError):
+    """A conversation is too short to be shortened.
+
+    Attributes:
+        code: the same in one word, for programs.
+    """
+
+    code = "nothing_to_compact"
+
+
+class AlreadyCompacted(NothingToCompact):
+    """A conversation has been shortened, and nothing was said since."""
+
+    code = "already_compacted"
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What came of shortening a conversation.
+
+    Attributes:
+        summary: the record that stands for what is gone.
+        kept: how many messages stay as they are.
+        tokens_before: about what the next request would have taken, the system text included.
+        fallback: why the record was made without a model; empty when a model made it.
+    """
+
+    reason: Reason
+    summary: str
+    kept: int
+    tokens_before: int
+    tokens_after: int
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """That a conversation be shortened, and the place for what comes of it."""
+
+    instructions: str
+    outcome: asyncio.Future[Compacted]
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """The messages of one call; make it with `of`.
+
+    Attributes:
+        messages: others may add to this list; it is changed in place.
+        remembered: what of them the agent remembered when the call began.
+        opening: the first message of the call; None where it has not begun.
+        system: the system text of the request that comes next.
+        playbook: what the agent works on; empty between calls.
+        tried: whether it was shortened because its model could not read it, and has not been answered since.
+        wishes: that it be shortened before the next request.
+    """
+
+    agent: Agent
+    spending: Spending
+    messages: list[Message]
+    remembered: Sequence[Message]
+    opening: Message | None = None
+    system: str = ""
+    playbook: str = ""
+    tried: bool = False
+    wishes: list[Wish] = field(default_factory=list)
+    _counted: int = 0
+    _covered: int = 0
+
+    @staticmethod
+    def of(agent: Agent, spending: Spending, remembered: Sequence[Message]) -> Conversation:
+        """A conversation that goes on from what an agent remembers, which it does not change."""
+        return Conversation(agent, spending, list(remembered), tuple(remembered))
+
+    def begin(self, text: str) -> list[Message]:
+        """Add the first message of a call; gives the list of all."""
+        self.opening = Message("user", text)
+        self.messages.append(self.opening)
+        return self.messages
+
+    def note(self, counted: int) -> None:
+        """Note how many tokens the messages so far took, as the provider counted; 0 when it did not."""
+        self.tried = False
+        if counted:
+            self._counted, self._covered = counted, len(self.messages)
+
+    def sizes(self) -> list[int]:
+        """About how many tokens each message takes."""
+        return [tokens_in(message.text) for message in self.messages]
+
+    def tokens(self) -> int:
+        """About how many tokens the next request takes.
+
+        That is what the provider counted last, and an estimate of what has followed. The count is believed down to
+        half of an estimate: a server that silently drops what it cannot read counts only the rest.
+        """
+        sizes = self.sizes()
+        estimated = tokens_in(self.system) + sum(sizes)
+        if not self._counted:
+            return estimated
+        return max(self._counted + sum(sizes[self._covered :]), estimated // 2)
+
+    def stand_in(self, record: str, cut: int) -> Summary:
+        """The message for a record of the first messages, with the opening of the call if that is among them."""
+        is_there = self.opening is None or any(message is self.opening for message in self.messages[cut:])
+        opening = "" if is_there or self.opening is None else self.opening.text
+        return Summary.of(record, opening, len(self.messages) - cut)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether nothing was said since it was shortened."""
+        first = self.messages[0] if self.messages else None
+        return isinstance(first, Summary) and first.kept == len(self.messages) - 1
+
+    def shorten(self, standing: Summary, cut: int) -> None:
+        """Put a message in place of the first ones."""
+        self.messages[:cut] = [standing]
+        self._counted = self._covered = 0
+
+    def settle(self) -> None:
+        """Have the agent remember the messages, beside what it has remembered since the call began."""
+        known, stays = set(map(id, self.remembered)), set(map(id, self.messages))
+        new = [message for message in self.messages if id(message) not in known]
+        records = [Summary.of(message.record, kept=message.kept) for message in new if isinstance(message, Summary)]
+        others = [message for message in self.agent.memory if id(message) not in known - stays]
+        said = [message for message in new if not isinstance(message, Summary)]
+        self.agent.memory[:] = [*records, *others, *said]
+
+    # ------------------------------------------------------------ wishes
+
+    def wish(self, instructions: str) -> asyncio.Future[Compacted]:
+        """Have it shortened before the next request."""
+        wish = Wish(instructions, asyncio.get_running_loop().create_future())
+        self.wishes.append(wish)
+        return wish.outcome
+
+    def answer(self, outcome: Compacted | NothingToCompact) -> None:
+        """Tell whoever had a wish what came of it."""
+        wishes, self.wishes = self.wishes, []
+        for wish in wishes:
+            if wish.outcome.done():
+                continue
+            if isinstance(outcome, Compacted):
+                wish.outcome.set_result(outcome)
+            else:
+                wish.outcome.set_exception(outcome)
+
+    def refusal(self) -> NothingToCompact:
+        """Why it cannot be shortened."""
+        if self.messages and isinstance(self.messages[0], Summary):
+            return AlreadyCompacted("the conversation has been shortened already, and hardly anything was said since")
+        return NothingToCompact("the conversation is too short to be shortened")

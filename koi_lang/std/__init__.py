@@ -1,0 +1,1 @@
+"""The parts of the standard library that are written in Python; `stdlib_skills/*.koi` imports them."""

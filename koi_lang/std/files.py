@@ -1,0 +1,214 @@
+"""Files of the project for `std/files`: paths to texts and back, never outside of the folder of the program."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import AgentError, KoiError
+from koi_lang.runtime.outside import Effect
+from koi_lang.std.outside import folder, told
+from koi_lang.std.places import place
+
+MOST_READ = 1_000_000
+MOST_WRITTEN = 1_000_000
+MOST_LISTED = 1000
+WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+async def read(path: str) -> str:
+    """The text of a file. Raises KoiError where it is missing, too large, or no text."""
+    return str(await _seen("files.read", path, lambda file: _text(file, path)))
+
+
+async def exists(path: str) -> bool:
+    """Whether there is such a file or folder."""
+    return bool(await _seen("files.exists", path, Path.exists))
+
+
+async def about(path: str) -> dict[str, Any]:
+    """`path`, `bytes`, `changed` (milliseconds since 1970) and `isFolder`. Raises KoiError."""
+    return dict(await _seen("files.about", path, lambda file: _about(file, path)))
+
+
+async def listed(pattern: str) -> list[str]:
+    """The files that a pattern fits, sorted; hidden ones are left out. Raises AgentError for a pattern that is none."""
+    if not isinstance(pattern, str) or not pattern:
+        raise AgentError(f"{pattern!r} is no pattern", help="Write one such as `docs/**/*.md`.")
+
+    async def look() -> list[str]:
+        return list(_guarded(pattern, lambda: _fitting(folder(), pattern)))
+
+    return list(await told(Effect("files.list", {"pattern": pattern}, safe=True), look))
+
+
+async def write(path: str, text: str) -> dict[str, Any]:
+    """Replace or make a file as a whole, with the folders on its way. Raises KoiError; then nothing has changed."""
+    _require_text(text)
+    return dict(await _changed("files.write", {"path": path, "text": text}, lambda: _replace(path, text)))
+
+
+async def append(path: str, text: str) -> dict[str, Any]:
+    """Add a text to the end of a file; readers see all of it or nothing. Raises KoiError."""
+    _require_text(text)
+    return dict(await _changed("files.append", {"path": path, "text": text}, lambda: _add(path, text)))
+
+
+async def remove(path: str) -> bool:
+    """Remove a file; says whether it was there. Raises KoiError for a folder."""
+    return bool(await _changed("files.remove", {"path": path}, lambda: _remove(path)))
+
+
+async def move(path: str, target: str) -> None:
+    """Give a file another path; what has that path already is not replaced. Raises KoiError."""
+    await _changed("files.move", {"path": path, "to": target}, lambda: _move(path, target))
+
+
+# ---------------------------------------------------------------- by way of the run
+
+
+async def _seen(name: str, path: str, look: Callable[[Path], Any]) -> Any:
+    async def work() -> Any:
+        return _guarded(path, lambda: look(place(folder(), path)))
+
+    return await told(Effect(name, {"path": path}, safe=True), work)
+
+
+def _changed(name: str, given: dict[str, Any], change: Callable[[], Any]) -> Awaitable[Any]:
+    async def work() -> Any:
+        return _guarded(given["path"], change)
+
+    return told(Effect(name, given), work)
+
+
+def _guarded(path: str, work: Callable[[], Any]) -> Any:
+    """What some work on a file gives; what the system says against it becomes a KoiError."""
+    try:
+        return work()
+    except FileNotFoundError as error:
+        raise AgentError(f"there is no file `{path}`", help="`listFiles` tells which there are.") from error
+    except OSError as error:
+        raise AgentError(f"`{path}` cannot be used: {(error.strerror or str(error)).lower()}") from error
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _text(file: Path, path: str) -> str:
+    # Without waiting, in case it is a pipe; links have been resolved, so one that is there now came in between.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(file, flags), "rb") as opened:
+        about = os.fstat(opened.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise AgentError(f"`{path}` is no file with a text")
+        data = opened.read(MOST_READ + 1)
+    if len(data) > MOST_READ:
+        raise AgentError(f"`{path}` has {about.st_size:,} bytes; at most {MOST_READ:,} are read")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AgentError(f"`{path}` is not UTF-8 text", help="Only files with text can be read.") from error
+
+
+def _about(file: Path, path: str) -> dict[str, Any]:
+    found = file.stat()
+    is_folder = stat.S_ISDIR(found.st_mode)
+    changed = found.st_mtime_ns // 1_000_000
+    return {"path": path, "bytes": 0 if is_folder else found.st_size, "changed": changed, "isFolder": is_folder}
+
+
+def _fitting(root: Path, pattern: str) -> list[str]:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    wanted = re.compile("".join(WILD.get(part, re.escape(part)) for part in parts), re.DOTALL)
+    found: list[str] = []
+    for path in _files(root.resolve()):
+        if wanted.fullmatch(path):
+            found.append(path)
+        if len(found) > MOST_LISTED:
+            help = "Give a narrower pattern."
+            raise AgentError(f"more than {MOST_LISTED:,} files fit `{pattern}`", help=help)
+    return sorted(found)
+
+
+def _files(root: Path) -> Iterator[str]:
+    """The paths of all files below a folder that are not hidden and do not lead out of it."""
+    for here, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in names:
+            path = (Path(here) / name).relative_to(root).as_posix()
+            if not name.startswith(".") and _is_inside(root, path):
+                yield path
+
+
+def _is_inside(root: Path, path: str) -> bool:
+    try:
+        return place(root, path).is_file()
+    except KoiError:
+        return False
+
+
+# ---------------------------------------------------------------- changing
+
+
+def _require_text(text: str) -> None:
+    if not isinstance(text, str):
+        raise AgentError("only a text can be written", help="Turn it into one: `JSON.stringify(value)`.")
+
+
+def _replace(path: str, text: str) -> dict[str, Any]:
+    """Write beside the file and rename, so that readers see the old text or the new one."""
+    file, data = place(folder(), path, changing=True), text.encode("utf-8", "replace")
+    if len(data) > MOST_WRITTEN:
+        raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MOST_WRITTEN:,} are written")
+    if file.is_dir():
+        raise AgentError(f"`{path}` is a folder", help="Name a file in it.")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        _write(beside, data, file)
+        os.replace(beside, file)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+    return {"path": path, "bytes": len(data)}
+
+
+def _write(beside: Path, data: bytes, like: Path) -> None:
+    """A new file on disk, with the permissions of the one that it is to replace."""
+    with open(beside, "xb") as opened:
+        opened.write(data)
+        opened.flush()
+        os.fsync(opened.fileno())
+    if like.exists():
+        os.chmod(beside, stat.S_IMODE(like.stat().st_mode))
+
+
+def _add(path: str, text: str) -> dict[str, Any]:
+    file = place(folder(), path, changing=True)
+    before = _text(file, path) if file.exists() else ""
+    return _replace(path, before + text)
+
+
+def _remove(path: str) -> bool:
+    file = place(folder(), path, changing=True)
+    if file.is_dir():
+        raise AgentError(f"`{path}` is a folder", help="Only files are removed.")
+    was_there = file.exists()
+    file.unlink(missing_ok=True)
+    return was_there
+
+
+def _move(path: str, target: str) -> None:
+    here, there = map(partial(place, folder(), changing=True), (path, target))
+    if not here.is_file():
+        raise FileNotFoundError(path)
+    if there.exists():
+        raise AgentError(f"there is a `{target}` already", help="Remove it first, or choose another path.")
+    there.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(here, there)

@@ -1,0 +1,37 @@
+"""Texts to how alike they are, and to what is different between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches, unified_diff
+from typing import Any
+
+from koi_lang.errors import AgentError
+
+# Comparing letter by letter takes time that grows with the square of the length.
+MOST_LETTERS, MOST = 5_000, 200_000
+
+
+def ratio(one: str, other: str) -> float:
+    """How alike two texts are, from 0 to 1."""
+    _require_short(one, other, most=MOST_LETTERS)
+    return round(SequenceMatcher(None, one, other, autojunk=False).ratio(), 4)
+
+
+def closest(text: str, choices: Sequence[Any], least: float) -> str | None:
+    """The choice that is most like a text, letter case aside; None where none is alike enough."""
+    known = {str(choice).lower(): str(choice) for choice in reversed(choices)}
+    found = get_close_matches(text.lower(), known, n=1, cutoff=least)
+    return known[found[0]] if found else None
+
+
+def difference(before: str, after: str) -> list[str]:
+    """What has changed line by line: `-` for what is gone, `+` for what is new, with two lines around it."""
+    _require_short(before, after, most=MOST)
+    found = list(unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))
+    return found[2:]
+
+
+def _require_short(*texts: str, most: int) -> None:
+    if any(len(text) > most for text in texts):
+        raise AgentError(f"texts of more than {most:,} characters are not compared like this")

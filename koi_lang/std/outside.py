@@ -1,0 +1,22 @@
+"""What a standard skill does outside of its program, by way of the run that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from koi_lang.runtime.context import current
+from koi_lang.runtime.outside import Effect
+
+
+def folder() -> Path:
+    """The folder of the project: where the program is run."""
+    run = current.get()
+    return Path.cwd() if run is None else run.folder
+
+
+async def told(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+    """Do something once: a run that goes on gets what came of it, as it was. Raises as the work does."""
+    run = current.get()
+    return await work() if run is None else await run.effects.announced(effect, work)

@@ -1,0 +1,139 @@
+"""Objects to an aligned table for terminals, however wide their characters and however narrow the terminal."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime.outside import seen
+from koi_lang.std.cells import columns_of, shown
+
+GAP = 2
+# A column is not made narrower than this; where that is not enough, each row becomes a block of lines.
+NARROWEST = 6
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+
+
+def width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    import wcwidth
+
+    return int(wcwidth.width(clean(text)))
+
+
+def clean(text: str) -> str:
+    """A text without what would move the cursor, colour the terminal, or turn the direction of writing."""
+    return CONTROL.sub(" ", SEQUENCE.sub("", text.replace("\r\n", "\n")))
+
+
+def padded(text: str, columns: int, side: str) -> str:
+    """A text with blanks up to some columns: behind it (`left`), before it (`right`) or around it (`center`)."""
+    missing = max(int(columns) - width(text), 0)
+    if side not in ("left", "right", "center"):
+        raise AgentError(f"`{side}` is no side", help="Use left, right or center.")
+    before = {"left": 0, "right": missing, "center": missing // 2}[side]
+    return " " * before + text + " " * (missing - before)
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """The lines of a text, each at most some columns wide; words that are longer are cut."""
+    import wcwidth
+
+    lines = clean(text).split("\n")
+    return [part for line in lines for part in (wcwidth.wrap(line, max(int(columns), 2)) or [""])]
+
+
+def clipped(text: str, columns: int) -> str:
+    """The beginning of a text that takes at most some columns, with `…` where something is missing."""
+    import wcwidth
+
+    plain = clean(text).replace("\n", " ")
+    if width(plain) <= columns:
+        return plain
+    return str(wcwidth.clip(plain, 0, max(int(columns) - 1, 0))).rstrip() + "…"
+
+
+def terminal_width() -> int:
+    """How wide the terminal is; 80 columns without one."""
+    return int(seen("terminal", lambda: shutil.get_terminal_size().columns))
+
+
+def rendered(items: Sequence[Any], columns: Sequence[str], most: int, is_wrapped: bool) -> str:
+    """A table with a line for each row under the names of the columns; numbers stand on the right.
+
+    Args:
+        items: objects.
+        columns: which members are shown, in order; none for all that occur.
+        most: how wide lines may be.
+        is_wrapped: whether long cells go on in further lines, instead of being cut.
+    """
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise AgentError("a table is made of a list of objects", help='Write `[{ name: "tea", price: 3 }]`.')
+    names = list(columns) or columns_of(items)
+    if not names:
+        return ""
+    cells = [[clean(shown(item.get(name))).strip() for name in names] for item in items]
+    widths = _widths(names, cells, max(int(most), 1))
+    if widths is None:
+        return _blocks(names, cells, int(most))
+    right = [_is_numeric([item.get(name) for item in items]) for name in names]
+    rule = [["─" * width for width in widths]]
+    lines = [*_row(names, widths, right, False), *_row(rule[0], widths, right, False)]
+    for row in cells:
+        lines += _row(row, widths, right, is_wrapped)
+    return "\n".join(lines)
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in values if value is not None]
+    return bool(numbers) and all(numbers)
+
+
+def _widths(names: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> list[int] | None:
+    """How wide each column becomes: the widest give way until all fit; None where they cannot."""
+    columns = zip(names, zip(*cells, strict=True) if cells else [()] * len(names), strict=True)
+    widths = [max(width(line) for cell in (name, *column) for line in cell.split("\n")) for name, column in columns]
+    room = most - GAP * (len(names) - 1)
+    least = sum(min(each, NARROWEST) for each in widths)
+    if least > room:
+        return None
+    while sum(widths) > room:
+        widest = max(widths)
+        second = max((each for each in widths if each < widest), default=0)
+        count = widths.count(widest)
+        over = -(-(sum(widths) - room) // count)
+        target = max(widest - over, second, NARROWEST)
+        if target == widest:
+            return None
+        widths = [target if each == widest else each for each in widths]
+    return widths
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], is_wrapped: bool) -> list[str]:
+    """The lines of one row."""
+    parts = [
+        wrapped(cell, room) if is_wrapped else [clipped(cell, room)] for cell, room in zip(cells, widths, strict=True)
+    ]
+    return [
+        (" " * GAP)
+        .join(
+            padded(part, room, "right" if to_right else "left")
+            for part, room, to_right in zip(line, widths, right, strict=True)
+        )
+        .rstrip()
+        for line in zip_longest(*parts, fillvalue="")
+    ]
+
+
+def _blocks(names: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> str:
+    """Each row as lines of `name: value`, where there is no room for columns."""
+    rows = (
+        "\n".join(part for name, cell in zip(names, row, strict=True) for part in wrapped(f"{name}: {cell}", most))
+        for row in cells
+    )
+    return "\n\n".join(rows)

@@ -1,0 +1,119 @@
+"""`test` blocks of a file to cases; each runs alone: a fresh program, an empty registry, a clock of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import TextIOBase
+from pathlib import Path
+
+from koi_lang import program, settings
+from koi_lang.diagnostics import CompileError, render
+from koi_lang.errors import KoiError
+from koi_lang.expressions import evaluate
+from koi_lang.extensions import additions
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.host import use_host
+from koi_lang.runtime.trials import Trial, use_trial
+from koi_lang.runtime.values.clocks import use_clock
+from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
+from koi_lang.testing.loops import JumpingLoop
+from koi_lang.testing.surroundings import Audience, Models, NoServers
+
+# The moment that every test begins at.
+START = datetime(2025, 1, 1, tzinfo=UTC)
+STALLED = "this test waits for something that never happens"
+
+
+def collect(path: Path, update: bool) -> Sequence[Case]:
+    """The tests of a Koi file in their order; a file that does not compile is a case that fails."""
+    try:
+        entry = program.compiled(str(path))
+    except CompileError as error:
+        here = Path.cwd().as_posix()
+        return [Broken(path, "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics))]
+    except KoiError as error:
+        return [Broken(path, failed(error).message)]
+    return [Block(path, name) for name in entry.tests]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One `test` block of a file."""
+
+    path: Path
+    name: str
+
+    def run(self) -> Outcome:
+        """Run it in a program that is loaded for it alone."""
+        watch, trial = Stopwatch.started(), Trial()
+        audience = Audience(trial)
+        error: BaseException | None = None
+        program.unload()
+        try:
+            with asyncio.Runner(loop_factory=JumpingLoop) as runner, redirect_stdout(_Printed(audience)):
+                runner.run(_play(self, audience))
+        except (Exception, SystemExit) as raised:  # becomes part of the outcome
+            error = raised
+        finally:
+            program.unload()
+        error = error or trial.missed
+        outcome = Outcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
+        return outcome if error is None else failed(error, outcome)
+
+
+async def _play(block: Block, audience: Audience) -> None:
+    """Run a test to its end, all it has started included. Raises what it fails with."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert isinstance(loop, JumpingLoop)
+    assert task is not None
+    loop.when_stalled(lambda: task.cancel(STALLED))
+    begin = START.timestamp()
+    use_clock(lambda: begin + loop.time())
+    use_trial(audience.trial)
+    use_host(audience)
+    try:
+        await _run(block, audience, loop)
+    except asyncio.CancelledError as cancelled:
+        if STALLED not in cancelled.args:
+            raise
+        help = "a promise is never resolved: look at what this `await` waits for."
+        raise KoiError(STALLED, help=help).with_traceback(cancelled.__traceback__) from None
+
+
+async def _run(block: Block, audience: Audience, loop: JumpingLoop) -> None:
+    module = program.module_of(block.path.as_posix())
+    folder = Path.cwd()
+    services = Services(
+        connect=Models(audience.trial).connect,
+        host=audience,
+        teams=lambda: program.teams_of(module),
+        folder=folder,
+        config={"registry": {"backend": "memory"}},
+        evaluate=evaluate,
+        limits=settings.limits(folder),
+        clock=loop.time,
+        seed=block.name,
+        added=additions(module),
+    )
+    run = Run(services)
+    run.servers = NoServers(folder)
+    async with run:
+        await module.koi_tests()[block.name]()
+
+
+class _Printed(TextIOBase):
+    """What Python code prints, as output of the program: a line when it is complete."""
+
+    def __init__(self, audience: Audience) -> None:
+        self._audience, self._line = audience, ""
+
+    def write(self, text: str) -> int:
+        """Take a piece of output."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._audience.print(line)
+        return len(text)

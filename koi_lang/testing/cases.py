@@ -1,0 +1,110 @@
+"""What is tested, as one thing with a name, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from koi_lang.errors import ExpectationFailed
+from koi_lang.failures import explain, innermost
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a case.
+
+    Attributes:
+        message: what a person is told of a failure; empty when the case passed.
+        printed: the lines that the program printed.
+        logged: the lines that it told its person beside that.
+    """
+
+    ok: bool
+    seconds: float = 0.0
+    message: str = ""
+    printed: tuple[str, ...] = ()
+    logged: tuple[str, ...] = ()
+
+
+class Case(Protocol):
+    """One thing to test: a `test` block, a recorded run, a file that does not compile. It is sent to other processes.
+
+    Attributes:
+        name: unique within its file; empty for the file as a whole.
+        path: the file, absolute.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> Path: ...
+
+    def run(self) -> Outcome:
+        """Find out whether it passes. What goes wrong becomes part of the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A case with what came of it."""
+
+    case: Case
+    outcome: Outcome
+
+
+# The cases in a file; the flag says that what recorded runs expect is to be written anew.
+Collect = Callable[[Path, bool], Sequence[Case]]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A file that cannot be read as tests."""
+
+    path: Path
+    message: str
+    name: str = ""
+
+    def run(self) -> Outcome:
+        """A failure."""
+        return Outcome(False, message=self.message)
+
+
+def title(case: Case) -> str:
+    """How a person finds a case: its file, seen from the current folder, and its name."""
+    name = " ".join(case.name.split())
+    return f"{shown(case.path)}: {name}" if name else shown(case.path)
+
+
+def shown(path: Path) -> str:
+    """A path as seen from the current folder."""
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
+
+
+def failed(error: BaseException, outcome: Outcome = Outcome(False)) -> Outcome:
+    """The outcome of a case that an error has ended; the rest is as in another outcome."""
+    lines = [explain(error, Path.cwd().as_posix())]
+    first = innermost(error)
+    if isinstance(first, ExpectationFailed):
+        lines += [f"  {line}" for detail in first.details for line in detail.split("\n")]
+    return replace(outcome, ok=False, message="\n".join(lines))
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Seconds since it was made."""
+
+    begin: float
+
+    @classmethod
+    def started(cls) -> Stopwatch:
+        """One that runs from now on."""
+        return cls(time.perf_counter())
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.perf_counter() - self.begin

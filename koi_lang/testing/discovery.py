@@ -1,0 +1,58 @@
+"""Paths to the cases in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from koi_lang.errors import UsageError
+from koi_lang.testing import blocks, recordings
+from koi_lang.testing.cases import Case, Collect
+
+TESTS = ".test.koi"
+# Recorded runs are found under folders of this name.
+RECORDED, RECORDED_UNDER = ".jsonl", "tests"
+PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": recordings.collect}
+
+
+def find(paths: Iterable[str], *, update: bool = False, collectors: Mapping[str, Collect] = COLLECTORS) -> list[Case]:
+    """The cases in files and folders, each file once, in the order of the paths.
+
+    Args:
+        paths: a file is taken whatever it is called; in a folder, `*.test.koi` and recorded runs under `tests`.
+        update: whether recorded runs write anew what they expect.
+        collectors: how cases are found in a file, by the ending of its name.
+
+    Raises:
+        UsageError: there is no such path, or the file is of no kind that holds tests.
+    """
+    files = dict.fromkeys(file for path in paths for file in _files(Path(path), collectors))
+    return [case for file in files for case in collectors[file.suffix](file, update)]
+
+
+def _files(path: Path, suffixes: Collection[str]) -> Sequence[Path]:
+    if path.is_dir():
+        return [file for file in sorted(_in_folder(path.resolve())) if file.suffix in suffixes]
+    if not path.exists():
+        raise UsageError(f"there is no file or folder `{path}`", help="name files or folders that hold tests.")
+    if path.suffix not in suffixes:
+        known = ", ".join(f"`*{suffix}`" for suffix in suffixes)
+        raise UsageError(f"`{path}` holds no tests", help=f"tests are in {known}.")
+    return [path.resolve()]
+
+
+def _in_folder(folder: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_passed_over(Path(here, name))]
+        yield from (Path(here, name) for name in names if _is_test(Path(here, name)))
+
+
+def _is_passed_over(folder: Path) -> bool:
+    """Whether a folder belongs to a tool: hidden ones, packages, environments of Python."""
+    return folder.name.startswith(".") or folder.name in PASSED_OVER or (folder / "pyvenv.cfg").exists()
+
+
+def _is_test(file: Path) -> bool:
+    return file.name.endswith(TESTS) or (file.suffix == RECORDED and RECORDED_UNDER in file.parts)

@@ -1,0 +1,169 @@
+"""Cases to their outcomes, side by side in several processes; one that crashes or hangs costs one case."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from multiprocessing import connection
+from time import monotonic
+from typing import Any
+
+from koi_lang.testing.cases import Case, Outcome, Result
+from koi_lang.testing.worker import serve
+
+# How long a process that does not end a case in time is left alone before it is killed.
+GRACE_S = 2.0
+
+
+def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[Result]:
+    """The outcomes of cases as they come in. Closing the iterator ends what is still running.
+
+    Args:
+        cases: are begun in this order.
+        jobs: how many processes work at most.
+        timeout_s: most time of a case.
+    """
+    pool = _Pool(min(jobs, len(cases)), timeout_s)
+    waiting = deque(cases)
+    try:
+        while waiting or pool.is_busy:
+            pool.begin(waiting)
+            yield from pool.finished()
+    finally:
+        pool.close()
+
+
+class _Worker:
+    """A process and the case it is at."""
+
+    def __init__(self, siblings: Sequence[_Worker], timeout_s: float) -> None:
+        context = _context()
+        self.connection, theirs = context.Pipe()
+        inherited = [self.connection, *(sibling.connection for sibling in siblings)]
+        others = inherited if context.get_start_method() == "fork" else []
+        self.process = context.Process(target=serve, args=(theirs, others, timeout_s), daemon=True)
+        _start(self.process)
+        theirs.close()
+        self.timeout_s = timeout_s
+        self.case: Case | None = None
+        self.begun = 0.0
+
+    @property
+    def overdue_s(self) -> float:
+        """Seconds until it is to be killed."""
+        return self.begun + self.timeout_s + GRACE_S - monotonic()
+
+    def begin(self, case: Case) -> None:
+        """Hand out a case."""
+        self.case, self.begun = case, monotonic()
+        self.connection.send(case)
+
+    def outcome(self) -> Outcome | None:
+        """What came of the case; None when the process did not live to tell."""
+        try:
+            received: Outcome = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return None
+        return received
+
+    def dismiss(self) -> None:
+        """Let the process end by itself, where it is at no case."""
+        if self.case is None:
+            with suppress(OSError):
+                self.connection.send(None)
+
+    def kill(self, patience_s: float = 0.0) -> int:
+        """End the process if it has not ended by then; gives its exit code, negative for a signal."""
+        self.process.join(patience_s)
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+        return self.process.exitcode or 0
+
+
+class _Pool:
+    def __init__(self, size: int, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._workers: list[_Worker] = []
+        for _ in range(size):
+            self._add()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a case is under way."""
+        return any(worker.case is not None for worker in self._workers)
+
+    def begin(self, waiting: deque[Case]) -> None:
+        """Give every idle process a case."""
+        for worker in self._workers:
+            if worker.case is None and waiting:
+                worker.begin(waiting.popleft())
+
+    def finished(self) -> Iterator[Result]:
+        """Wait for the next outcomes."""
+        busy = {worker.connection: worker for worker in self._workers if worker.case is not None}
+        patience_s = max(0.0, min(worker.overdue_s for worker in busy.values()))
+        ready = connection.wait(list(busy), patience_s)
+        for link, worker in busy.items():
+            case = worker.case
+            assert case is not None
+            if link in ready:
+                yield Result(case, self._outcome_of(worker))
+            elif worker.overdue_s <= 0:
+                yield Result(case, self._hung(worker))
+
+    def _outcome_of(self, worker: _Worker) -> Outcome:
+        outcome = worker.outcome()
+        if outcome is None:
+            self._replace(worker)
+            return Outcome(False, monotonic() - worker.begun, f"error: {_how_it_ended(worker.kill(GRACE_S))}")
+        worker.case = None
+        return outcome
+
+    def _hung(self, worker: _Worker) -> Outcome:
+        self._replace(worker)
+        worker.kill()
+        message = f"error: this did not end within {self._timeout_s:g} s, and its process was killed"
+        return Outcome(False, self._timeout_s, f"{message}\n  = help: `--timeout` sets another limit.")
+
+    def _replace(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        self._add()
+
+    def _add(self) -> None:
+        self._workers.append(_Worker(self._workers, self._timeout_s))
+
+    def close(self) -> None:
+        """End all processes: idle ones in peace, so that what measures coverage can write down what it knows."""
+        for worker in self._workers:
+            worker.dismiss()
+        for worker in self._workers:
+            worker.kill(0.0 if worker.case is not None else GRACE_S)
+
+
+def _context() -> Any:
+    """Forked processes have everything loaded; elsewhere than on Linux forking is not safe."""
+    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+
+
+def _start(process: Any) -> None:
+    """Start a process that never hears of Ctrl-C: it is for the one that waits for it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process.start()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"the process of this test ended itself with the exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    return f"the process of this test was ended by the signal {name}"

@@ -1,0 +1,244 @@
+"""A recorded run to what is different when its program runs again against the recorded answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from koi_lang import program
+from koi_lang.errors import JournalError, ProviderError
+from koi_lang.expressions import evaluate
+from koi_lang.extensions import additions
+from koi_lang.failures import message
+from koi_lang.llm.messages import Delta, Request
+from koi_lang.redaction import redactor
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.journal.calls import require_run
+from koi_lang.runtime.journal.entries import ENDED, Entry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.past import Past, until_interrupted
+from koi_lang.runtime.journal.reader import Journal, program_of, read
+from koi_lang.settings import environment
+
+# What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
+COMPARED: Mapping[str, tuple[str, ...]] = {
+    "begun": ("intent", "fields"),
+    "done": ("intent", "result"),
+    "failed": ("intent", "error"),
+    "printed": ("message",),
+    "handler_started": ("args",),
+    "handler_ended": ("result",),
+    "handler_failed": ("error",),
+    "state_changed": ("updates",),
+    ENDED: ("ok",),
+}
+REQUEST = "model_asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that was recorded and is not done, or done otherwise, or the other way round.
+
+    Attributes:
+        where: `file.koi:12` of the handler it belongs to; empty where that is not known.
+        before: as recorded; None when it is new.
+        now: None when it is not done any more.
+    """
+
+    path: tuple[str, ...]
+    where: str
+    before: Mapping[str, Any] | None
+    now: Mapping[str, Any] | None
+
+    def lines(self) -> list[str]:
+        """The difference as lines of a diff."""
+        head = "  ".join(part for part in (self.where, " / ".join(self.path) or "the run") if part)
+        return [f"@@ {head}", *_side("-", self.before), *_side("+", self.now)]
+
+
+def _side(mark: str, data: Mapping[str, Any] | None) -> list[str]:
+    if data is None:
+        return []
+    return [f"{mark} {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in data.items()]
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What came of a replay.
+
+    Attributes:
+        actions: how many actions were compared.
+        answers: how many answers of models were taken from the recording.
+        requests: where a model is told something else than when it answered.
+        error: what ended the run, where that is not what ended it before.
+    """
+
+    actions: int = 0
+    answers: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the program does what it did."""
+        return not self.differences
+
+    def text(self) -> str:
+        """What a person is told."""
+        lines = [line for difference in self.differences for line in difference.lines()]
+        lines += [f"note: a model is told something else than before, in {where}" for where in self.requests]
+        known = f"{_count(self.actions, 'action')}, {_count(self.answers, 'model answer')}"
+        if self.is_same:
+            return "\n".join([*lines, f"replayed: {known}, nothing is different"])
+        different = _count(len(self.differences), "difference")
+        end = [f"the run ended with: {self.error}"] if self.error else []
+        return "\n".join(["--- recorded", "+++ now", *lines, *end, f"replayed: {known}, {different}"])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def replayed(path: Path, show: Callable[[str], None], also: Sequence[Consumer] = ()) -> Replayed:
+    """Run the program of a journal again, with nothing but its answers.
+
+    Args:
+        show: takes every line that the program prints.
+        also: consumers of what happens now.
+
+    Raises:
+        KoiError: the journal cannot be read, or its program does not compile.
+    """
+    journal = read(path)
+    require_run(journal.header)
+    file = program_of(path, journal.header)
+    if not file.is_file():
+        help = "Give the program its place back; `koi runs export` writes a recording that goes with its program."
+        raise JournalError(f"the program `{file}` of the recording does not exist", help=help)
+    module = program.module_of(program.absolute(str(file)))
+    return asyncio.run(_replay(module, journal, show, also))
+
+
+async def _replay(
+    module: ModuleType, journal: Journal, show: Callable[[str], None], also: Sequence[Consumer]
+) -> Replayed:
+    entries = until_interrupted(journal.entries)
+    redact = redactor(environment())
+    past = Past(entries, "replay", redact)
+    comparison = Comparison(past, redact, module)
+    services = Services(
+        connect=lambda llm: Recorded(),
+        host=_Shown(show),
+        teams=lambda: program.teams_of(module),
+        config={"registry": {"backend": "memory"}},
+        consumers=[comparison, *also],
+        payload=journal.header.payload,
+        evaluate=evaluate,
+        limits=journal.header.limits,
+        detailed=True,
+        redact=redact,
+        past=past,
+        added=additions(module, use_installed="--no-extensions" not in journal.header.words),
+        id=journal.header.run,
+        seed=journal.header.seed,
+    )
+    error = ""
+    try:
+        async with Run(services):
+            await module.main()
+    except Exception as raised:  # compared as the end of the run
+        error = message(raised)
+    return comparison.result(entries, error)
+
+
+class Recorded:
+    """Stands where a model stood; its answers are in the recording, so it is never asked."""
+
+    provider = model = "recorded"
+
+    def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Refuse."""
+        raise ProviderError("a replay asks no model")
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+class _Shown(SilentHost):
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+
+    def print(self, text: str) -> None:
+        self._show(text)
+
+    def log(self, text: str) -> None:
+        """What is no output is not shown again."""
+
+
+class Comparison:
+    """A consumer of events that holds each against what was recorded."""
+
+    def __init__(self, past: Past, redact: Callable[[str], str], module: ModuleType) -> None:
+        self._past, self._redact, self._module = past, redact, module
+        self._seen: set[tuple[str, tuple[str, ...]]] = set()
+        self._result = Replayed()
+        self._order: list[tuple[float, Difference]] = []
+
+    def __call__(self, event: Event) -> None:
+        """Compare an event."""
+        entry = entry_in(line_of(entry_of(event, 1), self._redact))
+        assert entry is not None, "what is written can be read"
+        before = self._past.find(entry.kind, entry.path)
+        if entry.kind == REQUEST:
+            self._compare_request(entry, before)
+        elif entry.kind in COMPARED:
+            self._seen.add((entry.kind, entry.path))
+            self._compare(entry, before)
+
+    def _compare_request(self, entry: Entry, before: Entry | None) -> None:
+        self._result.answers += before is not None
+        if before is not None and before.data.get("request") != entry.data.get("request"):
+            self._result.requests.append(" / ".join(entry.path))
+
+    def _compare(self, entry: Entry, before: Entry | None) -> None:
+        self._result.actions += entry.kind == "begun"
+        now, then = _told(entry), None if before is None else _told(before)
+        if now != then:
+            difference = Difference(entry.path, self._where(entry), then, now)
+            self._order.append((float("inf") if before is None else before.n, difference))
+
+    def result(self, entries: Sequence[Entry], error: str) -> Replayed:
+        """Everything that is different, in the order of the recording."""
+        has_ended = any(entry.kind == ENDED for entry in entries)
+        for entry in entries:
+            if has_ended and entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
+                self._order.append((entry.n, Difference(entry.path, self._where(entry), _told(entry), None)))
+        self._order.sort(key=lambda pair: pair[0])
+        self._result.differences = [difference for _, difference in self._order]
+        if not has_ended:
+            self._forget_what_follows(entries)
+        self._result.error = error if self._result.differences else ""
+        return self._result
+
+    def _forget_what_follows(self, entries: Sequence[Entry]) -> None:
+        """A recording that was interrupted says nothing about what would have come."""
+        self._result.differences = [each for each in self._result.differences if each.before is not None]
+
+    def _where(self, entry: Entry) -> str:
+        """The line of the handler that an entry belongs to."""
+        for label in reversed(entry.path):
+            found = program.handler_line(self._module, label.partition("#")[0])
+            if found:
+                return found
+        return ""
+
+
+def _told(entry: Entry) -> Mapping[str, Any]:
+    return {name: entry.data[name] for name in COMPARED[entry.kind] if name in entry.data}

@@ -1,0 +1,76 @@
+"""Recorded runs to cases: the program does what it did when the run was recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from koi_lang import program
+from koi_lang.errors import JournalError
+from koi_lang.redaction import redactor
+from koi_lang.runtime.journal.reader import read_header
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.settings import environment
+from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
+from koi_lang.testing.recorded import Replayed, replayed
+
+DIFFERENT = "error: the program does something else than when this run was recorded"
+UPDATE = "`koi test --update` takes what it does now as what is expected."
+ANEW = "record the run anew with `koi run --record`: this recording does not lead to its end."
+
+
+def collect(path: Path, update: bool) -> Sequence[Case]:
+    """The run in a journal; none in files that hold something else."""
+    try:
+        read_header(path)
+    except JournalError as error:
+        is_journal = b'"journal":' in path.read_bytes()[:100]
+        return [Broken(path, failed(error).message)] if is_journal else []
+    return [Recording(path, update)]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorded run; with `update` what the program does now is recorded instead."""
+
+    path: Path
+    update: bool = False
+    name: str = ""
+
+    def run(self) -> Outcome:
+        """Run the program against the recorded answers."""
+        watch = Stopwatch.started()
+        printed: list[str] = []
+        program.unload()
+        try:
+            found = self._updated(printed) if self.update else replayed(self.path, printed.append)
+        except Exception as error:  # becomes part of the outcome
+            return failed(error, Outcome(False, watch.seconds, "", tuple(printed)))
+        finally:
+            program.unload()
+        if found.is_same or (self.update and _is_complete(found)):
+            return Outcome(True, watch.seconds, "", tuple(printed))
+        message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else ANEW}"
+        return Outcome(False, watch.seconds, message, tuple(printed))
+
+    def _updated(self, printed: list[str]) -> Replayed:
+        """Replay into a new journal, which takes the place of this one when the program came to its end."""
+        new = self.path.with_name(f".{self.path.name}.new")
+        new.unlink(missing_ok=True)
+        writer = Writer(new, read_header(self.path), redactor(environment()), printed.append)
+        with closing(writer):
+            found = replayed(self.path, printed.append, [writer])
+        if _is_complete(found) and not found.is_same:
+            os.replace(new, self.path)
+        else:
+            new.unlink()
+        return found
+
+
+def _is_complete(found: Replayed) -> bool:
+    """Whether the recording holds all that the program asks for now, so that it can be written anew."""
+    new = [difference.now for difference in found.differences if difference.before is None and difference.now]
+    return not found.error and not any("error" in now for now in new)

@@ -1,0 +1,72 @@
+"""Results to the lines a person reads: failures first, then counts and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from koi_lang.testing.cases import Result, title
+
+RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+# Of what a failed case has printed, the last lines are shown.
+MOST_LINES = 30
+
+
+def report(results: Sequence[Result], seconds: float, *, colour: bool, durations: int = 0) -> Iterator[str]:
+    """The lines at the end of all tests.
+
+    Args:
+        results: in the order the cases were found in.
+        seconds: how long everything took together.
+        colour: whether the terminal shows colours.
+        durations: how many of the slowest cases are listed.
+    """
+    for result in results:
+        if not result.outcome.ok:
+            yield from _failure(result, colour)
+    if durations:
+        yield from _slowest(results, durations)
+    yield counted(results, seconds, colour=colour)
+
+
+def counted(results: Sequence[Result], seconds: float, *, colour: bool) -> str:
+    """How many cases passed and failed: `1 failed, 2 passed in 0.10 s`."""
+    passed = sum(result.outcome.ok for result in results)
+    failed = len(results) - passed
+    counts = [f"{failed} failed"] if failed else []
+    counts += [f"{passed} passed"] if passed or not failed else []
+    return _painted(f"{', '.join(counts)} in {seconds:.2f} s", RED if failed else GREEN, colour)
+
+
+def line(result: Result, *, colour: bool) -> str:
+    """One case on a line."""
+    word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
+    return f"{_painted(word, shade, colour)} {title(result.case)} ({result.outcome.seconds:.2f} s)"
+
+
+def details(result: Result) -> Iterator[str]:
+    """What there is to know about a failure."""
+    outcome = result.outcome
+    yield from outcome.message.split("\n")
+    for name, lines in (("printed", outcome.printed), ("logged", outcome.logged)):
+        if lines:
+            left_out = len(lines) - MOST_LINES
+            yield f"  {name}:" if left_out <= 0 else f"  {name}, without the first {left_out} lines:"
+            yield from (f"    {line}".rstrip() for line in lines[-MOST_LINES:])
+
+
+def _failure(result: Result, colour: bool) -> Iterator[str]:
+    yield _painted(f"failed {title(result.case)}", RED + BOLD, colour)
+    yield ""
+    yield from details(result)
+    yield ""
+
+
+def _slowest(results: Sequence[Result], count: int) -> Iterator[str]:
+    slowest = sorted(results, key=lambda result: -result.outcome.seconds)[:count]
+    yield "slowest:"
+    yield from (f"  {result.outcome.seconds:8.2f} s  {title(result.case)}" for result in slowest)
+    yield ""
+
+
+def _painted(text: str, shade: str, colour: bool) -> str:
+    return f"{shade}{text}{PLAIN}" if colour else text

@@ -1,0 +1,101 @@
+"""What a test has around its program instead of a person, models and servers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from koi_lang.errors import AgentError, ProviderError, Unscripted
+from koi_lang.llm.messages import Adapter, Delta, Request
+from koi_lang.llm.providers import connect
+from koi_lang.llm.scripted import Scripted
+from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.runtime.mcp.connection import Connection
+from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.runtime.trials import Trial
+
+LONGEST_PLAYBOOK = 60
+
+
+@dataclass(slots=True)
+class Audience:
+    """A host that keeps what is printed and answers questions as the test gives it; it allows nothing."""
+
+    trial: Trial
+    logged: list[str] = field(default_factory=list)
+
+    def print(self, text: str) -> None:
+        """Keep the lines of a piece of output."""
+        self.trial.output += text.split("\n")
+
+    def log(self, text: str) -> None:
+        """Keep the lines of something that is not output."""
+        self.logged += text.split("\n")
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """The next given answer; an option may be answered by its number. Raises Unscripted when there is none."""
+        if self.trial.person:
+            return chosen(self.trial.person.pop(0), options)
+        given = "has no more answers" if self.trial.person is not None else "gives no answers"
+        message = f"the person is asked `{question.strip()}`, and this test {given}"
+        raise self.trial.miss(message, "add the answer to `given person answers [ … ]`.")
+
+    async def approve(self, what: str, detail: str) -> Approval:
+        """Nothing is allowed."""
+        return "no"
+
+    async def secret(self, name: str) -> str:
+        """Refuse: there is nobody."""
+        raise NobodyToAsk(f"nobody can be asked for `{name}` in a test")
+
+
+class Script:
+    """The model of all agents in a test: it gives the answers of `given model answers`."""
+
+    provider = model = "scripted"
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._scripted: Scripted | None = None
+
+    def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the next answer. Raises Unscripted when there is none."""
+        if self._trial.model is None:
+            raise self._missed("a model is asked, and this test gives no answers", request)
+        self._scripted = self._scripted or Scripted(self._trial.model)
+        try:
+            return self._scripted(request)
+        except ProviderError as error:
+            raise self._missed(error.message, request) from error
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    def _missed(self, message: str, request: Request) -> Unscripted:
+        text = request.task.playbook if request.task else request.system
+        playbook = " ".join(text.split())
+        shown = playbook if len(playbook) <= LONGEST_PLAYBOOK else f"{playbook[:LONGEST_PLAYBOOK]}…"
+        return self._trial.miss(message, f"add an answer to `given model answers [ … ]`; the request is: {shown}")
+
+
+class Models:
+    """Settings of `llm` blocks to models, none of which leaves the process."""
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial, self._script = trial, Script(trial)
+
+    def connect(self, llm: Mapping[str, Any]) -> Adapter:
+        """The script of the test; an agent that brings its own keeps it while the test gives none."""
+        if self._trial.model is None and llm.get("provider") == "scripted":
+            return connect(llm, lambda name: None)
+        return self._script
+
+
+class NoServers(Servers):
+    """MCP servers of a test: none is ever started."""
+
+    async def connected(self, server: Mcp) -> Connection:
+        """Refuse. Raises AgentError."""
+        raise AgentError(f"the MCP server `{server.name}` is not started in a test")

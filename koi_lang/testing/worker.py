@@ -1,0 +1,76 @@
+"""Cases to outcomes in a process of its own, which the network cannot be reached from."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from koi_lang.errors import KoiError
+from koi_lang.testing.cases import Case, Outcome, failed
+
+# Programs may recurse as deeply as when they are run.
+MOST_FRAMES = 7500
+# Audit events of Python: sending to an address, which is a pair unless it is a file, and looking up a name.
+SENT = ("socket.connect", "socket.sendto", "socket.sendmsg")
+LOOKED_UP = ("socket.getaddrinfo", "socket.gethostbyname")
+LOCAL = ("localhost", "::1", "", "0.0.0.0")
+
+
+class Overtime(KeyboardInterrupt):
+    """A case takes too long; like an interrupt it ends the event loop at once, wherever that is."""
+
+
+def serve(connection: Connection, others: Sequence[Connection], timeout_s: float) -> None:
+    """Run the cases that arrive, one after the other, until there are no more.
+
+    Args:
+        connection: cases come in, outcomes go out.
+        others: connections of the parent that a forked process has to close, so that each end is noticed.
+        timeout_s: most time of a case.
+    """
+    for other in others:
+        other.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.dup2(2, 1)  # what programs write past Python must not get between the lines of the report
+    sys.setrecursionlimit(MOST_FRAMES)
+    sys.addaudithook(stay_inside)
+    try:
+        while (case := connection.recv()) is not None:
+            connection.send(limited(case, timeout_s))
+    except (EOFError, BrokenPipeError):
+        return  # nobody is interested any more
+
+
+def limited(case: Case, timeout_s: float) -> Outcome:
+    """The outcome of a case; a failure when it takes too long."""
+    before = signal.signal(signal.SIGALRM, _raise_overtime)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    try:
+        return case.run()
+    except Overtime as overtime:
+        error = KoiError(f"this did not end within {timeout_s:g} s", help="`--timeout` sets another limit.")
+        return failed(error.with_traceback(overtime.__traceback__), Outcome(False, timeout_s))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _raise_overtime(signal_number: int, frame: Any) -> NoReturn:
+    raise Overtime
+
+
+def stay_inside(event: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse every connection that would leave this machine; for `sys.addaudithook`. Raises KoiError."""
+    if event in SENT and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    elif event in LOOKED_UP:
+        host = arguments[0]
+    else:
+        return
+    name = host.decode("utf-8", "replace") if isinstance(host, bytes) else str(host or "")
+    if name not in LOCAL and not name.startswith("127."):
+        raise KoiError(f"a test reaches nothing outside of this machine, and this asks for `{name}`")

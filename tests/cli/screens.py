@@ -1,0 +1,94 @@
+"""A program in a pseudo-terminal to what its screen shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pyte
+
+import koi_lang
+
+SCREENS = Path(__file__).with_name("screens")
+LIMIT_S = 30.0
+PART_S = 0.05
+TIME = re.compile(r"\b(?:\d+m\d\ds|\d+(?:\.\d)? ?s)\b")
+
+
+class Shown:
+    """A `koi` command in a terminal, and the screen of that."""
+
+    def __init__(self, folder: Path, words: list[str], columns: int, rows: int, **environment: str) -> None:
+        known = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
+        self.child = pexpect.spawn(
+            sys.executable,
+            ["-m", "koi_lang", *words],
+            cwd=folder,
+            env={**known, "PYTHONUTF8": "1", **environment},
+            dimensions=(rows, columns),
+            timeout=LIMIT_S,
+        )
+        self.child.delaybeforesend = None
+        self.screen = pyte.HistoryScreen(columns, rows, history=1000)
+        self._stream = pyte.ByteStream(self.screen)
+        self.written = b""
+        self._since = time.monotonic()
+
+    def until(self, text: str) -> str:
+        """The screen as soon as it shows a text."""
+        self._read_until(lambda: text in self.text())
+        return self.text()
+
+    def until_gone(self, text: str) -> str:
+        """The screen as soon as a text is not on it any more."""
+        self._read_until(lambda: text not in self.text())
+        return self.text()
+
+    def end(self) -> str:
+        """The screen when the command has ended."""
+        while self._read():
+            pass
+        self.child.close()
+        return self.text()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the size of the terminal."""
+        self.screen.resize(rows, columns)
+        self.child.setwinsize(rows, columns)
+
+    @property
+    def seconds(self) -> float:
+        """How long the command has run so far."""
+        return time.monotonic() - self._since
+
+    def text(self) -> str:
+        """The lines of the screen, with times masked; the place of the cursor is not shown."""
+        lines = [line.rstrip() for line in self.screen.display]
+        return TIME.sub("#s", "\n".join(lines).rstrip()) + "\n"
+
+    def _read_until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            assert self._read(), f"the command has ended:\n{self.text()}"
+
+    def _read(self) -> bool:
+        """Take in what has been written; false at the end."""
+        try:
+            data = self.child.read_nonblocking(65536, LIMIT_S)
+        except pexpect.EOF:
+            return False
+        self.written += data
+        self._stream.feed(data)
+        return True
+
+
+def golden(name: str, actual: str, accept: bool) -> str:
+    """What a golden screen shows; it is rewritten first where that is wanted."""
+    path = SCREENS / f"{name}.txt"
+    if accept:
+        path.write_text(actual, "utf-8")
+    return path.read_text("utf-8")

@@ -1,0 +1,118 @@
+"""Events to who is at work, with what, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from koi_lang.cli.watching import doing
+from koi_lang.cli.work import Outcome, Work
+from koi_lang.runtime.events import Event, Events
+
+LEAD, ANN, TWIN = ("Lead.go#1",), ("Lead.go#1", "ann::go#1", "Ann.go#1"), ("Lead.go#1", "ann::go#2", "Ann.go#1")
+
+
+class Told:
+    """Work that is told events; what has ended is kept."""
+
+    def __init__(self, known: Callable[[str, tuple[str, ...]], bool] | None = None) -> None:
+        self.now = 0.0
+        self.work = Work(lambda: self.now, lambda text: text.replace("hunter2", "[redacted]"))
+        self.ended: list[Outcome] = []
+        self._events = Events("r", known=known)
+        self._events.subscribe(self._follow)
+
+    def _follow(self, event: Event) -> None:
+        outcome = self.work.follow(event)
+        if outcome is not None:
+            self.ended.append(outcome)
+
+    def __call__(self, type: str, *path: str, agent: str = "Ann", **data: Any) -> None:
+        """Something has happened."""
+        self._events.emit(type, agent, path=path, **data)
+
+    @property
+    def lines(self) -> list[str]:
+        """Who is at work with what."""
+        return [f"{'  ' * worker.depth}{self.work.label(worker)}: {doing(worker)}" for worker in self.work.workers()]
+
+
+@pytest.fixture
+def told() -> Told:
+    """A run in which `Lead` has one `Ann` do something, and then another."""
+    told = Told()
+    told("handler_started", *LEAD, agent="Lead", event="go")
+    for path in (ANN, TWIN):
+        told("action_started", *path[:2], agent="Lead", intent="ann::go")
+        told("handler_started", *path, event="go")
+    return told
+
+
+def test_agents_of_one_name_are_numbered(told: Told) -> None:
+    """Two calls of one agent can be told apart, also when the first of them has ended."""
+    assert ["Lead: 0 of 2 done: ann::go", "  Ann 1: working", "  Ann 2: working"] == told.lines
+
+    told("handler_ended", *ANN, event="go")
+
+    assert ["Lead: 0 of 2 done: ann::go", "  Ann 2: working"] == told.lines
+
+
+def test_the_innermost_action_is_named(told: Told) -> None:
+    """Of a loop and what it does, the latter is shown; the loop is none of several actions at once."""
+    told("action_started", *ANN, "repeat#1", intent="repeat", fields={"count": 2})
+    told("action_started", *ANN, "repeat#1", "shell#1", intent="shell", fields={"command": "ls\n -l hunter2"})
+
+    assert "  Ann 1: shell ls -l [redacted]" == told.lines[1]
+
+
+def test_an_outcome_has_its_time_and_result(told: Told) -> None:
+    """What has ended is told with what it was given, what it gave, and the seconds between."""
+    told("action_started", *ANN, "registry_get#1", intent="registry_get", fields={"key": "x"})
+    told.now = 2.5
+    told(
+        "action_ended", *ANN, "registry_get#1", intent="registry_get", result={"found": ["a\n", "hunter2"], "no": None}
+    )
+
+    (outcome,) = told.ended
+    assert ("Ann 1", "registry_get x", True) == (outcome.worker, outcome.step.what, outcome.ok)
+    assert ("found: [a, [redacted]]", 2.5) == (outcome.result, outcome.seconds)
+
+
+def test_the_progress_of_a_tool_is_shown(told: Told) -> None:
+    """A tool that tells how far it is has that beside its name, until it ends."""
+    told("action_started", *ANN, "call_mcp#1", intent="call_mcp", fields={"mcp": "files"})
+    told("mcp_progress", *ANN, "call_mcp#1", progress=3, total=4, message="copying")
+    during = told.lines[1]
+    told("action_failed", *ANN, "call_mcp#1", intent="call_mcp", error="it broke")
+
+    assert ("  Ann 1: call_mcp files 75 % copying", "  Ann 1: working") == (during, told.lines[1])
+    assert [(False, "it broke")] == [(outcome.ok, outcome.result) for outcome in told.ended]
+
+
+def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
+    """Text counts between a request and the end of its answer; its last word waits until it is whole."""
+    before = told.work.wrote((*ANN, "model#1"), "early ")
+    told("model_asked", *ANN, "model#1", model="m")
+    during = told.work.wrote((*ANN, "model#1"), "one two\nthree hun")
+    tail = told.work.tail(told.work.workers()[1])
+    told("model_answered", *ANN, "model#1", model="m")
+
+    assert (False, True, "one two three") == (before, during, tail)
+    assert not told.work.wrote((*ANN, "model#1"), "late ")
+
+
+def test_what_is_recalled_is_not_told() -> None:
+    """Of a run that goes on, whoever is still at work is shown as soon as something new happens there."""
+    told = Told(known=lambda type, path: "shell#2" not in path)
+    told("handler_started", *LEAD, agent="Lead", event="go")
+    told("action_started", *ANN[:2], agent="Lead", intent="ann::go")
+    told("handler_started", *ANN, event="go")
+    told("action_started", *ANN, "shell#1", intent="shell")
+    told("action_ended", *ANN, "shell#1", intent="shell", result={})
+    before = told.lines
+    told("action_started", *ANN, "shell#2", intent="shell")
+
+    assert ([], []) == (before, told.ended)
+    assert ["Lead: ann::go", "  Ann: shell"] == told.lines

@@ -1,0 +1,218 @@
+"""`koi doctor`: each finding has the command that mends it, and the exit code says whether something is broken."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from typing import Any
+
+import pytest
+
+from koi_lang.health import machine as health
+from koi_lang.health.machine import _holds
+from tests.first.machine import GREETER, KEY, Machine, Outcome
+from tests.first.test_errors import refused
+from tests.llm.server import Answer, ModelServer
+
+SERVERS = """
+    mcp here = { command: "python3", args: ["-c", "pass"] }
+    mcp gone = { command: "no-such-server" }
+    mcp far = { type: "http", url: "URL" }
+    """
+
+
+def findings(done: Outcome, about: str) -> list[dict[str, Any]]:
+    """The findings of one kind, of those that are printed as JSON."""
+    return [found for found in json.loads(done.out) if found["about"] == about]
+
+
+def test_a_new_machine_has_only_a_warning(machine: Machine) -> None:
+    """Without a key programs still run as rehearsals: exit code 0, and the command that stores a key."""
+    done = machine.now("doctor", "--json")
+    (keys,) = findings(done, "keys")
+
+    assert (done.code, done.err, keys["level"], keys["fix"]) == (0, "", "warning", "koi connect")
+    assert [found for found in json.loads(done.out) if found["level"] == "error"] == []
+
+
+def test_the_page_ends_with_how_many(machine: Machine) -> None:
+    """People see a line for each finding, its command below, and the count at the end."""
+    lines = machine.now("doctor", "--offline").out.splitlines()
+
+    assert lines[0].split()[:2] == ["ok", "python"]
+    assert [line.split() for line in lines if "→" in line] == [["→", "koi", "connect"]]
+    assert lines[-1] == "1 warning"
+
+
+def reached(machine: Machine, *answers: Answer | str, models: tuple[str, ...] = ()) -> Outcome:
+    """The outcome of the doctor while OpenAI is a server."""
+    machine.set(OPENAI_API_KEY=KEY)
+
+    async def run() -> Outcome:
+        async with ModelServer(answers or (Answer(),), models=models) as server:
+            machine.use(server)
+            return await machine.koi("doctor", "--json")
+
+    return asyncio.run(run())
+
+
+def test_a_provider_that_answers_is_fine(machine: Machine) -> None:
+    """The key that counts is named with its place, and its provider is asked for its models."""
+    machine.project.write(".env", "OPENAI_API_KEY=another-key-0123456789-LAST\n").chmod(0o600)
+
+    done = reached(machine, models=("a", "b"))
+
+    assert done.code == 0
+    assert [found["text"] for found in findings(done, "keys")] == [
+        "openai: OPENAI_API_KEY …MARK from environment; not used: .env …LAST"
+    ]
+    assert findings(done, "providers")[0]["text"] == "openai answers: 2 models"
+
+
+def test_a_wrong_key_is_broken(machine: Machine) -> None:
+    """The command that mends it stores another one."""
+    done = reached(machine, *refused(401))
+
+    assert (done.code, findings(done, "providers")[0]["fix"]) == (1, "koi connect openai")
+
+
+def test_offline_asks_nobody(machine: Machine) -> None:
+    """With `--offline` a provider that cannot be reached is not noticed."""
+    machine.set(OPENAI_API_KEY=KEY, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+
+    online, offline = machine.now("doctor", "--json"), machine.now("doctor", "--offline", "--json")
+
+    assert (online.code, offline.code, findings(offline, "providers")) == (1, 0, [])
+    assert "nothing listens there" in findings(online, "providers")[0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("place", "mode", "level", "fix"),
+    [
+        ("config", 0o755, "error", "chmod 700 {}"),
+        ("config/keys.json", 0o640, "error", "chmod 600 {}"),
+        ("config/.keys-1", 0o604, "error", "chmod 600 {}"),
+        ("cache", 0o777, "error", "chmod go-w {}"),
+        ("project/.env", 0o644, "warning", "chmod 600 .env"),
+        ("project/.koi/runs/a.jsonl", 0o644, "warning", "chmod 600 .koi/runs/a.jsonl"),
+    ],
+)
+def test_what_others_can_read_or_change_is_found(machine: Machine, place: str, mode: int, level: str, fix: str) -> None:
+    """Each file with its command; running the command makes the finding go away."""
+    machine.now("connect", "openai", "--no-test", said=f"{KEY}\n")
+    machine.cache.mkdir(exist_ok=True)
+    path = machine.base / place
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    path.chmod(mode)
+
+    (found,) = findings(machine.now("doctor", "--offline", "--json"), "permissions")
+    os.system(f"cd {machine.folder} && {found['fix']}")
+    (mended,) = findings(machine.now("doctor", "--offline", "--json"), "permissions")
+
+    assert (found["level"], found["fix"], mended["level"]) == (level, fix.format(path), "ok")
+
+
+def test_mcp_servers_of_the_programs_are_looked_for(machine: Machine) -> None:
+    """A command that is not installed and an address where nobody answers are errors; no server is started."""
+    machine.project.write("a.koi", SERVERS.replace("URL", "http://127.0.0.1:9/mcp"))
+
+    done = machine.now("doctor", "--json")
+
+    assert [found["level"] for found in findings(done, "mcp")] == ["ok", "error", "error"]
+    assert "`no-such-server` of `gone` is not installed" in findings(done, "mcp")[1]["text"]
+    assert done.code == 1
+
+
+def test_servers_are_started_only_on_request(machine: Machine) -> None:
+    """With `--start-servers` a command that is no MCP server is found out."""
+    machine.project.write(
+        "a.koi", 'mcp here = { command: "python3", args: ["-c", "raise SystemExit(\'no server\')"] }\n'
+    )
+
+    done = machine.now("doctor", "--offline", "--start-servers", "--json")
+
+    assert [(found["level"], "no server" in found["text"]) for found in findings(done, "mcp")] == [("error", True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("koi.toml", "[limits]\nturns = 0\n"), ("koi.toml", "["), (".koi-config.json", "[]"), (".env", "\udcff")],
+)
+def test_configuration_that_cannot_be_read_is_found(machine: Machine, name: str, text: str) -> None:
+    """Each broken file is an error that names it."""
+    (machine.folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+
+    done = machine.now("doctor", "--offline", "--json")
+
+    assert (done.code, done.err) == (1, "")
+    assert all(found["level"] == "error" and name in found["text"] for found in findings(done, "project"))
+    assert findings(done, "project") != []
+
+
+def test_the_models_of_the_project_are_shown_or_found_wrong(machine: Machine) -> None:
+    """`[models]` is part of the findings, and a provider that does not exist an error."""
+    toml = machine.project.write("koi.toml", '[models]\nsmall = "openai/gpt-4o-mini"\n')
+    good = findings(machine.now("doctor", "--offline", "--json"), "models")
+    toml.write_text('[models]\nsmall = "opnai/gpt-4o-mini"\n')
+    bad = findings(machine.now("doctor", "--offline", "--json"), "models")
+
+    assert [(found["level"], found["text"]) for found in good] == [("ok", "small: openai/gpt-4o-mini")]
+    assert [(found["level"], "Did you mean `openai/gpt-4o-mini`?" in found["fix"]) for found in bad] == [
+        ("error", True)
+    ]
+
+
+def test_a_damaged_cache_is_found(machine: Machine) -> None:
+    """A file that is not whole is a warning; clearing the cache mends it."""
+    machine.project.write("a.koi", GREETER)
+    machine.now("run", "--rehearse", "a.koi")
+    (file,) = machine.cache.glob("*.koic")
+    file.write_bytes(file.read_bytes()[:-1])
+
+    (found,) = findings(machine.now("doctor", "--offline", "--json"), "cache")
+    machine.now(*found["fix"].split()[1:])
+
+    assert (found["level"], findings(machine.now("doctor", "--offline", "--json"), "cache")[0]["level"]) == (
+        "warning",
+        "ok",
+    )
+
+
+def test_a_damaged_file_of_keys_is_found(machine: Machine) -> None:
+    """The doctor goes on after it."""
+    machine.config.mkdir(mode=0o700)
+    (machine.config / "keys.json").write_text("{")
+
+    done = machine.now("doctor", "--offline", "--json")
+
+    assert done.code == 1
+    assert findings(done, "keys")[0]["fix"].startswith("rm ")
+    assert findings(done, "disk") != []
+
+
+def test_a_full_disk_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some megabytes left are a warning, almost none an error."""
+    levels = []
+    for free in (10**9, 10**8, 10**6):
+        monkeypatch.setattr(shutil, "disk_usage", lambda place, free=free: shutil._ntuple_diskusage(0, 0, free))
+        levels += {finding.level for finding in health.disk(machine.folder)}
+
+    assert levels == ["ok", "warning", "error"]
+
+
+@pytest.mark.parametrize(
+    ("found", "sign", "bound", "expected"),
+    [
+        ("3.0.52", ">=", "3.0.50", True),
+        ("25.7.0", "<", "26", True),
+        ("2.0", "<", "2", False),
+        ("1.9", ">=", "1.10", False),
+    ],
+)
+def test_versions_are_compared_as_numbers(found: str, sign: str, bound: str, expected: bool) -> None:
+    """1.10 is newer than 1.9."""
+    assert _holds(found, sign, bound) is expected

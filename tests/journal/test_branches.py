@@ -1,0 +1,182 @@
+"""Branches: a run that goes on from an earlier entry, with another answer, or with a program that was changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.journal.commands import Commands
+
+PROGRAM = '''
+role R { can execute, can delegate, can registry:write }
+team T { first: First, second: Second, asker: Asker }
+agent First : R { on work(args: Json) { playbook """Do the first half.""" } }
+agent Second : R { on work(args: Json) { playbook """Do the second half.""" } }
+agent Asker : R { on work(args: Json) { playbook """Ask for a name.""" } }
+agent Lead : R {
+  uses team T
+  on start(args: Json) { playbook """Have everything done.""" }
+}
+run Lead.start({})
+'''
+DONE = {"intent": "return", "data": {"ok": True}}
+
+
+def delegate(to: str) -> dict[str, Any]:
+    """An action for a member of the team."""
+    return {"actionType": "delegate", "intent": f"{to}::work", "data": {}}
+
+
+def half(name: str) -> list[Any]:
+    """The answers for one half: an effect, a print and the end."""
+    effect = {"intent": "shell", "command": f"echo {name} >> effects", "description": "leave a line"}
+    return [{"batch": [effect, {"intent": "print", "message": name}]}, DONE]
+
+
+ANSWERS = {
+    "Have everything": [{"batch": [delegate("first"), delegate("second"), delegate("asker")]}, DONE],
+    "first half": half("first"),
+    "second half": half("second"),
+    "Ask for": [
+        {
+            "batch": [
+                {"id": "q", "intent": "prompt_user", "question": "Your name?"},
+                {"intent": "print", "message": "hello ${q.output.answer}"},
+            ]
+        },
+        DONE,
+    ],
+}
+PRINTED = "first\nsecond\nhello Ada\n"
+
+
+@pytest.fixture
+def family(koi: Commands) -> Commands:
+    """A run that ended well."""
+    assert PRINTED == koi.record(PROGRAM, ANSWERS, "--allow", "shell", stdin="Ada\n").out
+    return koi
+
+
+def entry(koi: Commands, kind: str, label: str) -> str:
+    """The number of the entry of a kind whose path ends in a label, in the first journal."""
+    return str(next(e.n for e in koi.entries(koi.journals()[0]) if e.kind == kind and e.path[-1] == label))
+
+
+def listed(koi: Commands) -> list[int]:
+    """The numbers of the entries that the tree of the first run shows."""
+    shown = koi("runs", "tree", koi.journals()[0].stem).out
+    return [int(found[1]) for line in shown.splitlines() if (found := re.match(r" {2,4}(\d+)  ", line))]
+
+
+def texts(path: Path) -> list[str]:
+    """What a journal tells, without what only times and transport decide."""
+    data = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
+    dropped = ("n", "ts", "recalled", "stop", "unsafe", "lasting")
+    told = [{name: value for name, value in each.items() if name not in dropped} for each in data]
+    return sorted(json.dumps(each) for each in told if each["kind"] not in ("model_wrote", "asked", "answered"))
+
+
+def test_every_entry_of_the_tree_can_be_gone_back_to(family: Commands) -> None:
+    """From each the run comes to the same end, in a journal of its own that tells the same and can be replayed."""
+    first, before = family.journal, family.journal.read_bytes()
+    numbers = listed(family)
+    kinds = {entry.kind for entry in family.entries() if entry.n in numbers}
+    assert {"handler_started", "model_answered", "done"} == kinds
+    for number in numbers:
+        done = family("resume", first.stem, "--at", str(number), stdin="Ada\n")
+        branch = next(path for path in family.journals() if path != first)
+
+        assert (0, PRINTED.endswith(done.out)) == (done.code, True), (number, done.err)
+        assert texts(first) == texts(branch), number
+        assert 0 == family("replay", branch.stem).code, number
+        branch.unlink()
+    assert before == first.read_bytes()
+
+
+def test_going_back_does_later_things_again(family: Commands) -> None:
+    """What came before the entry is kept, and what came after it is done again without a question."""
+    done = family("resume", "last", "--at", entry(family, "begun", "shell#1"), stdin="Ada\n")
+    later = family("resume", family.journals()[0].stem, "--at", entry(family, "done", "second::work#1"), stdin="Eve\n")
+
+    assert (0, 0) == (done.code, later.code), done.err + later.err
+    assert (PRINTED, "hello Eve\n") == (done.out, later.out)
+    assert ["first", "second", "first", "second"] == family.lines("effects")
+
+
+def test_another_answer_of_the_person(family: Commands) -> None:
+    """With `--answer` the person has said something else, and the run goes on from there."""
+    number = entry(family, "done", "prompt_user#1")
+    done = family("resume", "last", "--at", number, "--answer", "Eve")
+
+    assert (0, "hello Eve\n", ["first", "second"]) == (done.code, done.out, family.lines("effects")), done.err
+    assert "6 of 8 model answers were taken over, so they were not asked for again\n" in done.err
+
+
+def test_another_answer_of_a_model(family: Commands) -> None:
+    """With `--answer` the model has written something else; nothing that followed from its answer counts."""
+    answer = json.dumps({"batch": [delegate("second"), DONE]})
+    done = family("resume", "last", "--at", entry(family, "model_answered", "model#1"), "--answer", answer)
+
+    assert (0, "second\n", ["first", "second", "second"]) == (done.code, done.out, family.lines("effects")), done.err
+    assert 0 == family("replay", "last").code
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--at", "1", "--answer", "x"), "entry 1 is no answer that can be replaced"),
+        (("--answer", "x"), "`--answer` needs `--at`"),
+        (("--at", "999"), "there is no entry 999 to go back to"),
+    ],
+)
+def test_what_cannot_be_gone_back_to_is_told(family: Commands, words: tuple[str, ...], told: str) -> None:
+    """One message, and no journal is written."""
+    done = family("resume", "last", *words)
+
+    assert (2, 1, f"error: {told}") == (done.code, len(family.journals()), done.err.splitlines()[0])
+
+
+def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
+    """Of two delegates only the one with another playbook does its work again; how much was saved is said."""
+    family.project.write("main.koi", PROGRAM.replace("second half", "second half, please"))
+    answers = {**ANSWERS, "second half": half("other")}
+    family.project.write("answers.json", json.dumps(answers))
+    first, before = family.journal, family.journal.read_bytes()
+    done = family("resume", "last", stdin="Ada\n")
+
+    assert (0, "other\nhello Ada\n") == (done.code, done.out), done.err
+    assert ["first", "second", "other"] == family.lines("effects")
+    assert f"going on as a branch of {first.stem}: " in done.err
+    assert "3 of 8 model answers were taken over, so they were not asked for again\n" in done.err
+    assert (2, before) == (len(family.journals()), first.read_bytes())
+
+
+def test_a_changed_print_is_shown(family: Commands) -> None:
+    """A branch does not show again what was shown, but what the program says differently now."""
+    code = 'role R { can execute }\nagent A : R { on go(x: Json) { console.log("a"); console.log("b") } }\nrun A.go({})'
+    family.record(code)
+    family.project.write("main.koi", code.replace('"a"', '"c"'))
+
+    assert "c\n" == family("resume", "last").out
+
+
+def test_a_branch_is_a_run_like_any_other(family: Commands) -> None:
+    """Its journal can be cut and resumed, replayed, and branched again; the tree shows the whole family."""
+    first = family.journal
+    family("resume", "last", "--at", entry(family, "done", "second::work#1"), stdin="Eve\n")
+    branch = family.journal
+    family.cut_behind("done", "prompt_user#1")
+    resumed = family("resume", branch.stem)
+    family("resume", branch.stem, "--at", str(len(family.entries()) - 2))
+    twig = family.journal
+    tree = family("runs", "tree", twig.stem).out.splitlines()
+
+    assert (0, "hello Eve\n") == (resumed.code, resumed.out), resumed.err
+    assert [0, 0, 0] == [family("replay", path.stem).code for path in (first, branch, twig)]
+    heads = [f"{first.stem}  ok  main.koi", f"│ {branch.stem}  ok  main.koi", f"│ │ {twig.stem}  ok  main.koi"]
+    assert heads == [line for line in tree if line.endswith("main.koi")]
+    assert "  resumed" in "\n".join(tree)

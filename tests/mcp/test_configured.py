@@ -1,0 +1,131 @@
+"""Servers that `.mcp.json` and `koi.toml` describe, for programs that use a name without declaring it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import SettingsError
+from koi_lang.runtime.mcp.configured import options_of
+from tests.mcp.conftest import Shelf
+from tests.projects import Project
+
+PROGRAM = """
+role Worker { can call_mcp }
+agent Main : Worker { uses mcp shelf  on go(args) { console.log((await shelf.echo({ text: "hello" })).result) } }
+run Main.go({})
+"""
+
+
+def describe(folder: Path, **servers: Any) -> None:
+    """Write `.mcp.json`."""
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+
+
+def test_a_program_uses_a_server_it_does_not_declare(shelf: Shelf, project: Project) -> None:
+    """`uses mcp shelf` finds the server in the folder that the program is run in."""
+    describe(project.folder, shelf={**shelf.raw(), "type": "stdio"})
+    project.write("main.koi", PROGRAM)
+
+    done = project.koi("run", "main.koi")
+
+    assert ("hello\n", "", 0) == (done.stdout, done.stderr, done.returncode)
+
+
+def test_where_it_was_looked_for_is_said_before_anything_runs(project: Project) -> None:
+    """A program is fine for itself, and does not start where nothing describes the server it uses."""
+    project.write("main.koi", PROGRAM.replace("console.log(", 'console.log("too late", '))
+    checked, done = project.koi("check", "--strict", "main.koi"), project.koi("run", "main.koi")
+
+    assert (0, "main.koi: no problems\n") == (checked.returncode, checked.stderr)
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("error: there is no MCP server `shelf`, which `Main` uses\n")
+    assert "as `mcp shelf = { command: … }`, nor described in `.mcp.json` or `koi.toml` of `" in done.stderr
+
+
+def test_addresses_of_teams_are_looked_up_too(project: Project) -> None:
+    """A team that lists a tool of a server which nothing describes keeps its program from starting."""
+    project.write(
+        "main.koi",
+        """
+        role Worker { can think }
+        team Shelf { echo: mcp://far-away/echo }
+        agent Main : Worker { uses team Shelf  on go(args) { return 1 } }
+        run Main.go({})
+        """,
+    )
+
+    done = project.koi("run", "main.koi")
+
+    assert (2, True) == (done.returncode, "there is no MCP server `far-away`, which `Shelf` uses" in done.stderr)
+
+
+def test_tables_of_koi_toml_come_first(tmp_path: Path) -> None:
+    """Both files are read; where they describe one name, the table counts."""
+    describe(tmp_path, a={"command": "json"}, b={"command": "json"})
+    (tmp_path / "koi.toml").write_text('[mcp.a]\ncommand = "toml"\nargs = ["-x"]\n', "utf-8")
+
+    assert [{"command": "toml", "args": ["-x"]}, {"command": "json"}] == [options_of(name, tmp_path) for name in "ab"]
+
+
+def test_names_with_hyphens(tmp_path: Path) -> None:
+    """A name of a program, which has no hyphen, finds the name that has one."""
+    describe(tmp_path, **{"my-files": {"command": "a"}})
+
+    assert {"command": "a"} == options_of("my_files", tmp_path)
+
+
+def test_variables_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`${NAME}` is a variable of the environment, else of `.env`; `${NAME:-…}` has a default."""
+    monkeypatch.setenv("SHELF_HOME", "/oak")
+    (tmp_path / ".env").write_text("SHELF_TOKEN=secret\n", "utf-8")
+    env = {"A": "${SHELF_HOME}/a", "B": "${SHELF_TOKEN}", "C": "${SHELF_NONE:-d}", "D": "${SHELF_NONE:-}", "E": "$E"}
+    describe(tmp_path, a={"command": "x", "args": ["${SHELF_HOME}"], "env": env})
+
+    found = options_of("a", tmp_path)
+
+    assert {"A": "/oak/a", "B": "secret", "C": "d", "D": "", "E": "$E"} == found["env"]
+    assert ["/oak"] == found["args"]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        (".mcp.json", "{", "`.mcp.json` cannot be read: "),
+        (".mcp.json", '{"servers": {}}', "there is no MCP server `a`"),
+        (".mcp.json", '{"mcpServers": []}', "`.mcp.json` holds no object `mcpServers`"),
+        (".mcp.json", '{"mcpServers": {"a": "npx"}}', "`a` in `.mcp.json` describes no MCP server"),
+        ("koi.toml", 'mcp = "npx"', "`mcp` in `koi.toml` describes no MCP server"),
+        (
+            ".mcp.json",
+            '{"mcpServers": {"a": {"command": "${NEVER_SET}"}}}',
+            "the MCP server `a` in `.mcp.json`: the variable `NEVER_SET` is not set",
+        ),
+    ],
+)
+def test_broken_files_are_told(tmp_path: Path, file: str, text: str, told: str) -> None:
+    """What is wrong with a file is said with its name."""
+    (tmp_path / file).write_text(text, "utf-8")
+
+    with pytest.raises(SettingsError) as raised:
+        options_of("a", tmp_path)
+
+    assert raised.value.message.startswith(told)
+    assert raised.value.help
+
+
+def test_keys_are_handed_on_by_name_only(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server has the environment of the program without its keys, except those that its declaration names."""
+    for name in ("OAK_API_KEY", "ELM_API_KEY", "OAK_PLACE"):
+        monkeypatch.setenv(name, name.lower())
+    names = ["OAK_API_KEY", "ELM_API_KEY", "OAK_PLACE"]
+    body = (
+        f"return await Promise.all({json.dumps(names)}.map(async name => (await files.environment({{ name }})).value))"
+    )
+    source = shelf.program(code=f"on code(args) {{ {body} }}", **shelf.raw(ELM_API_KEY=""))
+    played = shelf.play(source, [], call="Main.code")
+
+    assert [None, "elm_api_key", "oak_place"] == played.result

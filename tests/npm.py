@@ -1,0 +1,65 @@
+"""Packages of npm that tests use as counterparts, each installed once into a folder of the user's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+LIMIT_S = 300
+
+needs_node = pytest.mark.skipif(
+    shutil.which("npm") is None or shutil.which("node") is None,
+    reason="NODE IS MISSING: what a counterpart written for Node would say is not tested here",
+)
+
+
+def npm_package(name: str, version: str) -> Path:
+    """The folder with the `node_modules` that hold one version of a package and what it needs.
+
+    It is installed when it is asked for the first time on this machine; scripts of packages are not run. Tests that
+    ask at the same time wait for each other.
+    """
+    folder = _cache() / f"{name}@{version}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            _install(f"{name}@{version}", folder)
+    return folder
+
+
+def npm_program(name: str, version: str, command: str) -> Path:
+    """The path of a command that a package brings along."""
+    return npm_package(name, version) / "node_modules" / ".bin" / command
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "koi-test-servers" / "npm"
+
+
+def _install(package: str, folder: Path) -> None:
+    """Install beside the folder, under a name that is given up when everything is there."""
+    waiting = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(waiting, ignore_errors=True)
+    waiting.mkdir()
+    command = ["npm", "install", "--prefix", str(waiting), "--ignore-scripts", "--no-audit", "--no-fund", package]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    if done.returncode:
+        pytest.skip(f"`{package}` CANNOT BE INSTALLED, SO NOTHING IS TESTED AGAINST IT:\n{done.stderr[-500:]}")
+    waiting.rename(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes respect."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,174 @@
+"""A session in this process: a test sends commands, decides when the model answers, and sees all that comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias
+
+from koi_lang import program
+from koi_lang.errors import ProviderError
+from koi_lang.expressions import evaluate
+from koi_lang.failures import explain
+from koi_lang.llm.messages import Request
+from koi_lang.rpc.dispatcher import Dispatcher
+from koi_lang.rpc.served import Opened, Served
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.limits import Budget
+from tests.playbook.playing import Player, Voice
+
+LIMIT_S = 20.0
+MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
+Test: TypeAlias = Callable[["Talk"], Awaitable[None]]
+
+
+class Choosing:
+    """A choice between models whose names begin with `good/`."""
+
+    def __init__(self) -> None:
+        self.chosen = ""
+
+    def name(self) -> str:
+        """What was chosen."""
+        return self.chosen
+
+    def change(self, model: str) -> None:
+        """Choose a good model. Raises ProviderError for others."""
+        if not model.startswith("good/"):
+            raise ProviderError(f"there is no provider for `{model}`")
+        self.chosen = model
+
+    async def available(self, refresh: bool) -> list[dict[str, Any]]:
+        """One model."""
+        return MODELS
+
+
+@dataclass(slots=True)
+class Talk:
+    """A client.
+
+    Attributes:
+        messages: everything that was sent to it, responses included, in order.
+        answers: what the model answers next; it waits for them.
+        model: its requests are those that were made.
+    """
+
+    answers: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
+    messages: list[Mapping[str, Any]] = field(default_factory=list)
+    model: Voice = field(init=False)
+    dispatcher: Dispatcher = field(init=False)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.model = Voice(self._speak)
+
+    async def _speak(self, request: Request) -> AsyncIterator[str]:
+        self._news.set()
+        yield json.dumps(await self.answers.get())
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Keep a message."""
+        self.messages.append(message)
+        self._news.set()
+
+    async def ask(self, type: str, **fields: Any) -> Mapping[str, Any]:
+        """The response to a command."""
+        return await self.dispatcher.handle({"type": type, **fields}, self.take)
+
+    async def data(self, type: str, **fields: Any) -> Any:
+        """The data of the response to a command that must be carried out."""
+        response = await self.ask(type, **fields)
+        assert response["success"], response
+        return response.get("data")
+
+    async def code(self, type: str, **fields: Any) -> Any:
+        """The error code of a command that must be refused."""
+        return (await self.ask(type, **fields))["error_code"]
+
+    def answer(self, *answers: Any) -> None:
+        """Have the model answer."""
+        for answer in answers:
+            self.answers.put_nowait(answer)
+
+    def events(self, type: str = "") -> list[Mapping[str, Any]]:
+        """The events so far, all or those of a type."""
+        seen = [message["event"] for message in self.messages if message["type"] == "event"]
+        return [event for event in seen if not type or event["type"] == type]
+
+    async def until(self, type: str, count: int = 1) -> Mapping[str, Any]:
+        """The count-th message or event of a type, once it is there."""
+        while True:
+            found = [message for message in self.messages if message["type"] == type] or self.events(type)
+            if len(found) >= count:
+                return found[count - 1]
+            self._news.clear()
+            await self._news.wait()
+
+    async def asked(self, count: int) -> Request:
+        """The count-th request of the model, once it is made."""
+        while len(self.model.requests) < count:
+            self._news.clear()
+            await self._news.wait()
+        return self.model.requests[count - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Talker:
+    """Has tests talk to sessions of programs, in a folder of its own."""
+
+    player: Player
+    folder: Path
+
+    def __call__(self, source: str, test: Test, *, recorded: bool = True, answer_s: float = 10.0, **how: Any) -> Talk:
+        """What a test sees of a session."""
+        module = self.player.load(source)
+        return asyncio.run(self._talk(module, test, recorded, answer_s, how))
+
+    async def _talk(
+        self, module: ModuleType, test: Test, recorded: bool, answer_s: float, how: Mapping[str, Any]
+    ) -> Talk:
+        talk = Talk()
+
+        @contextmanager
+        def open_run(host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
+            run = Run(self._services(module, talk, host, consumers, how))
+            if not recorded:
+                yield Opened(run)
+                return
+            header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0")
+            writer = Writer(path_of(self.folder, run.id), header, str, host.log)
+            run.events.subscribe(writer)
+            yield Opened(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
+            writer.close()
+
+        served = Served(module, program.agents_of(module), open_run, Choosing(), explain, Budget())
+        talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
+        async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
+            await test(talk)
+            await talk.dispatcher.session.close(0)
+        return talk
+
+    def _services(
+        self, module: ModuleType, talk: Talk, host: Host, consumers: Sequence[Consumer], how: Mapping[str, Any]
+    ) -> Services:
+        return Services(
+            connect=lambda llm: talk.model,
+            host=host,
+            teams=lambda: program.teams_of(module),
+            folder=self.folder,
+            config={"registry": {"backend": "memory"}},
+            consumers=consumers,
+            evaluate=evaluate,
+            detailed=True,
+            **how,
+        )

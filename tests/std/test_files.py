@@ -1,0 +1,195 @@
+"""What `std/files` must not do: leave the folder, follow links out of it, leave half of a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.std import files
+from tests.projects import Project
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a project, with a secret beside it."""
+    (tmp_path / "secret.txt").write_text("secret")
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return project
+
+
+def do(work: Awaitable[Any]) -> Any:
+    """What some work gives."""
+
+    async def main() -> Any:
+        return await work
+
+    return asyncio.run(main())
+
+
+EVERY: dict[str, Callable[[str], Awaitable[Any]]] = {
+    "read": files.read,
+    "exists": files.exists,
+    "about": files.about,
+    "write": lambda path: files.write(path, "x"),
+    "append": lambda path: files.append(path, "x"),
+    "remove": files.remove,
+    "move": lambda path: files.move(path, "moved.txt"),
+    "move to": lambda path: files.move("here.txt", path),
+}
+OUTSIDE = (
+    "../secret.txt",
+    "a/../../secret.txt",
+    "/etc/hostname",
+    "out/secret.txt",
+    "link.txt",
+    "~/x",
+    "..\\secret.txt",
+)
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+@pytest.mark.parametrize("work", EVERY)
+def test_nothing_outside_is_touched(folder: Path, work: str, path: str) -> None:
+    """No function reaches what lies outside, by whatever way, not even to say whether it exists."""
+    (folder / "here.txt").write_text("here")
+    (folder / "out").symlink_to("..")
+    (folder / "link.txt").symlink_to("../secret.txt")
+
+    with pytest.raises(PermissionDenied, match="lies outside of the project"):
+        do(EVERY[work](path))
+
+    assert (folder.parent / "secret.txt").read_text() == "secret"
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["project", "secret.txt"]
+
+
+@pytest.mark.parametrize("path", [".env", "a/.git/config", ".koi/runs/x", "keys"])
+@pytest.mark.parametrize("work", EVERY)
+def test_hidden_files_stay_hidden(folder: Path, work: str, path: str) -> None:
+    """Names that begin with a dot are refused, also behind a link with another name."""
+    (folder / ".env").write_text("KEY=1")
+    (folder / "keys").symlink_to(".env")
+    (folder / "here.txt").write_text("here")
+
+    with pytest.raises(PermissionDenied, match="is hidden from programs"):
+        do(EVERY[work](path))
+
+    assert (folder / ".env").read_text() == "KEY=1"
+
+
+@pytest.mark.parametrize("path", ["koi.toml", "./KOI.toml", "settings"])
+@pytest.mark.parametrize("work", ["write", "append", "remove", "move", "move to"])
+def test_programs_cannot_allow_themselves_anything(folder: Path, work: str, path: str) -> None:
+    """`koi.toml` can be read, and not be changed."""
+    (folder / "koi.toml").write_text("[shell]\n")
+    (folder / "settings").symlink_to("koi.toml")
+    (folder / "here.txt").write_text("here")
+
+    with pytest.raises(PermissionDenied, match="can only be changed by the person"):
+        do(EVERY[work](path))
+
+    assert do(files.read("koi.toml")) == "[shell]\n"
+
+
+def test_links_inside_are_followed_and_lists_stay_inside(folder: Path) -> None:
+    """A link to a file of the project is that file; those that lead out, or in circles, are not listed."""
+    (folder / "a.txt").write_text("a")
+    (folder / "same.txt").symlink_to("a.txt")
+    (folder / "link.txt").symlink_to("../secret.txt")
+    (folder / "out").symlink_to("..")
+    (folder / "round").symlink_to("round")
+
+    assert (do(files.read("same.txt")), do(files.listed("**"))) == ("a", ["a.txt", "same.txt"])
+
+
+def test_what_is_no_text_is_refused(folder: Path) -> None:
+    """Files that are too large, no text, or no files at all give an error and never wait."""
+    (folder / "large").write_bytes(b"x" * (files.MOST_READ + 1))
+    (folder / "bytes").write_bytes(b"\xff\xfe")
+    os.mkfifo(folder / "pipe")
+
+    for path, message in [("large", "at most 1,000,000 are read"), ("bytes", "is not UTF-8"), ("pipe", "is no file")]:
+        with pytest.raises(AgentError, match=message):
+            do(files.read(path))
+    with pytest.raises(AgentError, match="at most 1,000,000 are written"):
+        do(files.write("new", "é" * 500_001))
+    assert not (folder / "new").exists()
+
+
+def test_a_failed_write_leaves_the_old_text(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the disk refuses, the file is as it was, and nothing is left beside it."""
+    do(files.write("a.txt", "old"))
+
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(AgentError, match=r"`a.txt` cannot be used: no space left on device"):
+        do(files.write("a.txt", "new"))
+
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("a.txt", "old")]
+
+
+def test_permissions_are_kept(folder: Path) -> None:
+    """A script that is rewritten can still be run."""
+    (folder / "run.sh").write_text("old")
+    (folder / "run.sh").chmod(0o750)
+    do(files.write("run.sh", "new"))
+
+    assert stat.S_IMODE((folder / "run.sh").stat().st_mode) == 0o750
+
+
+def test_too_many_files_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that would be endless is an error, not a part of it."""
+    monkeypatch.setattr(files, "MOST_LISTED", 2)
+    for name in "abc":
+        (folder / name).write_text(name)
+
+    with pytest.raises(AgentError, match="more than 2 files fit"):
+        do(files.listed("**"))
+    assert do(files.listed("[a]")) == []
+
+
+@pytest.mark.parametrize("path", ["", " ", "a\0b", "a\nb", 5, None])
+def test_what_is_no_path_is_told(folder: Path, path: Any) -> None:
+    """Anything but a path gives one clear message."""
+    with pytest.raises(KoiError, match="is no path"):
+        do(files.read(path))
+
+
+def test_a_replayed_run_reads_what_it_read_and_writes_nothing(project: Project) -> None:
+    """The journal holds what was read and written under names of their own; a replay touches no file."""
+    project.write("note.txt", "first")
+    project.write(
+        "a.koi",
+        """
+        import "std/files"
+        role R { can execute }
+        agent A : R { on go(args: Json) {
+          const text = await readFile("note.txt")
+          await writeFile("note.txt", text + " and second")
+          console.log(text)
+        } }
+        run A.go({})
+        """,
+    )
+    assert project.koi("run", "--record", "a.koi").stdout == "first\n"
+    (journal,) = (project.folder / ".koi" / "runs").glob("*.jsonl")
+    told = [json.loads(line) for line in journal.read_text().splitlines()]
+    (project.folder / "note.txt").write_text("changed")
+
+    replayed = project.koi("replay", journal.stem)
+
+    assert (replayed.returncode, "first" in replayed.stdout, project.folder.joinpath("note.txt").read_text()) == (
+        *(0, True, "changed"),
+    ), replayed.stderr
+    assert "files.write" in json.dumps(told)

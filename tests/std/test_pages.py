@@ -1,0 +1,114 @@
+"""The pages of the standard library, whose examples are run, and the command that shows them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from koi_lang import program, resources
+from koi_lang.cli.std import files, part
+from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.symbols import own_symbols
+from tests.projects import Project
+from tests.running import run_file
+from tests.wheel import Installed
+
+FENCE = re.compile(r"```(koi|json|text)\n(.*?)```", re.DOTALL)
+NAMES = [path.stem for path in files()]
+
+
+def fences(name: str) -> dict[str, str]:
+    """The program, the answers of a model and the output on a page."""
+    page = (resources.standard_skills() / f"{name}.md").read_text("utf-8")
+    found = FENCE.findall(re.sub(r"\\n```json\\n|\\n```\\n", lambda escaped: escaped[0].replace("`", "\x00"), page))
+    return {kind: text.replace("\x00", "`") for kind, text in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_tells_the_truth(name: str, project: Project) -> None:
+    """The example on a page prints what the page says."""
+    told = fences(name)
+    path = project.write("example.koi", told["koi"])
+    answers = json.loads(told["json"]) if "json" in told else None
+
+    outcome = run_file(path, project.folder, answers=answers)
+
+    assert (told["text"].splitlines(), "") == (list(outcome.printed), outcome.error)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_part_is_clean(name: str) -> None:
+    """No check has anything to say about a part of the standard library or the example on its page."""
+    assert program.check(str(resources.standard_skills() / f"{name}.koi"), strict=True).diagnostics == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_says_what_it_is_for(name: str) -> None:
+    """Parts, skills, functions and events have a description of their own, which prompts and `koi std` show."""
+    described = part(resources.standard_skills() / f"{name}.koi")
+    entries = [(group.about, entry.about) for group in described.groups for entry in group.entries]
+
+    assert described.about
+    assert [about for group, about in entries if not about or about == group] == []
+
+
+def test_names_are_used_once() -> None:
+    """All parts can be imported into one program: no two declare the same name."""
+    units = [unit_of(path) for path in files()]
+    names = Counter(
+        (symbol.kind, symbol.name) for unit in units for symbol in own_symbols(unit) if symbol.kind != "module"
+    )
+    values = Counter(name for kind, name in names if kind not in ("role", "skill"))
+
+    assert [name for name, count in (names + Counter()).items() if count > 1] == []
+    assert [name for name, count in values.items() if count > 1] == []
+
+
+def unit_of(path: Path) -> Unit:
+    """A file of the standard library, parsed."""
+    return next(file.unit for file in program.check(str(path)).files if file.unit.path == path.as_posix())
+
+
+def koi(*words: str) -> subprocess.CompletedProcess[str]:
+    """What a command prints."""
+    return subprocess.run([sys.executable, "-m", "koi_lang", *words], capture_output=True, text=True, timeout=60)
+
+
+def test_the_command_lists_and_shows() -> None:
+    """`koi std` lists each part with its functions, `koi std NAME` prints its page, and a mistyped name is told."""
+    listed, page, missing = koi("std"), koi("std", "std/csv"), koi("std", "cvs")
+
+    assert [line.partition(" ")[0] for line in listed.stdout.splitlines() if line.startswith("std/")] == [
+        f"std/{name}" for name in NAMES
+    ]
+    assert "  uses skill Csv\n    readCsv(text: string, delimiter?: string): any[]\n" in listed.stdout
+    assert page.stdout == (resources.standard_skills() / "csv.md").read_text("utf-8")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "did you mean `csv`?" in missing.stderr
+
+
+def test_the_list_as_json() -> None:
+    """`--json` gives data: parts, their skills and teams, and the entries of each."""
+    listed, one = json.loads(koi("std", "--json").stdout), json.loads(koi("std", "debate", "--json").stdout)
+
+    assert [each["name"] for each in listed] == NAMES
+    assert one["groups"][0]["kind"] == "team"
+    assert one["groups"][0]["entries"][0]["signature"].startswith("moderator::debate(motion: string, facts?: string")
+    assert one["page"].startswith("# std/debate\n")
+
+
+def test_the_wheel_brings_the_library(installed: Installed) -> None:
+    """What a user installs has all pages, and its parts can be imported."""
+    program = installed.folder / "library.koi"
+    program.write_text(fences("csv")["koi"])
+    ran = installed.run("-m", "koi_lang", "run", "--no-record", "library.koi")
+    listed = installed.run("-m", "koi_lang", "std", "csv")
+
+    assert (ran.stdout, ran.returncode) == (fences("csv")["text"], 0), ran.stderr
+    assert listed.stdout.startswith("# std/csv\n")
