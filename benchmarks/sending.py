@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.measuring import Cost, Figure, repeat
 from benchmarks.programs import sending_program
-from koi_lang import program
+from koi_lang import inventory, program
 from koi_lang.runtime.engine import Run, Services
 
 SENDS = 1000
@@ -35,7 +35,7 @@ def _cost(module: ModuleType, event: str) -> Cost:
 
 
 async def _measured(module: ModuleType, event: str) -> Cost:
-    async with Run(Services(_no_model, teams=lambda: program.teams_of(module))) as run:
+    async with Run(Services(_no_model, teams=lambda: inventory.teams_of(module))) as run:
         cpu_s, wall_s = time.process_time(), time.perf_counter()
         await run.call(module.Sender, event, {"count": SENDS})
         return Cost(time.process_time() - cpu_s, time.perf_counter() - wall_s)

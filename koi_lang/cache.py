@@ -76,10 +76,9 @@ def store(path: str, entry: Entry) -> None:
 
 def _write(target: Path, data: bytes) -> None:
     """Write and rename, so that readers see all of it or nothing."""
-    import tempfile
-
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=target.parent)
+    temporary = target.with_name(f".{os.urandom(8).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

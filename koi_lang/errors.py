@@ -29,6 +29,16 @@ class KoiError(Exception):
         return str(self.args[0])
 
 
+def exit_code(error: BaseException) -> int:
+    """What a process ends with for an error."""
+    return error.exit_code if isinstance(error, KoiError) else EXIT_FAILED
+
+
+def reason(error: OSError) -> str:
+    """Why the system refused something, lower case."""
+    return (error.strerror or str(error)).lower()
+
+
 class UsageError(KoiError):
     """A command was called with words it does not understand."""
 
@@ -93,8 +103,9 @@ class MissingKey(ProviderError):
     exit_code = EXIT_USAGE
 
 
-# What a status of HTTP says about trying again.
+# What a status of HTTP says about trying again, and about who asks.
 REPEATABLE = frozenset({408, 409, 425, 429})
+REFUSED = frozenset({401, 403})
 
 
 class RequestFailed(ProviderError):

@@ -82,9 +82,13 @@ def _without_reserved(text: str, names: Mapping[str, Any]) -> tuple[str, Mapping
 
 def _bounded(value: Any) -> Any:
     """A value that is not too large to go on with. Raises ExpressionError."""
-    if isinstance(value, (str, list)) and len(value) > LARGEST:
-        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+    _require_room(len(value) if isinstance(value, (str, list)) else 0)
     return value
+
+
+def _require_room(size: int) -> None:
+    if size > LARGEST:
+        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
 
 
 def _light(value: Any) -> Any:
@@ -93,8 +97,7 @@ def _light(value: Any) -> Any:
     while waiting:
         item = waiting.pop()
         size += len(item) if isinstance(item, (str, list, dict)) else 0
-        if size > LARGEST:
-            raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+        _require_room(size)
         waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
     return value
 
@@ -133,7 +136,7 @@ class _Evaluator:
     @value.register
     def _template(self, node: n.Template) -> Any:
         parts = [part if isinstance(part, str) else self.value(part) for part in node.parts]
-        _bounded("".join(part for part in parts if isinstance(part, str)))
+        _require_room(sum(len(part) for part in parts if isinstance(part, str)))
         return _bounded(operators.template(*parts))
 
     @value.register
@@ -232,5 +235,5 @@ class _Evaluator:
 def _bounded_join(items: Any, arguments: list[Any]) -> None:
     """Raise ExpressionError where joining would become too large; it is not tried."""
     between = len(arguments[0]) if arguments and isinstance(arguments[0], str) else 1
-    if isinstance(items, list) and len(items) * between > LARGEST:
-        raise ExpressionError(f"the expression becomes larger than {LARGEST} characters or items")
+    if isinstance(items, list):
+        _require_room(len(items) * between)

@@ -8,18 +8,13 @@ from pathlib import Path
 from types import TracebackType
 
 from koi_lang.diagnostics import Diagnostic, Place, render
-from koi_lang.errors import EXIT_FAILED, KoiError
+from koi_lang.errors import KoiError
 from koi_lang.runtime.values.failures import ErrorValue, Thrown
 from koi_lang.runtime.values.inspection import console_text
 from koi_lang.source import Source, Span, decode
 
 MOST_CALLERS = 6
 CODE = "E0500"
-
-
-def exit_code(error: BaseException) -> int:
-    """What a process ends with for an error."""
-    return error.exit_code if isinstance(error, KoiError) else EXIT_FAILED
 
 
 def explain(error: BaseException, folder: str = "") -> str:

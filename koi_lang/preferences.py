@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang import settings
-from koi_lang.errors import KoiError, SettingsError, UsageError
+from koi_lang.errors import KoiError, SettingsError
 from koi_lang.keys.lookup import Keys
 
 # What stays of a block when another model is used.
@@ -46,46 +46,20 @@ class Preferences:
         return {role: partial(dict, options) for role, options in self.usual.items()}
 
 
-def _with_provider(model: str, keys: Keys) -> str:
-    """A bare name with the provider that lists it, among those that are connected; else as it is.
-
-    Raises:
-        KoiError: several do, or the name mistypes a provider.
-    """
-    from koi_lang import reach
-    from koi_lang.llm.catalogue import PROVIDERS, key_of
-    from koi_lang.llm.choice import written
-
-    provider, name = written({"model": model})
-    if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
-        return model
-    kept = {row.name: reach.lists().find(reach.connection_of(row.name, keys)) for row in PROVIDERS if key_of(row, keys)}
-    having = [f"{row}/{name}" for row, known in kept.items() if known and name in known.names]
-    if len(having) > 1:
-        raise UsageError(f"several providers have `{name}`", help=f"Write one of {', '.join(having)}.")
-    return having[0] if having else model
-
-
 def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
     """What the person wants in a folder. Raises KoiError when a provider in it does not exist."""
     usual = settings.models(folder)
+    if not usual and not model:
+        return Preferences(keys)
+    from koi_lang import reach
+
     for role, options in usual.items():
         try:
-            _see_provider(options)
+            reach.require_provider(options)
         except KoiError as error:
             message = f"`{role}` in `[models]` of `koi.toml`: {error.message}"
             raise SettingsError(message, help=error.help) from error
     if model:
-        _see_provider({"model": model})
-        model = _with_provider(model, keys)
+        reach.require_provider({"model": model})
+        model = reach.with_provider(model, keys)
     return Preferences(keys, model or "", usual)
-
-
-def _see_provider(options: Mapping[str, Any]) -> None:
-    """Raises ProviderError when options name a provider that does not exist."""
-    from koi_lang.llm.catalogue import STAND_INS, provider_named
-    from koi_lang.llm.choice import written
-
-    provider, _ = written(options)
-    if provider not in ("auto", *STAND_INS):
-        provider_named(provider)

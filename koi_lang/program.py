@@ -6,14 +6,14 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from koi_lang import cache, resources
 from koi_lang.diagnostics import CompileError, render
-from koi_lang.errors import KoiError, UsageError
+from koi_lang.errors import KoiError, UsageError, reason
 
 if TYPE_CHECKING:
     import ast
@@ -73,9 +73,7 @@ def check(path: str, *, strict: bool = False) -> Checked:
         with _no_collection():
             return check_program(absolute(path), DiskFiles(), strict=strict)
     except OSError as error:
-        raise UsageError(
-            f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}", help=_advice(path)
-        ) from error
+        raise UsageError(f"`{path}` cannot be read: {reason(error)}", help=_advice(path)) from error
 
 
 def _renaming(path: str) -> str:
@@ -187,11 +185,10 @@ def module_of(path: str, name: str | None = None, entry: cache.Entry | None = No
     module.__file__ = path
     module.__package__ = (name or "").rpartition(".")[0]
     sys.modules[key] = module
-    try:
+    with ExitStack() as undo:
+        undo.callback(sys.modules.pop, key, None)
         execute(module, entry)
-    except BaseException:
-        del sys.modules[key]
-        raise
+        undo.pop_all()
     return module
 
 
@@ -209,76 +206,3 @@ def unload() -> None:
 def loaded() -> Mapping[str, ModuleType]:
     """All loaded modules by path."""
     return {name.removeprefix(PREFIX): module for name, module in sys.modules.items() if name.startswith(PREFIX)}
-
-
-def teams_of(module: ModuleType) -> list[Any]:
-    """The teams a program declares: in its own file first, then in the files it has loaded."""
-    from koi_lang.runtime.agents.team import Team
-
-    return [value for value in _declared(module) if isinstance(value, Team)]
-
-
-def agents_of(module: ModuleType) -> list[Any]:
-    """The agents a program declares, in the same order."""
-    from koi_lang.runtime.agents.agent import Agent
-
-    classes = [value for value in _declared(module) if isinstance(value, type)]
-    return [value for value in classes if issubclass(value, Agent) and value is not Agent]
-
-
-def handler_line(module: ModuleType, name: str) -> str:
-    """Where a handler such as `Lead.start` stands, as `file.koi:12`; empty when the program has none of the name."""
-    agent, _, event = name.rpartition(".")
-    for declared in agents_of(module):
-        handler = declared.about.handlers.get(event) if declared.about.name == agent else None
-        if handler is not None:
-            code = handler.function.__code__
-            return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
-    return ""
-
-
-def prompts_of(module: ModuleType) -> list[Any]:
-    """The prompts a program declares, in the same order."""
-    from koi_lang.runtime.prompts import Prompt
-
-    return [value for value in _declared(module) if isinstance(value, Prompt)]
-
-
-def require_servers(module: ModuleType, folder: Path) -> None:
-    """See that every MCP server which an agent or a team uses is declared, or described by files of a folder.
-
-    Raises:
-        SettingsError: one is neither, or its description lacks something; says where it was looked for.
-    """
-    from koi_lang.runtime.mcp.remote import Remote
-
-    used = [(agent.about.name, server) for agent in agents_of(module) for server in agent.about.mcps()]
-    for team in teams_of(module):
-        agents = [member for member in team.members().values() if isinstance(member, type)]
-        used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, Remote)]
-    for user, server in used:
-        if server.options is None:
-            from koi_lang.runtime.mcp.configured import options_of
-
-            options_of(server.name, folder, user)
-
-
-def python_modules_of(module: ModuleType) -> list[ModuleType]:
-    """The Python modules that a program imports, in the same order."""
-    return [value for value in _declared(module) if isinstance(value, ModuleType) and not _is_koi(value)]
-
-
-def _declared(module: ModuleType) -> list[Any]:
-    """The values of a module, then those of the Koi files it has loaded, each once."""
-    waiting, modules = [module], {}
-    while waiting:
-        current = waiting.pop(0)
-        if id(current) not in modules:
-            modules[id(current)] = current
-            waiting += [value for value in vars(current).values() if _is_koi(value)]
-    values = {id(value): value for each in modules.values() for value in vars(each).values()}
-    return list(values.values())
-
-
-def _is_koi(value: Any) -> bool:
-    return isinstance(value, ModuleType) and str(getattr(value, "__file__", "")).endswith(".koi")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from koi_lang import settings
-from koi_lang.errors import KoiError, ProviderError
+from koi_lang.errors import KoiError, ProviderError, UsageError
 from koi_lang.keys.lookup import Keys
-from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, key_of, provider_named
-from koi_lang.llm.choice import Choice
+from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
+from koi_lang.llm.choice import Choice, written
 from koi_lang.llm.connection import Connection, Provider
 from koi_lang.llm.known import Known, Lists
 from koi_lang.llm.lists import LIMIT_S
-from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.llm.providers import connect, connection_to
+from koi_lang.llm.providers import Note, Surroundings, connect, connection_to
 
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
@@ -39,6 +40,40 @@ def ollama_address() -> str:
 def lists() -> Lists:
     """The lists of models in the cache folder."""
     return Lists(settings.cache_folder() / "models")
+
+
+def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any) -> Adapter:
+    """The model for the options of an `llm` block, with answers and lists of models kept in the cache folder.
+
+    Args:
+        own: fields of `Surroundings` that depend on the run.
+    """
+    answers = settings.cache_folder() / "answers"
+    around = Surroundings(cache_folder=answers, lists=lists(), ollama=ollama_address(), **own)
+    return connect(llm, keys, on_note=on_note, around=around)
+
+
+def with_provider(model: str, keys: KeyLookup) -> str:
+    """A bare name with the provider that lists it, among those that are connected; else as it is.
+
+    Raises:
+        KoiError: several do, or the name mistypes a provider.
+    """
+    provider, name = written({"model": model})
+    if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
+        return model
+    kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if key_of(row, keys)}
+    having = [f"{row}/{name}" for row, known in kept.items() if known and name in known.names]
+    if len(having) > 1:
+        raise UsageError(f"several providers have `{name}`", help=f"Write one of {', '.join(having)}.")
+    return having[0] if having else model
+
+
+def require_provider(options: Mapping[str, Any]) -> None:
+    """Raise ProviderError when options of a model name a provider that does not exist."""
+    provider, _ = written(options)
+    if provider not in ("auto", *STAND_INS):
+        provider_named(provider)
 
 
 def connection_of(name: str, keys: KeyLookup) -> Connection:

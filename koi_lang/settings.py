@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import SettingsError
+from koi_lang.errors import SettingsError, reason
 
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
 
@@ -54,7 +55,9 @@ def dotenv(folder: Path) -> dict[str, str]:
     except (FileNotFoundError, IsADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"`.env` cannot be read: {error}") from error
+        raise SettingsError(
+            f"`.env` cannot be read: {error}", help="It holds lines like `NAME=value`, in UTF-8."
+        ) from error
 
 
 def variables_in(path: str) -> dict[str, str]:
@@ -62,9 +65,9 @@ def variables_in(path: str) -> dict[str, str]:
     try:
         return _variables(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
+        why = reason(error) if isinstance(error, OSError) else str(error)
         help = "It holds lines like `OPENAI_API_KEY=…`."
-        raise SettingsError(f"`{path}` cannot be read: {why.lower()}", help=help) from error
+        raise SettingsError(f"`{path}` cannot be read: {why}", help=help) from error
 
 
 def _variables(text: str) -> dict[str, str]:
@@ -102,8 +105,6 @@ def project(folder: Path) -> Mapping[str, Any]:
     Raises:
         SettingsError: the file is no TOML.
     """
-    import tomllib
-
     try:
         return tomllib.loads((folder / "koi.toml").read_text("utf-8"))
     except FileNotFoundError:

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import program
+from koi_lang import inventory, program
+from koi_lang.errors import exit_code
 from koi_lang.expressions import evaluate
-from koi_lang.failures import exit_code, explain
+from koi_lang.failures import explain
 from koi_lang.llm.messages import Adapter, Request
 from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Answers, Scripted, read_answers
@@ -146,7 +147,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
         services = Services(
             connect=lambda llm: _model(llm, model, host),
             host=host,
-            teams=lambda: program.teams_of(module),
+            teams=lambda: inventory.teams_of(module),
             folder=folder,
             evaluate=evaluate,
             consumers=(events.append,),

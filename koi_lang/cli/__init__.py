@@ -6,17 +6,18 @@ import gc
 import importlib
 import os
 import sys
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from koi_lang import __version__
-from koi_lang.errors import EXIT_FAILED, KoiError
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
 
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
     "run": "Run a program.",
     "serve": "Serve the exposed agents of a program to other programs.",
+    "chat": "Talk to an agent of a program.",
     "rpc": "Let another program run and steer a program.",
     "test": "Run the tests of programs.",
     "check": "Report the problems of a program without running it.",
@@ -90,18 +91,25 @@ def koi(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
     try:
-        return koi.main(args, prog_name="koi")
-    except KoiError as error:
-        from koi_lang.cli.messages import show_error
-
-        show_error(error)
+        sys.exit(koi.main(args, prog_name="koi", standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
         sys.exit(error.exit_code)
+    except click.Abort as error:
+        interrupted = isinstance(error.__cause__, KeyboardInterrupt)
+        click.echo("interrupted" if interrupted else "nothing was done", err=True)
+        sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_FAILED)
     except BrokenPipeError:
         # Whoever read the output has left; nothing more can be said to them.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
+    except Exception as error:  # told to the person; the process ends with its code
+        from koi_lang.cli.messages import show_error
+
+        show_error(error)
+        sys.exit(exit_code(error))
     finally:
         gc.freeze()  # the process ends: to search what is left for garbage would only take time

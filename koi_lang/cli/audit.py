@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from koi_lang import program
+from koi_lang import inventory, program
 from koi_lang.extensions import additions
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
@@ -32,8 +32,8 @@ def audit(file: str, *, use_installed: bool = True) -> list[dict[str, Any]]:
     """For every agent of a program: name, role, capabilities, actions, targets and skills."""
     module = program.load(file)
     added = additions(module, use_installed=use_installed)
-    run = Run(Services(connect=_no_model, teams=lambda: program.teams_of(module), added=added))
-    return [_audited(run.agent(agent)) for agent in program.agents_of(module)]
+    run = Run(Services(connect=_no_model, teams=lambda: inventory.teams_of(module), added=added))
+    return [_audited(run.agent(agent)) for agent in inventory.agents_of(module)]
 
 
 def _no_model(llm: Any) -> Any:

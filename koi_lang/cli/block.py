@@ -79,7 +79,7 @@ class Block:
 
     def draw(self) -> None:
         """Write the lines over those that are there."""
-        columns, rows = self._size()
+        columns, rows = self.size
         typed = PROMPT + ending(self.draft, columns - len(PROMPT) - 1, self._more) if self.draft else ""
         lines = [*([typed] if typed else []), *self._fill(columns - 1, max(rows - 1 - bool(typed), 1))]
         if not lines:
@@ -114,7 +114,9 @@ class Block:
             self._stop()
             self._closed, self._drawn = True, ""
 
-    def _size(self) -> tuple[int, int]:
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of the terminal, as it is now."""
         try:
             columns, rows = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):

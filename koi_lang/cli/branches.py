@@ -12,13 +12,14 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Entry, Header
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.std.tables import clean
 
 LONGEST = 60
 
 
 def tree(folder: Path, path: Path) -> Iterator[str]:
-    """The lines of the tree, from the run that all branches come from."""
-    headers = dict(_headers(folder))
+    """The lines of the tree, from the run that all branches come from. Raises JournalError for a damaged journal."""
+    headers = {path: read_header(path), **dict(_headers(folder))}
     yield from _run(_root(path, headers), headers, 0)
 
 
@@ -84,5 +85,5 @@ def _told(entry: Entry, inputs: Mapping[tuple[str, ...], Any]) -> str:
 
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
+    text = " ".join(clean(text).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from koi_lang import program
-from koi_lang.cli.messages import show_diagnostics
+from koi_lang.cli.messages import show_diagnostics, writing
 from koi_lang.sourcemap import source_map, write_module
 
 
@@ -24,7 +24,8 @@ def command(file: str, output: Path | None, strict: bool) -> None:
         click.echo(write_module(tree), nl=False)
         return
     text = write_module(tree, beside=output, source=program.absolute(file))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, "utf-8")
     mapped = source_map(tree, text, output, program.absolute(file))
-    output.with_suffix(output.suffix + ".map").write_text(mapped, "utf-8")
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, "utf-8")
+        output.with_suffix(output.suffix + ".map").write_text(mapped, "utf-8")

@@ -11,14 +11,13 @@ from typing import Any
 import click
 
 from koi_lang.cli.picking import pick_one
-from koi_lang.errors import KoiError, ProviderError, RequestFailed, UsageError
+from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestFailed, UsageError
 from koi_lang.keys.lookup import Keys
 from koi_lang.keys.store import KEYRING
 from koi_lang.llm.catalogue import PROVIDERS, provider_named
 from koi_lang.llm.connection import Provider
+from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.reach import Reached, ollama_address, reached
-
-REFUSED = (401, 403)
 
 
 @click.command()
@@ -94,8 +93,6 @@ def _not_kept(row: Provider, error: KoiError) -> KoiError:
 
 def _meet_ollama() -> None:
     """Say whether an Ollama answers; it needs no key. Raises ProviderError when none does."""
-    from koi_lang.llm.ollama import models_at, origin_of
-
     address = origin_of(ollama_address())
     models = models_at(ollama_address())
     if not models:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -13,10 +14,10 @@ from koi_lang.cli.recording import hash_of
 from koi_lang.cli.resume import readable
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import doubts, is_session
+from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
 from koi_lang.runtime.journal.entries import ENDED, Header
 from koi_lang.runtime.journal.past import Decision, Past, lasting_entries, until
-from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.journal.reader import Journal, read, read_header
 
 
 def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
@@ -27,7 +28,7 @@ def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
     Raises:
         JournalError: there is no such session or entry, it goes on, or it is of another program.
     """
-    path = store.find(Path.cwd(), run)
+    path = _last(ready) if run == store.LAST else store.find(Path.cwd(), run)
     journal = readable(path) if at is None else read(path)
     header = journal.header
     _require_session(header, ready)
@@ -45,6 +46,15 @@ def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
     if is_branch:
         return Continuation(past, seed=header.seed, parent=(header.run, last if at is None else at))
     return Continuation(past, header.run, header.seed, last)
+
+
+def _last(ready: Prepared) -> Path:
+    """The journal of the latest session of a program. Raises JournalError."""
+    for path in reversed(store.journals(Path.cwd())):
+        with suppress(JournalError):  # one that cannot be read is none
+            if is_session_of(read_header(path), ready.path):
+                return path
+    raise JournalError(f"there is no earlier session of `{Path(ready.path).name}` in this folder")
 
 
 def _require_session(header: Header, ready: Prepared) -> None:

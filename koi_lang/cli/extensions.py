@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from koi_lang import program
+from koi_lang.cli import COMMANDS
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, ExtensionError
 from koi_lang.extensions.collecting import collected, extended
 from koi_lang.extensions.finding import Extension, installed, of_program
@@ -29,8 +30,6 @@ def command(file: str | None, as_json: bool) -> None:
         click.echo("\n\n".join(map(_shown, described)) or "no extensions are installed")
     is_broken = any("error" in each for each in described)
     if not is_broken:
-        from koi_lang.cli import COMMANDS
-
         collected(found, COMMANDS)  # raises where two of them do not go together
     sys.exit(EXIT_FAILED if is_broken else EXIT_OK)
 

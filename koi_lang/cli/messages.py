@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from koi_lang.diagnostics import CompileError, Diagnostic, render
-from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
-from koi_lang.failures import exit_code, explain
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, exit_code, reason
+from koi_lang.failures import explain
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -44,6 +45,15 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
             show_error(error, redact)
         return exit_code(error)
     return EXIT_OK
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A context in which a file that the person has named is written. Raises UsageError where it cannot be."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be written: {reason(error)}", help="Name another file.") from error
 
 
 def show_warnings(warnings: Iterable[str]) -> None:

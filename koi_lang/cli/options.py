@@ -52,6 +52,16 @@ class Options:
         return {**settings.limits(Path.cwd()), **self.limits}
 
     @property
+    def session_limits(self) -> dict[str, Any]:
+        """The limits of a session, which lasts as long as its client likes; the time is that of each call."""
+        return {name: value for name, value in self.limits_here.items() if name != "time"}
+
+    @property
+    def call_time_s(self) -> float | None:
+        """The time that a call of a session may take."""
+        return self.limits_here.get("time")
+
+    @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the current folder: by the command line, and by `koi.toml`."""
         return [*self.allow, *(f"shell:{command}" for command in settings.allowed_commands(Path.cwd()))]

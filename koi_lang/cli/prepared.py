@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import cache, program, settings
+from koi_lang import cache, inventory, program, settings
 from koi_lang.cli.options import Options
 from koi_lang.extensions import additions
 from koi_lang.preferences import Preferences, preferences
@@ -21,7 +21,6 @@ from koi_lang.runtime.host import Host
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
-OLLAMA = "127.0.0.1:11434"
 # Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
 MOST_FRAMES = 7500
 Note = Callable[[str], None]
@@ -57,7 +56,7 @@ class Prepared:
             own: further fields of `Services`, or others than here.
         """
         usual = {
-            "teams": partial(program.teams_of, self.module),
+            "teams": partial(inventory.teams_of, self.module),
             "folder": Path.cwd(),
             "config": settings.koi_config(Path.cwd()),
             "evaluate": evaluate,
@@ -72,23 +71,21 @@ class Prepared:
 
     def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
         """The model for an `llm` block; the command line goes first."""
-        from koi_lang.llm.known import Lists
-        from koi_lang.llm.providers import Surroundings, connect
+        from koi_lang import reach
 
         chosen, named = self.wanted.options(llm)
         if self.options.answers is not None:
             chosen = {"provider": "scripted", "answers": self.options.answers}
         elif self.options.rehearse:
             chosen = {"provider": "rehearsal"}
-        around = Surroundings(
+        model = reach.model_of(
+            chosen,
+            self.wanted.keys,
+            lambda text: note(NEEDS_MODEL + text),
             on_event=lambda type, data: run.events.emit(type, **data),
-            cache_folder=settings.cache_folder() / "answers",
-            ollama=settings.variable("OLLAMA_HOST") or OLLAMA,
-            lists=Lists(settings.cache_folder() / "models"),
             ask_for_lists=named,
             providers=run.added.providers,
         )
-        model = connect(chosen, self.wanted.keys, on_note=lambda text: note(NEEDS_MODEL + text), around=around)
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
         return model

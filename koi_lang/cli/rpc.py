@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from koi_lang import cache, program
+from koi_lang import cache, inventory, program
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options, seconds
 from koi_lang.cli.prepared import prepared
@@ -48,7 +48,7 @@ def _serve(file: str, entry: cache.Entry, options: Options, resume: str | None, 
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
-            program.require_servers(ready.module, Path.cwd())
+            inventory.require_servers(ready.module, Path.cwd())
             opener = Opener(ready)
             earlier = opener.reopen(resume, None) if resume else None
             asyncio.run(serve_stdio(opener.served(), redact, earlier, answer_s=answer_s))

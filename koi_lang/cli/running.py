@@ -7,7 +7,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from koi_lang import cache, program
+from koi_lang import cache, inventory
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.options import Options
@@ -28,7 +28,7 @@ def run_program(file: str, entry: cache.Entry, options: Options, going: Continua
         if not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
         if going is None:
-            program.require_servers(ready.module, Path.cwd())
+            inventory.require_servers(ready.module, Path.cwd())
         asyncio.run(_main(ready, going or Continuation()))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

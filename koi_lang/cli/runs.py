@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from koi_lang.cli import branches
+from koi_lang.cli.messages import writing
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
@@ -127,22 +128,24 @@ def tail(run: str, follow: bool, count: int) -> None:
 
 def _following(path: Path, after: int) -> Iterator[Entry]:
     """The entries behind the n-th as they come, until the run ends or its process does."""
+    for line in _growing(path):
+        entry = entry_in(line)
+        if entry is not None and entry.n > after:
+            yield entry
+
+
+def _growing(path: Path) -> Iterator[bytes]:
+    """The whole lines of a journal, until nobody writes it any more."""
     with path.open("rb") as file:
-        pending = b""
-        while True:
+        pending, is_running = b"", True
+        while is_running:
             # Asked before reading: what was written before the end is then still seen.
-            running = store.is_running(path)
-            for text in iter(file.readline, b""):
-                pending += text
-                if not pending.endswith(b"\n"):
-                    break
-                entry, pending = entry_in(pending), b""
-                if entry is not None and entry.n > after:
-                    yield entry
-            if not running:
-                return
-            # Python has no way to be told that a file has grown.
-            time.sleep(PAUSE_S)
+            is_running = store.is_running(path)
+            *lines, pending = (pending + file.read()).split(b"\n")
+            yield from lines
+            if is_running:
+                # Python has no way to be told that a file has grown.
+                time.sleep(PAUSE_S)
 
 
 @command.command()
@@ -152,13 +155,13 @@ def export(run: str, output: Path) -> None:
     """Copy the readable lines of a journal to a file; its program is then named as seen from there."""
     path = store.find(Path.cwd(), run)
     header = read_header(path)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.exists():
+        raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.")
     seen = os.path.relpath(program_of(path, header), output.absolute().parent)
-    try:
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("xb") as file:
             left_out = store.export(path, file, replace(header, program=Path(seen).as_posix()))
-    except FileExistsError as error:
-        raise UsageError(f"`{output}` exists", help="Choose another name, or remove the file first.") from error
     if left_out:
         click.echo(f"warning: {left_out} line{'' if left_out == 1 else 's'} left out", err=True)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from koi_lang import program
+from koi_lang import inventory
 from koi_lang.cli.prepared import Prepared
 from koi_lang.cli.progress import DETAILS, as_lines
 from koi_lang.cli.terminal import Terminal
@@ -53,7 +53,7 @@ def _announce(service: Service, url: str, token: str | None) -> None:
 def service_of(ready: Prepared) -> Service:
     """What is served of a program. Raises UsageError when there is nothing."""
     path, options = Path(ready.path), ready.options
-    agents = exposed(program.agents_of(ready.module), path.name)
+    agents = exposed(inventory.agents_of(ready.module), path.name)
     terminal, redact = Terminal(silent=True), ready.redactor()
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *ready.additions().actions.values()]
@@ -62,10 +62,10 @@ def service_of(ready: Prepared) -> Service:
         name=agents[0].about.name if len(agents) == 1 else path.stem,
         instructions="\n".join(told),
         tools={offer.name: offer for offer in offers(agents, actions)},
-        prompts=by_name(program.prompts_of(ready.module)),
+        prompts=by_name(inventory.prompts_of(ready.module)),
         sources=sources(path.as_posix(), list(ready.entry.files), redact),
         open_run=_opener(ready, terminal),
-        limit=Budget(time_s=options.limits_here.get("time")),
+        limit=Budget(time_s=options.call_time_s),
         explain=lambda error: redact(explain(error, Path.cwd().as_posix())),
         log=_nowhere if options.quiet else terminal.log,
     )
@@ -79,7 +79,6 @@ def _opener(ready: Prepared, terminal: Terminal) -> Callable[[Host, Consumer], R
     """What makes the run of a session, with the same models, permissions and limits as `koi run`."""
     options, redact = ready.options, ready.redactor()
     shown = [as_lines(terminal.log, redact, DETAILS)] if options.verbose or options.debug else []
-    limits = {name: value for name, value in options.limits_here.items() if name != "time"}
 
     def open_run(host: Host, consumer: Consumer) -> Run:
         told: set[str] = set()
@@ -90,6 +89,6 @@ def _opener(ready: Prepared, terminal: Terminal) -> Callable[[Host, Consumer], R
                 told.add(text)
                 host.log(text)
 
-        return ready.run(host, [consumer, *shown], note, limits=limits)
+        return ready.run(host, [consumer, *shown], note, limits=options.session_limits)
 
     return open_run

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang import program
+from koi_lang import inventory
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.earlier import continuation
 from koi_lang.cli.prepared import Prepared
@@ -20,6 +20,7 @@ from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import installed, of_program
 from koi_lang.failures import explain
 from koi_lang.keys.lookup import Keys
+from koi_lang.llm.providers import connect
 from koi_lang.preferences import Preferences, preferences
 from koi_lang.reach import all_reached, set_up
 from koi_lang.rpc.served import Opened, OpenRun, Served
@@ -29,21 +30,26 @@ from koi_lang.runtime.limits import Budget
 
 
 class Opener:
-    """Makes the runs of a session, with the models, permissions and limits of `koi run`."""
+    """Makes the runs of a session, with the models, permissions and limits of `koi run`.
 
-    def __init__(self, ready: Prepared) -> None:
+    Args:
+        note: is told about models, a line each; without it they are told on standard error.
+    """
+
+    def __init__(self, ready: Prepared, note: Callable[[str], None] | None = None) -> None:
         self._ready, self._choice = ready, Choice(ready.wanted)
+        self._note = note or Terminal(quiet=ready.options.quiet, silent=True).note
 
     def served(self) -> Served:
         """What is served."""
         ready, folder, redact = self._ready, Path.cwd().as_posix(), self._ready.redactor()
         return Served(
             module=ready.module,
-            agents=program.agents_of(ready.module),
+            agents=inventory.agents_of(ready.module),
             open_run=partial(self._opened, Continuation()),
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
-            limit=Budget(time_s=ready.options.limits_here.get("time")),
+            limit=Budget(time_s=ready.options.call_time_s),
             untold=() if ready.options.debug else TOLD,
             reopen=self.reopen,
         )
@@ -56,11 +62,10 @@ class Opener:
     def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
         """A run that is recorded, unless the command line says otherwise."""
         ready = replace(self._ready, wanted=self._choice.wanted)
-        options, terminal = ready.options, Terminal(quiet=ready.options.quiet, silent=True)
+        options = ready.options
         found = collected([*(() if options.no_extensions else installed()), *of_program(ready.module)])
-        limits = {name: value for name, value in options.limits_here.items() if name != "time"}
-        own = {"limits": limits, "detailed": True, "added": found.added}
-        run = ready.run(host, consumers, terminal.note, past=going.past, id=going.run, seed=going.seed, **own)
+        own = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        run = ready.run(host, consumers, self._note, past=going.past, id=going.run, seed=going.seed, **own)
         with recording(run, ready, going) as journal:
             yield Opened(run, journal, found.rpc)
 
@@ -77,10 +82,8 @@ class Choice:
 
     def change(self, model: str) -> None:
         """Use another model from now on. Raises KoiError when it cannot be used."""
-        from koi_lang.llm.providers import connect
-
         wanted = preferences(Path.cwd(), model, self.wanted.keys)
-        connect({"model": model}, wanted.keys)
+        connect({"model": wanted.model}, wanted.keys)
         self.wanted = wanted
 
     async def available(self, refresh: bool) -> list[dict[str, Any]]:

@@ -71,7 +71,8 @@ class Terminal:
             with self._held():
                 self._show(question, options)
                 line = await self._line()
-                self._question = "" if line is not None else self._question
+                if line is not None and sys.stdin.isatty():  # the answer has ended the line of the question
+                    self._question = ""
         if line is None:
             help = "Run the program in a terminal, or pipe one line for each question into it."
             raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
@@ -106,7 +107,7 @@ class Terminal:
         try:
             yield
         finally:
-            if self._question:  # nobody has answered, so nobody has ended its line
+            if self._question:
                 self._make_room()
                 self._question = ""
             self.status.go_on()

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from koi_lang import settings
-from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.cli.messages import writing
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.testing.cases import Case, Result, Stopwatch, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.junit import junit
@@ -20,7 +21,6 @@ from koi_lang.testing.pool import results
 from koi_lang.testing.report import line, report
 from koi_lang.testing.selection import selection
 
-EXIT_INTERRUPTED = 130
 EXIT_NOTHING = 5
 
 
@@ -99,7 +99,8 @@ def _run(cases: Sequence[Case], options: Options) -> int:
     done.results.sort(key=lambda result: order[result.case])
     seconds = watch.seconds
     if options.junit is not None:
-        _write(options.junit, junit(done.results, seconds))
+        with writing(options.junit):
+            options.junit.write_bytes(junit(done.results, seconds))
     for text in report(done.results, seconds, colour=_has_colour(), durations=options.durations):
         click.echo(text)
     if done.interrupted:
@@ -126,10 +127,3 @@ def _collect(cases: Sequence[Case], options: Options, done: Done) -> None:
 
 def _has_colour() -> bool:
     return sys.stdout.isatty() and settings.variable("NO_COLOR") is None
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be written: {(error.strerror or str(error)).lower()}") from error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from koi_lang.cli.terminal import Terminal
-from koi_lang.errors import KoiError
+from koi_lang.errors import EXIT_INTERRUPTED, KoiError
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.steering import PERSON, STEERED, How
@@ -18,7 +18,7 @@ COMMANDS = "/queue TEXT says something at the end, /back takes it back, /pause, 
 class Aborted(KoiError):
     """The person has ended the run."""
 
-    exit_code = 130
+    exit_code = EXIT_INTERRUPTED
 
 
 @contextmanager

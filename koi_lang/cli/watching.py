@@ -34,7 +34,7 @@ from koi_lang.runtime.paths import Path
 INDENT = "  "
 # An action that takes less is not told how long it took.
 WORTH_TELLING_S = 1.0
-# Below this many columns indentation and times are left out.
+# Below this many columns nothing is indented.
 NARROW = 30
 LEAST_TAIL = 12
 
@@ -59,7 +59,6 @@ class Live(Status):
         self._stream, self._look, self._bill = stream, look, bill
         self._work = Work(_now, redact)
         self._block = Block(stream, self._lines, look.more)
-        self._columns = 80
         self._run: Run | None = None
         self._held = 0
         self._kept: list[str] = []
@@ -128,7 +127,7 @@ class Live(Status):
 
     def _told(self, outcome: Outcome) -> str:
         """The line of an action that has ended."""
-        look, columns = self._look, self._columns
+        look, columns = self._look, self._block.size[0] - 1
         mark, code = (look.done, GREEN) if outcome.ok else (look.failed, RED)
         time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
         result = f" {look.gives} {outcome.result}" if outcome.result else ""
@@ -137,7 +136,6 @@ class Live(Status):
 
     def _lines(self, columns: int, most: int) -> list[str]:
         """The block: a line for everybody at work, and what it has taken; the rest is counted."""
-        self._columns = columns
         workers = self._work.workers()
         total = self._bill.line() if workers else None
         room = max(most - (total is not None), 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang import program
+from koi_lang import inventory
 from koi_lang.errors import ExtensionError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _loaded(point: EntryPoint, package: str) -> Callable[[Koi], None]:
 
 def of_program(module: ModuleType) -> list[Extension]:
     """The extensions among the Python modules that a program imports: those with a function `extend_koi`."""
-    return [_of_module(found) for found in program.python_modules_of(module) if hasattr(found, FUNCTION)]
+    return [_of_module(found) for found in inventory.python_modules_of(module) if hasattr(found, FUNCTION)]
 
 
 def _of_module(module: ModuleType) -> Extension:

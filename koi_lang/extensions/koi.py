@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import ExtensionError
@@ -151,8 +153,6 @@ class Koi:
 
 def _waiting(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """A function, plain or async, as an async one of the same name, description and parameters."""
-    from functools import wraps
-    from inspect import isawaitable
 
     @wraps(function)
     async def carried_out(*given: Any, **fields: Any) -> Any:

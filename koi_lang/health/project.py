@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from koi_lang import program, settings
 from koi_lang.compiler import nodes as n
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.health.findings import Finding
+from koi_lang.redaction import redactor
 from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 
 MOST_FILES = 50
@@ -26,25 +28,40 @@ READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
     ("koi.toml", settings.models),
     (".koi-config.json", settings.koi_config),
     (".env", settings.dotenv),
+    (".mcp.json or koi.toml", settings.mcp_servers),
 )
 
 
 def settings_files(folder: Path) -> Iterator[Finding]:
-    """Whether the configuration files of a folder can be read."""
+    """Whether the configuration files of a folder can be read; what is wrong is told once, whoever reads the file."""
+    told: set[str] = set()
     for name, read in READERS:
         try:
             read(folder)
         except KoiError as error:
-            yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
+            if error.message not in told:
+                told.add(error.message)
+                yield Finding("project", "error", error.message, f"edit {name}: {error.help}" if error.help else "")
 
 
 def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
-    """Whether the MCP servers that the programs in a folder declare can be found; none is started."""
-    for name, options in _declared(folder).items():
-        if "command" in options:
-            yield _found(name, str(options["command"]))
-        elif not offline and options.get("url"):
-            yield asyncio.run(_answering(name, str(options["url"])))
+    """Whether the MCP servers that programs and settings of a folder describe can be found; none is started."""
+    declared = _declared(folder)
+    for name, options in declared.items():
+        yield from _reached(name, options, offline=offline)
+    for name in _described(folder):
+        if name not in declared:
+            try:
+                yield from _reached(name, options_of(name, folder), offline=offline)
+            except KoiError as error:
+                yield Finding("mcp", "error", error.message)
+
+
+def _reached(name: str, options: Mapping[str, Any], *, offline: bool) -> Iterator[Finding]:
+    if "command" in options:
+        yield _found(name, str(options["command"]))
+    elif not offline and options.get("url"):
+        yield asyncio.run(_answering(name, str(options["url"])))
 
 
 def started_servers(folder: Path) -> Iterator[Finding]:
@@ -74,6 +91,13 @@ def _declared(folder: Path) -> dict[str, dict[str, Any]]:
             nodes = (node for file in files for node, _ in file.index.of(n.Mcp))
             found |= {node.name.name: _plain(node.options) for node in nodes}
     return found
+
+
+def _described(folder: Path) -> list[str]:
+    """The names of the servers in the settings of a folder; none where these are broken, which is told elsewhere."""
+    with suppress(KoiError):
+        return list(settings.mcp_servers(folder))
+    return []
 
 
 def _plain(expression: n.Expression) -> Any:
@@ -115,4 +139,4 @@ async def _answering(name: str, url: str) -> Finding:
         async with AsyncClient(timeout=LIMIT_S) as client, client.stream("GET", url) as response:
             return Finding("mcp", "ok", f"{name}: answers with status {response.status_code}")
     except (HTTPError, InvalidURL) as error:
-        return Finding("mcp", "error", f"`{name}` does not answer at {url}: {type(error).__name__}")
+        return Finding("mcp", "error", f"`{name}` does not answer at {redactor()(url)}: {type(error).__name__}")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from koi_lang.errors import KoiError, RequestFailed
+from koi_lang.errors import REFUSED, KoiError, RequestFailed
 from koi_lang.health.findings import Finding
 from koi_lang.keys.lookup import Keys
 from koi_lang.llm.catalogue import PROVIDERS
@@ -14,8 +14,6 @@ from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.preferences import preferences
 from koi_lang.reach import Reached, all_reached, ollama_address
-
-REFUSED = (401, 403)
 
 
 def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import KoiError, SettingsError
+from koi_lang.errors import KoiError, SettingsError, reason
 from koi_lang.keys import system
 
 FILE, BEGUN = "keys.json", ".keys-"
@@ -137,5 +137,5 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _unusable(folder: Path, error: OSError) -> KoiError:
-    why = (error.strerror or str(error)).lower()
-    return KoiError(f"keys cannot be kept in `{folder}`: {why}", help="Set `KOI_CONFIG_DIR` to a folder you may write.")
+    help = "Set `KOI_CONFIG_DIR` to a folder you may write."
+    return KoiError(f"keys cannot be kept in `{folder}`: {reason(error)}", help=help)

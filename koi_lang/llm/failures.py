@@ -193,6 +193,9 @@ def _line(text: str, connection: Connection) -> str:
 def _address(error: Exception, connection: Connection) -> str:
     """Where the request went, without credentials and path."""
     request = getattr(error, "request", None)
-    parts = urlsplit(str(request.url) if request else connection.base_url or "")
-    port = f":{parts.port}" if parts.port else ""
+    try:
+        parts = urlsplit(str(request.url) if request else connection.base_url or "")
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:  # somebody has mistyped it
+        return "its address"
     return f"`{parts.scheme}://{parts.hostname}{port}`" if parts.hostname else "its address"

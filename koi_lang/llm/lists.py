@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -57,8 +58,8 @@ async def models_of(connection: Connection, *, limit_s: float = LIMIT_S) -> list
     if found is None:
         return None
     entries = found.get("data", found.get("models")) if isinstance(found, dict) else found
-    named = [_listed(each, connection) for each in entries or () if isinstance(each, dict) and each.get("id")]
-    return sorted(named, key=lambda model: model.name) or None
+    named = [each for each in _list(entries) if isinstance(each, dict) and _is_name(each.get("id"))]
+    return sorted((_listed(each, connection) for each in named), key=lambda model: model.name) or None
 
 
 async def has(connection: Connection, *, limit_s: float = LIMIT_S) -> bool:
@@ -95,7 +96,7 @@ async def _get(connection: Connection, path: str, limit_s: float) -> Any:
         if response.status_code >= 400:
             raise Refused(response)
         return response.json()
-    except (HTTPError, InvalidURL, Refused, ValueError) as error:
+    except (HTTPError, InvalidURL, Refused, ValueError, ExceptionGroup) as error:
         raise explain(error, connection, connection.model, begun=False) from None
 
 
@@ -113,15 +114,29 @@ def _document(response: httpx2.Response) -> Any:
         return None
 
 
+def _list(value: Any) -> list[Any]:
+    """A list as it is; anything else a server may say in its place is an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_name(value: Any) -> bool:
+    """Whether something can be shown to a person as the name of a model."""
+    return isinstance(value, str) and value.isprintable() and value != ""
+
+
 def _listed(entry: Mapping[str, Any], connection: Connection) -> Listed:
     """What the list says about a model; what it leaves out is taken from the cards."""
-    name = str(entry["id"]).removeprefix("models/")
+    name = entry["id"].removeprefix("models/")
     card = card_of(name)
     prices = _prices(entry) or (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else _prices(entry)
     return Listed(
         name,
         _number(entry, CONTEXT) or card.context_tokens,
-        _number(entry.get("top_provider") or entry, OUTPUT) or card.output_tokens,
+        _number(_object(entry.get("top_provider")) or entry, OUTPUT) or card.output_tokens,
         prices,
         tuple(_abilities(entry, connection)),
     )
@@ -133,9 +148,7 @@ def _number(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
 
 def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     """Prices per million tokens. OpenRouter tells them per token, as texts; Together per million, as numbers."""
-    pricing = entry.get("pricing")
-    if not isinstance(pricing, dict):
-        return None
+    pricing = _object(entry.get("pricing"))
     try:
         if isinstance(pricing.get("prompt"), str):
             given, made = float(pricing["prompt"]) * MILLION, float(pricing["completion"]) * MILLION
@@ -143,16 +156,14 @@ def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
             given, made = float(pricing["input"]), float(pricing["output"])
     except (KeyError, TypeError, ValueError):
         return None
-    return (round(given, 6), round(made, 6)) if given >= 0 and made >= 0 else None
+    return (round(given, 6), round(made, 6)) if 0 <= given < inf and 0 <= made < inf else None
 
 
 def _abilities(entry: Mapping[str, Any], connection: Connection) -> list[str]:
     """What a model can do, as far as koi has a use for it or a person asks for it first."""
-    card = card_of(str(entry["id"]).removeprefix("models/"))
-    told = entry.get("capabilities") or {}
-    told = told if isinstance(told, dict) else {}
-    parameters = entry.get("supported_parameters") or ()
-    inputs = (entry.get("architecture") or {}).get("input_modalities") or ()
+    card, told = card_of(entry["id"].removeprefix("models/")), _object(entry.get("capabilities"))
+    parameters = _list(entry.get("supported_parameters"))
+    inputs = _list(_object(entry.get("architecture")).get("input_modalities"))
     known = {
         "schema": connection.provider.json_schema and card.schemas,
         "temperature": card.sampling,
@@ -164,5 +175,4 @@ def _abilities(entry: Mapping[str, Any], connection: Connection) -> list[str]:
 
 
 def _supported(told: Mapping[str, Any], name: str) -> bool:
-    about = told.get(name)
-    return isinstance(about, dict) and bool(about.get("supported"))
+    return bool(_object(told.get(name)).get("supported"))

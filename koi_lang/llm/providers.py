@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from koi_lang.errors import MissingKey, ProviderError, SettingsError
+from koi_lang.llm.anthropic import Anthropic
+from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.choice import Choice, choose
 from koi_lang.llm.connection import Connection, Provider, Secret
 from koi_lang.llm.fallback import fallback
+from koi_lang.llm.known import Lists
 from koi_lang.llm.layers import OnEvent, tell_nobody
 from koi_lang.llm.messages import Adapter
+from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.retry import Sleep, retry
+from koi_lang.llm.scripted import Scripted, read_answers
+from koi_lang.llm.spelling import checked
 from koi_lang.llm.streaming import SdkModel
-
-if TYPE_CHECKING:
-    from koi_lang.llm.known import Lists
 
 __all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
 
@@ -112,8 +115,6 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         model = cached(model, around.cache_folder, adapter.connection, around.on_event)
     if around.lists is None:
         return model
-    from koi_lang.llm.spelling import checked
-
     return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
 
 
@@ -170,15 +171,9 @@ def _missing_key(provider: Provider) -> MissingKey:
 
 def _adapter(connection: Connection) -> SdkModel:
     if connection.provider.style == "anthropic":
-        from koi_lang.llm.anthropic import Anthropic
-
         return Anthropic(connection)
     if connection.provider.style == "bedrock":
-        from koi_lang.llm.bedrock import Bedrock
-
         return Bedrock(connection)
-    from koi_lang.llm.openai import OpenAI
-
     return OpenAI(connection)
 
 
@@ -189,6 +184,4 @@ def _rehearsal(on_note: Note | None) -> Adapter:
 
 
 def _scripted(answers: Any) -> Adapter:
-    from koi_lang.llm.scripted import Scripted, read_answers
-
     return Scripted(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])

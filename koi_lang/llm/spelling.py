@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from koi_lang.errors import ProviderError, RequestFailed
 from koi_lang.llm.connection import Connection
@@ -30,8 +31,6 @@ def fits(name: str, known: Sequence[str]) -> bool:
 
 def nearest_models(name: str, known: Sequence[str], most: int = 3) -> list[str]:
     """The names that a mistyped one may stand for, the likeliest first."""
-    from difflib import get_close_matches
-
     by_case = {each.lower(): each for each in known}
     return [by_case[each] for each in get_close_matches(name.lower(), by_case, n=most, cutoff=0.6)]
 

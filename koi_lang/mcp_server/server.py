@@ -15,6 +15,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 
 from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
+from koi_lang.errors import KoiError, reason
 from koi_lang.mcp_server.calls import Call, Done, Failed
 from koi_lang.mcp_server.contents import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of, result_of
@@ -145,7 +146,7 @@ class _Answers:
         try:
             return self._service.sources.read(asked.uri)
         except OSError as error:
-            raise MCPError(types.INTERNAL_ERROR, f"`{path.name}` cannot be read: {error.strerror}") from error
+            raise MCPError(types.INTERNAL_ERROR, f"`{path.name}` cannot be read: {reason(error)}") from error
 
     # ------------------------------------------------------------ the rest
 
@@ -162,8 +163,12 @@ async def _carried_out(
 
     When the request is cancelled, so is the work.
     """
-    session = _session(request)
-    call = await _begun(session, request, work) if asked.request_state is None else _resumed(session, asked)
+    try:
+        session = _session(request)
+        is_new = asked.request_state is None
+        call = await session.begin(work, asks=can_ask(request)) if is_new else _resumed(session, asked)
+    except KoiError as error:
+        return Failed(error)
     end: Done | Failed | types.InputRequiredResult | None = None
     try:
         end = await told(request, call)
@@ -173,10 +178,6 @@ async def _carried_out(
         else:
             call.end()
     return end
-
-
-async def _begun(session: Session, request: Request, work: Work) -> Call:
-    return await session.begin(work, asks=can_ask(request))
 
 
 def _resumed(session: Session, asked: types.InputResponseRequestParams) -> Call:

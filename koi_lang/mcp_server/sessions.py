@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
+from koi_lang.errors import AgentError
 from koi_lang.failures import explain
 from koi_lang.mcp_server.calls import ANSWER_S, Call, ClientHost, calling, follow
 from koi_lang.runtime.engine import Run
@@ -45,6 +46,7 @@ class Session:
         except Exception as error:  # nobody waits for the session any more: whoever runs the server is told
             self._log(explain(error))
         finally:
+            self._context = None
             self._ready.set()
 
     def end(self) -> None:
@@ -52,10 +54,10 @@ class Session:
         self._over.set()
 
     async def begin(self, work: Work, *, asks: bool) -> Call:
-        """Start a call in the run of this session."""
+        """Start a call in the run of this session. Raises AgentError when the run has failed."""
         await self._ready.wait()
-        assert self._context is not None, "a call in a session that is over"
-        assert self._group is not None, "a call in a session that is over"
+        if self._context is None or self._group is None:
+            raise AgentError("the run of this session has failed; whoever runs the server is told why")
         call = Call(asks)
         context = self._context.copy()
         context.run(calling.set, call)

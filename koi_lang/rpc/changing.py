@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError
@@ -14,9 +14,8 @@ from koi_lang.rpc.session import Session
 from koi_lang.rpc.targets import agent_named
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.engine import Run
-
-if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.conversation import Compacted
+from koi_lang.runtime.playbook.compaction import request_compaction
+from koi_lang.runtime.playbook.conversation import Compacted
 
 
 @command(idle=True)
@@ -46,8 +45,6 @@ async def compact(session: Session, instructions: str = "", agent: str = "") -> 
 
 async def shortened(session: Session, agent: type[Agent], instructions: str) -> Compacted:
     """What came of shortening the memory of an agent, told first. Raises KoiError."""
-    from koi_lang.runtime.playbook.compaction import request_compaction
-
     session.emit("compaction_asked", agent.about.name, instructions=instructions)
     done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
     return done

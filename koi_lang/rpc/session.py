@@ -113,6 +113,11 @@ class Session:
     # ------------------------------------------------------------ the run
 
     @property
+    def is_open(self) -> bool:
+        """Whether it has a run."""
+        return self._live is not None
+
+    @property
     def run(self) -> Run:
         """The run. Raises Refused when it is over."""
         return self._require().opened.run
@@ -152,17 +157,21 @@ class Session:
         """Keep a run open until it shall end, or an error ends it."""
         try:
             with open_run(self.client, [self.statistics, self._tell]) as opened:
-                async with opened.run as run, asyncio.TaskGroup() as group:
-                    run.models.on_text = partial(self._tell_text, run.id)
-                    self._live = _Live(opened, copy_context(), group)
-                    if run.effects.past is not None:
-                        await self._go_over(self, run.effects.past)
-                    ready.set_result(None)
-                    await self._live.over.wait()
+                await self._live_in(opened, ready)
         except Exception as error:  # the client is told, and may begin another session
             self._failed(ready, error)
         finally:
             self._live = None
+
+    async def _live_in(self, opened: Opened, ready: asyncio.Future[None]) -> None:
+        """Bring a run to where the session was, if it goes on, and keep it open until it shall end."""
+        async with opened.run as run, asyncio.TaskGroup() as group:
+            run.models.on_text = partial(self._tell_text, run.id)
+            live = self._live = _Live(opened, copy_context(), group)
+            if run.effects.past is not None:
+                await self._go_over(self, run.effects.past)
+            ready.set_result(None)
+            await live.over.wait()
 
     def _failed(self, ready: asyncio.Future[None], error: Exception) -> None:
         if not ready.done():

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.runtime.events import Event
+from koi_lang.runtime.limits import UNPAID
 
-# Models that work inside the process.
-UNPAID = ("rehearsal", "scripted")
 COUNTED = {
     "action_ended": "actions",
     "action_failed": "failed_actions",

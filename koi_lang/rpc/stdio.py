@@ -83,15 +83,13 @@ class Outbox:
 
     def __init__(self, descriptor: int, most: int = MOST_UNREAD) -> None:
         self._descriptor, self._most = descriptor, most
-        self._waiting: list[bytes] = []
-        self._unread = 0
+        self._waiting = bytearray()
         self._news = asyncio.Event()
         self._ended = False
 
     def add(self, line: bytes) -> None:
         """Have a line written soon."""
-        self._waiting.append(line)
-        self._unread += len(line)
+        self._waiting += line
         self._news.set()
 
     def end(self) -> None:
@@ -102,14 +100,33 @@ class Outbox:
     async def write(self) -> None:
         """Write what is added until the end. Raises ClientGone, or Unread when too much is waiting."""
         while not self._ended or self._waiting:
-            await self._news.wait()
-            self._news.clear()
-            if self._unread > self._most:
-                told = f"the client has left {self._unread >> 20} MB unread, so the session was ended"
+            if len(self._waiting) > self._most:
+                told = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"
                 raise Unread(told, help="A client must read all the time, also while it writes.")
-            piece, self._waiting, self._unread = b"".join(self._waiting), [], 0
-            # A reader that is slow must not keep the loop from hearing `abort`.
-            await asyncio.to_thread(_write, self._descriptor, piece)
+            if self._waiting and _takes_more(self._descriptor):
+                self._write_piece()
+                await asyncio.sleep(0)  # whoever reads all the time must not keep the loop from hearing `abort`
+            else:
+                await self._changed()
+
+    def _write_piece(self) -> None:
+        """Write as much as never blocks where there is room for anything."""
+        try:
+            written = os.write(self._descriptor, self._waiting[: select.PIPE_BUF])
+        except OSError as error:
+            raise ClientGone from error
+        del self._waiting[:written]
+
+    async def _changed(self) -> None:
+        """Wait until there is more to write, or room for what waits: in a pipe, socket or terminal that is full."""
+        loop = asyncio.get_running_loop()
+        if self._waiting:
+            loop.add_writer(self._descriptor, self._news.set)
+        try:
+            await self._news.wait()
+        finally:
+            loop.remove_writer(self._descriptor)
+            self._news.clear()
 
     async def watch(self) -> None:
         """Wait until nobody reads any more. Raises ClientGone."""
@@ -118,12 +135,11 @@ class Outbox:
         raise ClientGone
 
 
-def _write(descriptor: int, piece: bytes) -> None:
-    try:
-        while piece:
-            piece = piece[os.write(descriptor, piece) :]
-    except OSError as error:
-        raise ClientGone from error
+def _takes_more(descriptor: int) -> bool:
+    """Whether writing does not wait: there is room, or nobody reads any more."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(0))
 
 
 def _is_gone(descriptor: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ProviderError
@@ -42,21 +44,30 @@ class Before:
 NO_ANSWER = ProviderError("the recording holds no answer to this request")
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that an agent makes of a model, and where in the run."""
+
+    agent: Agent
+    model: Adapter
+    request: Request
+    path: Path
+
+
 class Arriving:
     """One answer on its way.
 
+    Args:
+        before: what is known of it beforehand; None when the model is to be asked.
+        hooked: what hooks made of the request; None without hooks, and for an answer that is known beforehand.
+
     Attributes:
         counted: tokens of request and answer together, as the provider counted; 0 until the end, and where it did not.
-        hooked: what hooks made of the request; None without hooks, and for an answer that is known beforehand.
     """
 
-    hooked: Hooked | None = None
-
-    def __init__(
-        self, run: Run, agent: Agent, request: Request, model: Adapter, path: Path, before: Before | None
-    ) -> None:
-        self._run, self._agent, self._request, self._model = run, agent, request, model
-        self._path, self._before = path, before
+    def __init__(self, run: Run, asked: Asked, before: Before | None, hooked: Hooked | None) -> None:
+        self._run, self._before, self._hooked = run, before, hooked
+        self._agent, self._model, self._request, self._path = asked.agent, asked.model, asked.request, asked.path
         self._pieces: list[str] = []
         self._told = self._length = self.counted = 0
         self._end = Finished(None, "cut")
@@ -71,15 +82,19 @@ class Arriving:
             if self._before.failure is not None:
                 raise self._before.failure
             return
-        if self.hooked is not None and self.hooked.is_whole:
-            text = await self._after_hooks(self.hooked)
-            self._pieces.append(text)
-            yield text
+        if self._hooked is not None and self._hooked.is_whole:
+            yield self._added(await self._after_hooks(self._hooked))
             return
+        async with aclosing(self._written()) as written:
+            async for text in written:
+                yield self._added(text)
+
+    async def _written(self) -> AsyncGenerator[str, None]:
+        """What the model writes, piece by piece, each counted."""
         async with opened(self._model, self._request) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
-                    self._add(delta.text)
+                    self._length += len(delta.text)
                     yield delta.text
                 else:
                     self._end = delta
@@ -89,30 +104,23 @@ class Arriving:
         if hooked.answer is not None:
             self._end = Finished(None, "replaced", replayed=True)
             return hooked.answer
-        texts: list[str] = []
-        async with opened(self._model, self._request) as deltas:
-            async for delta in deltas:
-                if isinstance(delta, TextDelta):
-                    texts.append(delta.text)
-                    self._length += len(delta.text)
-                else:
-                    self._end = delta
-        return await hooked.revise("".join(texts))
+        return await hooked.revise("".join([text async for text in self._written()]))
 
-    def _recalled(self, before: Before) -> Any:
+    def _recalled(self, before: Before) -> Iterator[str]:
         pass_over = getattr(self._model, "pass_over", None)
         if pass_over is not None:
             pass_over(self._request)
         if before.answer is not None:
-            self._add(before.answer.text)
-            yield before.answer.text
+            self._length += len(before.answer.text)
+            yield self._added(before.answer.text)
 
-    def _add(self, text: str) -> None:
-        self._length += len(text)
+    def _added(self, text: str) -> str:
+        """A piece that now counts as part of the answer."""
         self._pieces.append(text)
         on_text = self._run.models.on_text
         if on_text is not None:
             on_text(self._agent.name, self._path, text)
+        return text
 
     def keep(self) -> None:
         """Tell what has arrived so far: an action of it is about to begin."""

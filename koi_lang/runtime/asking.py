@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import PermissionDenied, ProviderError
 from koi_lang.llm.accounting import worst_case
 from koi_lang.llm.messages import Adapter, Message, Request
-from koi_lang.runtime.arriving import NO_ANSWER, Arriving, Before
+from koi_lang.runtime.arriving import NO_ANSWER, Arriving, Asked, Before
 from koi_lang.runtime.failing import data_of, from_data
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.limits import UNPAID, Spending
 from koi_lang.runtime.outside import is_over
 from koi_lang.runtime.paths import Path, Place, current_place, passing
 from koi_lang.runtime.told import Told
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 Connect = Callable[[Mapping[str, Any]], Adapter]
 OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
-# Providers that work inside this process.
-UNPAID = ("scripted", "rehearsal")
 
 
 class Models:
@@ -93,7 +91,7 @@ class Models:
         name = request.model or model.model
         self._allow(request, model, name, spending)
         path, place = passing("model"), current_place()
-        news = self._told.news(path, request) if run.effects.is_kept else None
+        news = self._told.news(place, request) if run.effects.is_kept else None
         before = None if news is None else self._before(model, place, path, news.fingerprint)
         hooked = None if before is not None else await self._hooked((agent.name, use, name, request), path)
         if hooked is not None and hooked.call.request is not request:
@@ -101,8 +99,7 @@ class Models:
             self._allow(request, model, name, spending)
         told = {**({} if news is None else news.as_data()), **self._verbatim(request)}
         run.events.emit("model_asked", agent.name, path=path, model=name, **told)
-        arriving = Arriving(run, agent, request, model, path, before)
-        arriving.hooked = hooked
+        arriving = Arriving(run, Asked(agent, model, request, path), before, hooked)
         try:
             yield arriving
         except ProviderError as error:
@@ -116,10 +113,8 @@ class Models:
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
             return None
-        from koi_lang.runtime.hooks import ModelCall
-
         try:
-            return await hooks.before_request(ModelCall(*asked))
+            return await hooks.before_request(*asked)
         except PermissionDenied as denied:
             if self._run.detailed:
                 self._run.events.emit("model_failed", asked[0], path=path, **data_of(denied))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -89,13 +89,8 @@ class Effects:
             return await work()
         with step(effect.name):
             self._tell_begin(effect)
-            try:
+            async with self.ending(lambda raised: self._tell_failure(effect, raised)):
                 value = await self.once(effect, work)
-            except Exception as raised:
-                await self.in_order()
-                self._tell_failure(effect, raised)
-                raise
-            await self.in_order()
             self._tell_end(effect, value)
         return value
 
@@ -130,6 +125,17 @@ class Effects:
     def _tell_end(self, effect: Effect, value: Any) -> None:
         result = {"result": value} if is_data(value) else {"opaque": True}
         self._events.emit("effect_ended", effect.agent, **effect.told(), **result)
+
+    @asynccontextmanager
+    async def ending(self, tell: Callable[[Exception], None]) -> AsyncIterator[None]:
+        """Wait at the end of a block until it is its turn to end; when it failed, `tell` is then told the error."""
+        try:
+            yield
+        except Exception as raised:
+            await self.in_order()
+            tell(raised)
+            raise
+        await self.in_order()
 
     async def in_order(self, kind: str = END) -> None:
         """Wait until it is the turn of something to begin or to end at the current place."""

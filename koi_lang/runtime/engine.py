@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -23,9 +24,9 @@ from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
 from koi_lang.runtime.limits import MOST_TURNS, Budget, Spending
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.outside import Effect
-from koi_lang.runtime.paths import Path as Trail
-from koi_lang.runtime.paths import current_place, enter_run, leave_run, passing
+from koi_lang.runtime.paths import enter_run, leave_run, passing
 from koi_lang.runtime.patience import Patience
+from koi_lang.runtime.prompts import Scope as PromptScope
 from koi_lang.runtime.steering import Steering
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.asking import Models
     from koi_lang.runtime.hooking import Hooks
     from koi_lang.runtime.journal.past import Past
-    from koi_lang.runtime.prompts import Scope as PromptScope
     from koi_lang.runtime.registry import KeptRegistry
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
@@ -120,7 +120,7 @@ class Run:
         self.id = services.id or os.urandom(6).hex()
         self.seed = services.seed or os.urandom(16).hex()
         self.detailed, self.redact = services.detailed, services.redact
-        self.events = Events(self.id, known=_known(services.past))
+        self.events = Events(self.id, known=None if services.past is None else services.past.has_happened)
         self.effects = Effects(self.events, self.halt, recorded=services.detailed, seed=self.seed, past=services.past)
         self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
@@ -144,12 +144,17 @@ class Run:
             self.events.subscribe(consumer)
 
     async def __aenter__(self) -> Run:
-        self._token, self._place = current.set(self), enter_run()
         self._task = asyncio.current_task()
-        use_host(self.host)
-        await self.servers.open()
-        self.keep_until_end(self.servers.close)
-        await self._scope.__aenter__()
+        async with AsyncExitStack() as ending:
+            ending.push_async_callback(self._close)
+            ending.callback(leave_run, enter_run())
+            ending.callback(current.reset, current.set(self))
+            use_host(self.host)
+            await self.servers.open()
+            self.keep_until_end(self.servers.close)
+            ending.push(lambda kind, error, trace: self._tell_end(error))
+            await ending.enter_async_context(self._scope)
+            self._ending = ending.pop_all()
         self.events.emit("run_started")
         return self
 
@@ -157,15 +162,10 @@ class Run:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self._scope.__aexit__(kind, error, trace)
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            self._tell_end(error)
-            current.reset(self._token)
-            leave_run(self._place)
-            await self._close()
+            await self._ending.__aexit__(kind, error, trace)
+        except asyncio.CancelledError:
+            if self._halted is None:
+                raise
         if self._halted is not None:
             raise self._halted
 
@@ -194,12 +194,14 @@ class Run:
         self._endings.append(end)
 
     async def _close(self) -> None:
-        for end in reversed(self._endings):
-            await end()
-        if self._models is not None:
-            await self._models.aclose()
-        if self._registry is not None:
-            self._registry.close()
+        """End what was started, the newest first, then close the services; one that fails does not stop the others."""
+        async with AsyncExitStack() as closing:
+            if self._registry is not None:
+                closing.callback(self._registry.close)
+            if self._models is not None:
+                closing.push_async_callback(self._models.aclose)
+            for end in self._endings:
+                closing.push_async_callback(end)
 
     # ------------------------------------------------------------ agents
 
@@ -257,8 +259,6 @@ class Run:
 
     def bare_scope(self) -> PromptScope:
         """A scope for prompts called from code, outside of any playbook."""
-        from koi_lang.runtime.prompts import Scope as PromptScope
-
         return PromptScope(_Nobody(self), {})
 
     # ------------------------------------------------------------ services
@@ -327,18 +327,6 @@ def _hooks_of(run: Run, added: Additions) -> Hooks | None:
 
 class _Nobody(Agent, koi_name="nobody"):
     """Stands in where a prompt is rendered without an agent."""
-
-
-def _known(past: Past | None) -> Callable[[str, Trail], bool] | None:
-    if past is None:
-        return None
-    from koi_lang.runtime.journal.entries import kind_of
-
-    def known(type: str, path: Trail) -> bool:
-        place = current_place()
-        return past.has(kind_of(type), path) and (place is None or not place.changed)
-
-    return known
 
 
 def _allowed_before(past: Past | None) -> Sequence[str]:

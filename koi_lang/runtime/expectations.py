@@ -101,7 +101,7 @@ def difference(left: Value, right: Value) -> Difference | None:
     as missing. What they hold is compared as `===` does, and NaN is the same as NaN.
     """
     waiting: list[Difference] = [("", left, right)]
-    seen: set[tuple[int, int]] = set()
+    seen: dict[tuple[int, int], Difference] = {}
     while waiting:
         path, a, b = waiting.pop()
         if a is b or (id(a), id(b)) in seen:
@@ -109,7 +109,7 @@ def difference(left: Value, right: Value) -> Difference | None:
         inner = _parts(path, a, b)
         if inner is None:
             return path, a, b
-        seen.add((id(a), id(b)))
+        seen[id(a), id(b)] = path, a, b  # kept, so that nothing else gets their ids
         waiting += reversed(list(inner))
     return None
 

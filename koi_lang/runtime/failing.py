@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from koi_lang import errors
@@ -27,15 +27,21 @@ def origin_of(raised: BaseException) -> list[str]:
 
     So it can be found out later which of the errors of a run led to its end.
     """
-    error: BaseException | None = raised
-    while error is not None:
-        known = getattr(error, ORIGIN, None)
-        if known is not None:
-            return list(known)
-        error = error.__cause__
-    path = passing("error")
-    setattr(raised, ORIGIN, path)
+    known = next((getattr(error, ORIGIN) for error in _causes(raised) if hasattr(error, ORIGIN)), None)
+    path = passing("error") if known is None else known
+    if known is None:
+        setattr(raised, ORIGIN, path)
     return list(path)
+
+
+def _causes(raised: BaseException) -> Iterator[BaseException]:
+    """An error and what it was raised for, each once: Python code may raise an error from itself."""
+    seen: set[int] = set()
+    error: BaseException | None = raised
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__
 
 
 def data_of(raised: BaseException) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.hooks import (
     DECISIONS,
     ActionCall,
@@ -26,16 +27,17 @@ from koi_lang.runtime.hooks import (
     Replace,
     Rewrite,
 )
-from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.host import NobodyToAsk, visible
 from koi_lang.runtime.outside import is_data
 from koi_lang.runtime.paths import Path, current_place, passing
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
+    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.journal.entries import Entry
 
-MOST_SHOWN = 600
+MOST_SHOWN = 6000
 DECIDED, REPLACED = "hook_decided", "hook_replaced"
 Call = TypeVar("Call", ActionCall, ModelCall)
 
@@ -64,6 +66,10 @@ class Hooks:
 
     # ------------------------------------------------------------ actions
 
+    def action(self, agent: Agent, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
+        """What the hooks of an action are shown."""
+        return ActionCall(agent.name, agent.role.name, intent, fields, by_model)
+
     async def around(
         self,
         call: ActionCall,
@@ -82,7 +88,7 @@ class Hooks:
         path = passing("hooks")
         decision = self._decided_before(path)
         if decision is None:
-            decision = await self._decide("before_action", call, lambda to: replace(call, fields=check(to)))
+            decision = await self._decide("before_action", call, lambda to: _with_fields(call, to, check))
             self._tell(call, path, decision)
         if isinstance(decision, Deny):
             raise PermissionDenied(decision.reason)
@@ -111,7 +117,7 @@ class Hooks:
             return None
         entry = past.find(DECIDED, path)
         if entry is not None:
-            return _decision_of(entry)
+            return None if past.mode != "replay" and _lacks_secret(entry) else _decision_of(entry)
         # What had ended when there was no hook yet is not asked about.
         return Allow() if past.outcome(place.path) is not None else None
 
@@ -127,8 +133,9 @@ class Hooks:
 
     # ------------------------------------------------------------ models
 
-    async def before_request(self, call: ModelCall) -> Hooked:
-        """What hooks make of a request. Raises PermissionDenied."""
+    async def before_request(self, agent: str, use: str, model: str, request: Request) -> Hooked:
+        """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDenied."""
+        call = ModelCall(agent, use, model, request)
         decision = await self._decide("before_model", call, lambda to: _with_request(call, to))
         told: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
         if isinstance(decision, Rewrite) and self._run.detailed:
@@ -192,7 +199,7 @@ class Hooks:
         rule = f"hook={hook.name}={_shown(call)}={content}"
         if rule in self._run.allowed:
             return Allow()
-        detail = _visible(f"{ask.reason}: {content}")
+        detail = _shortened(visible(f"{ask.reason}: {content}"))
         try:
             answer = await self._run.host.approve(f"carry out {_shown(call)}", detail)
         except NobodyToAsk:
@@ -266,8 +273,14 @@ def _rewriting(rewritten: Callable[[Any], Call], said: Rewrite) -> Call:
     """The call that a hook made. Raises HookFailed when it cannot be carried out."""
     try:
         return rewritten(said.to)
-    except Exception as error:
+    except (KoiError, TypeError) as error:
         raise HookFailed(f"what it rewrote is wrong: {error}") from error
+
+
+def _with_fields(call: ActionCall, fields: Any, check: Callable[[Mapping[str, Any]], dict[str, Any]]) -> ActionCall:
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"the fields of an action were expected, not {fields!r}")
+    return replace(call, fields=check(fields))
 
 
 def _with_request(call: ModelCall, request: Any) -> ModelCall:
@@ -299,6 +312,11 @@ def _decision_of(entry: Entry) -> Decision | None:
     return None
 
 
+def _lacks_secret(entry: Entry) -> bool:
+    """Whether what a hook made of an action held a secret that was not written down; only the hook knows it."""
+    return HIDDEN in str([entry.data.get("to"), entry.data.get("result")])
+
+
 def _shown(call: ActionCall | ModelCall) -> str:
     return f"`{call.intent}`" if isinstance(call, ActionCall) else f"a request to the model of `{call.agent}`"
 
@@ -307,10 +325,10 @@ def _text(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields), ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _visible(text: str) -> str:
-    """A text in which nothing can hide from the person; of a long one the beginning."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:MOST_SHOWN])
-    return shown + ("…" if len(text) > MOST_SHOWN else "")
+def _shortened(text: str) -> str:
+    """What a person can read before they decide; of a longer text also that there is more, before anything else."""
+    left_out = len(text) - MOST_SHOWN
+    return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MOST_SHOWN]}…"
 
 
 def _copied_call(call: ActionCall | ModelCall) -> ActionCall | ModelCall:

@@ -46,6 +46,11 @@ def chosen(answer: str, options: Sequence[str]) -> str:
     return answer
 
 
+def visible(text: str) -> str:
+    """A text in which no control character can hide or overwrite what a person is asked about."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 class SilentHost:
     """A host with output and no person: questions cannot be answered, approvals are denied."""
 

@@ -11,6 +11,8 @@ from typing import Any
 from koi_lang.errors import PlaybookError
 
 MOST_TURNS = 50
+# Providers and models that work inside this process.
+UNPAID = ("scripted", "rehearsal")
 
 
 class LimitReached(PlaybookError):

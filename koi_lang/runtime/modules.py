@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
@@ -25,9 +26,8 @@ def python_file(path: str, beside: str) -> ModuleType:
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
+    with ExitStack() as undo:
+        undo.callback(sys.modules.pop, name)
         spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
+        undo.pop_all()
     return module

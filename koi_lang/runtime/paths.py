@@ -19,7 +19,7 @@ LONGEST_TRAIL = 32
 BRANCH = "~"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Place:
     """A handler call, an action or a branch that is under way.
 

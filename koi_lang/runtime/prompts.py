@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.runtime.context import current_run
 from koi_lang.runtime.values.json_text import stringify
 from koi_lang.runtime.values.operators import text
 from koi_lang.runtime.values.promises import settle
@@ -76,8 +77,6 @@ class Prompt:
 
     async def __call__(self, *arguments: Any) -> str:
         """The text of a parameterised prompt, called from code."""
-        from koi_lang.runtime.context import current_run
-
         return await self.render(current_run().bare_scope(), *arguments)
 
 

@@ -160,14 +160,14 @@ class Steering:
     def working(self, work: Working) -> Iterator[None]:
         """Be known to be at work. What is queued when that fails stays queued, and is told."""
         self.at_work.append(work)
+        has_returned = False
         try:
             yield
-        except BaseException:
-            if self._queue:
-                self.tell()
-            raise
+            has_returned = True
         finally:
             self.at_work.remove(work)
+            if self._queue and not has_returned:
+                self.tell()
 
     async def before_request(self, agent: str, *, delegated: bool) -> list[str]:
         """What an agent is told before its model is asked; waits while the run is paused."""

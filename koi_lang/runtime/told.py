@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message, Request
-from koi_lang.runtime.paths import Path
+from koi_lang.runtime.paths import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class _Known:
 
 
 class Told:
-    """What the models of a run have been told; a call is known by its path.
+    """What the models of a run have been told; it is forgotten when a call ends.
 
     Args:
         redact: takes secrets out of a text; a run that goes on later does not know them.
@@ -52,18 +53,19 @@ class Told:
 
     def __init__(self, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
-        self._known: dict[Path, _Known] = {}
+        self._known: WeakKeyDictionary[Place, _Known] = WeakKeyDictionary()
 
-    def news(self, path: Path, request: Request) -> News:
-        """What is new in a request, of which `path` is the path."""
-        before = self._known.get(path[:-1], _Known())
+    def news(self, place: Place | None, request: Request) -> News:
+        """What is new in a request that is made at a place; all of it outside of places."""
+        before = _Known() if place is None else self._known.get(place, _Known())
         messages, kept, chain = request.messages, len(before.messages), before.chain
         # The messages are the same objects as before, so that comparing them takes no time.
         if messages[:kept] != before.messages:
             kept, chain = _common(before.messages, messages), b""
             chain = self._chained(chain, messages[:kept])
         chain = self._chained(chain, messages[kept:])
-        self._known[path[:-1]] = _Known(request.system, messages, chain)
+        if place is not None:
+            self._known[place] = _Known(request.system, messages, chain)
         system = None if request.system == before.system else request.system
         return News(self._fingerprint(request, chain), kept, messages[kept:], system)
 

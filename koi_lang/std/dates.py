@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -30,8 +31,6 @@ def zone(name: str) -> tzinfo:
     """A time zone by its name, such as `Europe/Berlin`. Raises AgentError."""
     if name == "UTC":
         return UTC
-    import zoneinfo
-
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -43,7 +42,7 @@ def moment(milliseconds: float, name: str) -> str:
     """Milliseconds since 1970 as local time with its distance from UTC, to the second. Raises AgentError."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, zone(name)).isoformat(timespec="seconds")
-    except (OverflowError, OSError, TypeError) as error:
+    except (OverflowError, OSError, TypeError, ValueError) as error:
         raise AgentError(f"{milliseconds!r} is no moment that has a date") from error
 
 
@@ -101,11 +100,16 @@ def shifted(text: str, days: int, months: int) -> str:
         number = min(start.day, monthrange(year, month + 1)[1])
         return (date(year, month + 1, number) + timedelta(days=_whole(days))).isoformat()
     except (ValueError, OverflowError) as error:
-        raise AgentError(f"there is no day that far from `{text}`") from error
+        raise _too_far(text) from error
+
+
+def _too_far(text: str) -> AgentError:
+    return AgentError(f"there is no day that far from `{text}`")
 
 
 def _whole(number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != int(number):
+    is_whole = number.is_integer() if isinstance(number, float) else type(number) is int
+    if not is_whole:
         raise AgentError(f"days and months are counted in whole numbers, not {number!r}")
     return int(number)
 
@@ -121,10 +125,13 @@ def workday(text: str, days: int, free: Sequence[str]) -> str:
     if abs(left) > MOST_DAYS:
         raise AgentError(f"at most {MOST_DAYS:,} workdays can be counted")
     holidays, step = {day(each) for each in free}, timedelta(days=1 if left > 0 else -1)
-    while left:
-        at += step
-        if at.weekday() < 5 and at not in holidays:
-            left -= 1 if left > 0 else -1
+    try:
+        while left:
+            at += step
+            if at.weekday() < 5 and at not in holidays:
+                left -= 1 if left > 0 else -1
+    except OverflowError as error:
+        raise _too_far(text) from error
     return at.isoformat()
 
 

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.runtime.outside import Effect
+from koi_lang.runtime.registry.automaton import compile_pattern
 from koi_lang.std.outside import folder, told
 from koi_lang.std.places import place
 
@@ -94,7 +95,7 @@ def _guarded(path: str, work: Callable[[], Any]) -> Any:
     except FileNotFoundError as error:
         raise AgentError(f"there is no file `{path}`", help="`listFiles` tells which there are.") from error
     except OSError as error:
-        raise AgentError(f"`{path}` cannot be used: {(error.strerror or str(error)).lower()}") from error
+        raise AgentError(f"`{path}` cannot be used: {reason(error)}") from error
 
 
 # ---------------------------------------------------------------- reading
@@ -125,15 +126,20 @@ def _about(file: Path, path: str) -> dict[str, Any]:
 
 def _fitting(root: Path, pattern: str) -> list[str]:
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    wanted = re.compile("".join(WILD.get(part, re.escape(part)) for part in parts), re.DOTALL)
+    # Matched by an automaton, since a model chooses the pattern: its time is bounded whatever stands in it.
+    wanted = compile_pattern("^" + "".join(WILD.get(part, _literal(part)) for part in parts) + "$", "s")
     found: list[str] = []
     for path in _files(root.resolve()):
-        if wanted.fullmatch(path):
+        if wanted(path):
             found.append(path)
         if len(found) > MOST_LISTED:
             help = "Give a narrower pattern."
             raise AgentError(f"more than {MOST_LISTED:,} files fit `{pattern}`", help=help)
     return sorted(found)
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"[^\w\s]", lambda mark: f"\\{mark[0]}", text)
 
 
 def _files(root: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from itertools import zip_longest
+from types import ModuleType
 from typing import Any
 
 from koi_lang.errors import AgentError
@@ -21,9 +22,14 @@ SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 
 def width(text: str) -> int:
     """How many columns of a terminal a text takes."""
+    return int(_wcwidth().width(clean(text)))
+
+
+def _wcwidth() -> ModuleType:
+    """The widths of characters, whose tables are large: most commands write plain lines."""
     import wcwidth
 
-    return int(wcwidth.width(clean(text)))
+    return wcwidth
 
 
 def clean(text: str) -> str:
@@ -42,20 +48,16 @@ def padded(text: str, columns: int, side: str) -> str:
 
 def wrapped(text: str, columns: int) -> list[str]:
     """The lines of a text, each at most some columns wide; words that are longer are cut."""
-    import wcwidth
-
     lines = clean(text).split("\n")
-    return [part for line in lines for part in (wcwidth.wrap(line, max(int(columns), 2)) or [""])]
+    return [part for line in lines for part in (_wcwidth().wrap(line, max(int(columns), 2)) or [""])]
 
 
 def clipped(text: str, columns: int) -> str:
     """The beginning of a text that takes at most some columns, with `…` where something is missing."""
-    import wcwidth
-
     plain = clean(text).replace("\n", " ")
     if width(plain) <= columns:
         return plain
-    return str(wcwidth.clip(plain, 0, max(int(columns) - 1, 0))).rstrip() + "…"
+    return str(_wcwidth().clip(plain, 0, max(int(columns) - 1, 0))).rstrip() + "…"
 
 
 def terminal_width() -> int:

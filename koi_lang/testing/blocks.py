@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
 
-from koi_lang import program, settings
+from koi_lang import inventory, program, settings
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError
 from koi_lang.expressions import evaluate
@@ -90,7 +90,7 @@ async def _run(block: Block, audience: Audience, loop: JumpingLoop) -> None:
     services = Services(
         connect=Models(audience.trial).connect,
         host=audience,
-        teams=lambda: program.teams_of(module),
+        teams=lambda: inventory.teams_of(module),
         folder=folder,
         config={"registry": {"backend": "memory"}},
         evaluate=evaluate,

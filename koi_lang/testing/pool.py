@@ -98,7 +98,10 @@ class _Pool:
         return any(worker.case is not None for worker in self._workers)
 
     def begin(self, waiting: deque[Case]) -> None:
-        """Give every idle process a case."""
+        """Give every idle process a case; one that has died since its last case is replaced."""
+        for worker in [each for each in self._workers if not each.process.is_alive() and each.case is None]:
+            self._replace(worker)
+            worker.kill()
         for worker in self._workers:
             if worker.case is None and waiting:
                 worker.begin(waiting.popleft())

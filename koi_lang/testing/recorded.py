@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import program
+from koi_lang import inventory, program
 from koi_lang.errors import JournalError, ProviderError
 from koi_lang.expressions import evaluate
 from koi_lang.extensions import additions
@@ -136,7 +136,7 @@ async def _replay(
     services = Services(
         connect=lambda llm: Recorded(),
         host=_Shown(show),
-        teams=lambda: program.teams_of(module),
+        teams=lambda: inventory.teams_of(module),
         config={"registry": {"backend": "memory"}},
         consumers=[comparison, *also],
         payload=journal.header.payload,
@@ -153,7 +153,7 @@ async def _replay(
     try:
         async with Run(services):
             await module.main()
-    except Exception as raised:  # compared as the end of the run
+    except (Exception, SystemExit) as raised:  # compared as the end of the run
         error = message(raised)
     return comparison.result(entries, error)
 
@@ -234,7 +234,7 @@ class Comparison:
     def _where(self, entry: Entry) -> str:
         """The line of the handler that an entry belongs to."""
         for label in reversed(entry.path):
-            found = program.handler_line(self._module, label.partition("#")[0])
+            found = inventory.handler_line(self._module, label.partition("#")[0])
             if found:
                 return found
         return ""

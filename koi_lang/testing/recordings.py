@@ -47,7 +47,7 @@ class Recording:
         program.unload()
         try:
             found = self._updated(printed) if self.update else replayed(self.path, printed.append)
-        except Exception as error:  # becomes part of the outcome
+        except (Exception, SystemExit) as error:  # becomes part of the outcome
             return failed(error, Outcome(False, watch.seconds, "", tuple(printed)))
         finally:
             program.unload()
@@ -61,12 +61,13 @@ class Recording:
         new = self.path.with_name(f".{self.path.name}.new")
         new.unlink(missing_ok=True)
         writer = Writer(new, read_header(self.path), redactor(environment()), printed.append)
-        with closing(writer):
-            found = replayed(self.path, printed.append, [writer])
-        if _is_complete(found) and not found.is_same:
-            os.replace(new, self.path)
-        else:
-            new.unlink()
+        try:
+            with closing(writer):
+                found = replayed(self.path, printed.append, [writer])
+            if _is_complete(found) and not found.is_same:
+                os.replace(new, self.path)
+        finally:
+            new.unlink(missing_ok=True)
         return found
 
 

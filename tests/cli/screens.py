@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import koi_lang
 
 SCREENS = Path(__file__).with_name("screens")
 LIMIT_S = 30.0
+# What is drawn at once may arrive in parts, which are not further apart than this.
 PART_S = 0.05
 TIME = re.compile(r"\b(?:\d+m\d\ds|\d+(?:\.\d)? ?s)\b")
 
@@ -74,6 +76,8 @@ class Shown:
     def _read_until(self, holds: Callable[[], bool]) -> None:
         while not holds():
             assert self._read(), f"the command has ended:\n{self.text()}"
+        while select.select([self.child], [], [], PART_S)[0] and self._read():
+            pass
 
     def _read(self) -> bool:
         """Take in what has been written; false at the end."""

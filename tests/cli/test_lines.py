@@ -10,8 +10,6 @@ import pytest
 from koi_lang.cli.keyboard import Draft
 from koi_lang.cli.lines import brief, duration, ending, fitted, harmless, width
 
-LETTERS = "漢字é́x"
-
 
 @pytest.mark.parametrize("columns", range(8))
 @pytest.mark.parametrize("text", ["plain text", "漢字漢字漢字", "a漢e\u0301字b漢c", "👩‍👩‍👧 family"])

@@ -313,9 +313,10 @@ def test_what_a_model_writes(project: Project, start: Start, accept: bool) -> No
     """The end of what is being written is shown up to its last whole word, without secrets; the end tells the costs."""
 
     async def run() -> str:
-        answers = [Answer((WRITTEN, 'long story"}'), pause=True), '{"intent": "return"}']
-        async with ModelServer(answers) as server:
-            shown = start({}, ("run", "a.koi"), MY_PASSWORD=SECRET, **key_for(server))
+        first, last = '{"intent": "print", "message": "First."}', '{"intent": "return"}'
+        answers = [first, Answer((WRITTEN, 'long story"}'), pause=True), last]
+        async with ModelServer(answers, ["gpt-4o"]) as server:
+            shown = start({}, ("run", "a.koi", "-m", "openai/gpt-4o"), MY_PASSWORD=SECRET, **key_for(server))
             during = await asyncio.to_thread(shown.until, "house")
             server.go_on.set()
             return f"{during}=====\n{await asyncio.to_thread(shown.end)}"
@@ -334,7 +335,7 @@ def test_a_request_that_is_repeated(start: Start) -> None:
             shown = start({}, ("run", "a.koi"), columns=100, **key_for(server))
             return await asyncio.to_thread(shown.until, "asks again")
 
-    assert "Lead: asks again in 20 s: " in asyncio.run(run()).replace("#s", "20 s", 1)
+    assert "Lead: asks again in #s: " in asyncio.run(run())
 
 
 def key_for(server: ModelServer) -> dict[str, str]:

@@ -305,3 +305,14 @@ def test_actions_of_code_have_hooks(play: Player) -> None:
 
     assert (played.printed, hook.seen[0].by_model) == ((), False)
     assert "`print` was denied by `test.say`: no output" in played.told
+
+
+@pytest.mark.parametrize(("length", "begins"), [(5000, "sure?: {"), (9000, "(3")])
+def test_a_person_sees_what_they_decide_about(play: Player, length: int, begins: str) -> None:
+    """All of a long call, or else, before anything else, how much of it is not shown."""
+    person = Person(decisions=["no", "yes"])
+    answers = [act("print", message="x" * length + "the end"), done()]
+    play(solo(), answers, added=hooks(saying(Ask("sure?"))), host=person)
+
+    assert person.asked[0][1].startswith(begins)
+    assert ("the end" in person.asked[0][1]) == (length == 5000)

@@ -14,6 +14,7 @@ from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.providers import Surroundings, connect
 from koi_lang.llm.scripted import Scripted
+from koi_lang.runtime.context import current_run
 from koi_lang.runtime.hooks import Deny, ModelCall, Replace, Rewrite
 from tests.extensions.hooking import hooks, saying, told
 from tests.playbook.playing import Player, Voice, act, done, solo
@@ -161,3 +162,18 @@ def test_a_provider_makes_models() -> None:
 
     with pytest.raises(ProviderError, match="the provider `acme` of an extension made 'no model', which is no model"):
         connect({"provider": "acme"}, lambda name: None, around=around)
+
+
+def test_whoever_watches_sees_what_hooks_leave(play: Player) -> None:
+    """The text of an answer is shown once hooks have seen it, and not as the model wrote it."""
+    watched: list[str] = []
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        current_run().models.on_text = lambda agent, path, text: watched.append(text)
+        for piece in ("one", " of them"):
+            yield piece
+
+    two = json.dumps(done())
+    play(solo(), Voice(speak), added=hooks(lambda call, text: Replace(two), kind="after_model"))
+
+    assert watched == [two]

@@ -10,6 +10,7 @@ from koi_lang.errors import ExtensionError
 from koi_lang.extensions import Koi
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import Extension
+from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.additions import Additions, State
 from koi_lang.runtime.hooks import ActionCall, Ask, Deny, ModelCall, Replace, Rewrite
 from koi_lang.runtime.journal.past import in_doubt
@@ -221,3 +222,12 @@ def test_a_state_holds_json(value: Any) -> None:
     """What the journal cannot give back is refused when it is set."""
     with pytest.raises(ExtensionError, match=r"the extension `x` keeps `a: .*`, which is no JSON value"):
         State("x")["a"] = value
+
+
+def test_a_decision_without_its_secret_is_made_again(play: Player) -> None:
+    """What a hook rewrote with a secret was not written down whole, so that the hook is asked for it again."""
+    first = play(STATE, BATCH, added=hooks(saying(Rewrite({"updates": {"n": f"key {HIDDEN}"}}))), detailed=True)
+    again = saying(Rewrite({"updates": {"n": "key abc"}}))
+    second = go_on(play, first, "print", hooks(again))
+
+    assert (second.state("Main")["n"], [call.intent for call in again.seen]) == ("key abc", ["update_state", "return"])

@@ -216,3 +216,25 @@ def test_a_full_disk_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch)
 def test_versions_are_compared_as_numbers(found: str, sign: str, bound: str, expected: bool) -> None:
     """1.10 is newer than 1.9."""
     assert _holds(found, sign, bound) is expected
+
+
+def test_a_broken_file_is_told_once(machine: Machine) -> None:
+    """However many settings a file has, that it cannot be read is one finding."""
+    machine.project.write("koi.toml", "[limits")
+
+    done = machine.now("doctor", "--offline", "--json")
+
+    assert [found["fix"] for found in findings(done, "project")] == ["edit koi.toml: It holds TOML, such as `[shell]`."]
+
+
+def test_servers_of_the_settings_are_looked_for(machine: Machine) -> None:
+    """A server that only `.mcp.json` describes is looked for, and a variable that it lacks is told."""
+    servers = {"gone": {"command": "no-such-server"}, "far": {"url": "http://${NO_SUCH_HOST}/"}}
+    machine.project.write(".mcp.json", json.dumps({"mcpServers": servers}))
+
+    told = [found["text"] for found in findings(machine.now("doctor", "--offline", "--json"), "mcp")]
+
+    assert told == [
+        "the command `no-such-server` of `gone` is not installed",
+        "the MCP server `far` in `.mcp.json`: the variable `NO_SUCH_HOST` is not set",
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from koi_lang.compiler.rules import models as rule
-from koi_lang.errors import UsageError
+from koi_lang.errors import RequestFailed, UsageError
 from koi_lang.keys.lookup import Keys
 from koi_lang.llm import catalogue
 from koi_lang.llm.catalogue import provider_named
@@ -23,7 +23,7 @@ from koi_lang.llm.spelling import fits, nearest_models
 from koi_lang.preferences import Preferences, preferences
 from koi_lang.reach import set_up
 from tests.first.machine import ANYBODY, GREETER, GREETING, KEY, Machine, Outcome
-from tests.llm.server import ModelServer
+from tests.llm.server import Answer, ModelServer
 
 SLACK_S = 1.0  # the machine that tests may be busy
 MODELS = ("gpt-4o", "gpt-4o-mini", "gpt-5.4-mini")
@@ -319,3 +319,45 @@ def test_compiler_and_catalogue_know_the_same_providers() -> None:
     """What a check calls mistyped is what a run would."""
     assert [*rule.PROVIDERS] == [*(row.name for row in catalogue.PROVIDERS), *catalogue.STAND_INS]
     assert (rule.MAKERS, rule.CLOSE) == (catalogue.MAKERS, catalogue.CLOSE)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"top_provider": "x"},
+        {"architecture": "x"},
+        {"architecture": {"input_modalities": 5}},
+        {"supported_parameters": 5},
+        {"capabilities": ["vision"]},
+        {"pricing": {"prompt": "1e999", "completion": "0"}},
+    ],
+)
+def test_what_makes_no_sense_is_left_out(entry: dict[str, Any]) -> None:
+    """A server may say anything about a model; what is not understood is as if it were not there."""
+    assert listed("ollama", {"id": "m", **entry}) == [Listed("m", abilities=("schema", "temperature"))]
+
+
+@pytest.mark.parametrize("id", [5, ["m"], "", "m\x1b[31m"])
+def test_what_is_no_name_is_not_listed(id: Any) -> None:
+    """Nothing that a terminal could not show gets into a list."""
+    assert listed("ollama", {"id": id}, {"id": "m"}) == listed("ollama", {"id": "m"})
+
+
+@pytest.mark.parametrize("document", [5, "x", {"data": 5}, {"models": {"a": 1}}, []])
+def test_what_is_no_list_is_no_list(document: Any) -> None:
+    """Another document than a list of models is as if there were none."""
+
+    async def ask() -> list[Listed] | None:
+        async with ModelServer([Answer(page=json.dumps(document))]) as server:
+            return await models_of(Connection(provider_named("ollama"), Secret(""), "x", server.url))
+
+    assert asyncio.run(ask()) is None
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999", "http://[::1", "http://127.0.0.1:x"])
+def test_a_mistyped_address_is_told(address: str) -> None:
+    """An address that no request can be sent to is an error that names the provider."""
+    connection = Connection(provider_named("ollama"), Secret(""), "x", address)
+
+    with pytest.raises(RequestFailed, match="cannot reach `ollama` at its address"):
+        asyncio.run(models_of(connection))

@@ -180,3 +180,23 @@ def test_a_branch_is_a_run_like_any_other(family: Commands) -> None:
     heads = [f"{first.stem}  ok  main.koi", f"│ {branch.stem}  ok  main.koi", f"│ │ {twig.stem}  ok  main.koi"]
     assert heads == [line for line in tree if line.endswith("main.koi")]
     assert "  resumed" in "\n".join(tree)
+
+
+def test_the_tree_of_a_damaged_journal_is_refused(koi: Commands) -> None:
+    """A journal whose first line cannot be read has no tree, and that is said."""
+    koi.project.write(".koi/runs/0123456789ab.jsonl", "damaged\n")
+
+    done = koi("runs", "tree", "0123456789ab")
+
+    assert (done.code, done.out, "does not begin as a journal does" in done.err) == (1, "", True)
+
+
+def test_the_tree_does_not_steer_the_terminal(koi: Commands) -> None:
+    """What a program printed is shown without what would clear a screen."""
+    says = 'agent Main : R { on go(args: Json) { console.log("a" + String.fromCharCode(27) + "[2Jb") } }'
+    koi.project.write("b.koi", f"role R {{ can execute }}\n{says}\nrun Main.go({{}})\n")
+    koi("run", "--record", "b.koi")
+
+    out = koi("runs", "tree", "last").out
+
+    assert ("print a b" in out or "print ab" in out, "\x1b" in out) == (True, False)

@@ -56,8 +56,8 @@ def paths_of(played: Played) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def test_paths_do_not_depend_on_time(play: Player) -> None:
-    """Fifty runs with random pauses in parallel branches, timers and promises have the same paths."""
-    runs = [paths_of(play(PROGRAM, [ANSWER])) for _ in range(50)]
+    """Two hundred runs with random pauses in parallel branches, timers and promises have the same paths."""
+    runs = [paths_of(play(PROGRAM, [ANSWER])) for _ in range(200)]
     orders = {tuple(path for _, path in run) for run in runs}
 
     assert len(orders) == 1

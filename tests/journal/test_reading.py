@@ -121,3 +121,16 @@ def test_names_that_mean_no_run(tmp_path: Path, journal: Make, name: str, told: 
     with pytest.raises(JournalError, match=told) as caught:
         store.find(tmp_path, name)
     assert caught.value.help
+
+
+def test_a_journal_that_vanishes_is_no_traceback(tmp_path: Path) -> None:
+    """A journal that somebody removes while the folder is read, or that is none, is listed and then an error."""
+    folder = store.runs_folder(tmp_path)
+    (folder / "folder.jsonl").mkdir(parents=True)
+    (folder / "gone.jsonl").symlink_to("nowhere")
+
+    assert {path.stem for path in store.journals(tmp_path)} == {"folder", "gone"}
+    for use in (summarise, store.is_running, store.repair, store.delete):
+        for path in store.journals(tmp_path):
+            with pytest.raises(JournalError, match=r"cannot be (read|changed): (is a directory|no such file)"):
+                use(path)

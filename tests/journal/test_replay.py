@@ -206,3 +206,21 @@ def test_a_broken_recording(koi: Commands, content: bytes, told: str) -> None:
     done = koi("replay", "hi.jsonl")
 
     assert (1, "", f"error: {told}") == (done.code, done.out, done.err.splitlines()[0])
+
+
+def test_a_program_that_ends_the_process(koi: Commands) -> None:
+    """Where Python code calls `sys.exit` now, the replay tells what is different instead of ending silently."""
+    koi.project.write("leave.py", "import sys\ndef go() -> None: sys.exit(3)\n")
+    text = """
+        import leave from "./leave.py"
+        role R { can execute }
+        agent Main : R { on go(args: Json) { BODY console.log("after") } }
+        run Main.go({})
+        """
+    koi.project.write("b.koi", text.replace("BODY", ""))
+    koi("run", "--record", "b.koi")
+    koi.project.write("b.koi", text.replace("BODY", "leave.go()"))
+
+    done = koi("replay", "last")
+
+    assert (done.code, "difference" in done.err.splitlines()[-1]) == (1, True)

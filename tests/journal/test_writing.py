@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.paths import Place
 from koi_lang.runtime.told import Told
 from koi_lang.runtime.values.undefined import undefined
 from tests.journal.conftest import HEADER, lines_of, printed
@@ -63,14 +68,25 @@ def test_deep_values_are_cut() -> None:
 
 def test_a_prompt_is_told_once() -> None:
     """Of what a model is told, the system message is there where it changes, and each message of a call once."""
-    told, path = Told(), ("Ada.go#1", "model#1")
+    told, place = Told(), Place(label="Ada.go#1")
     requests = [("You", "a"), ("You", "abc"), ("She", "ax"), ("She", "ax")]
-    news = [told.news(path, Request(s, tuple(Message("user", m) for m in said))).as_data() for s, said in requests]
+    news = [told.news(place, Request(s, tuple(Message("user", m) for m in said))).as_data() for s, said in requests]
 
     first, second = ("You", 0, [["user", "a"]]), (None, 1, [["user", "b"], ["user", "c"]])
     third, fourth = ("She", 1, [["user", "x"]]), (None, 2, [])
     assert [first, second, third, fourth] == [(one.get("system"), one["kept"], one["messages"]) for one in news]
     assert [0, 1, 2, 2] == [[one["request"] for one in news].index(one["request"]) for one in news]
+
+
+def test_what_was_told_is_forgotten_with_its_call() -> None:
+    """A long run does not keep the conversations of all its calls."""
+    told, place, message = Told(), Place(label="Ada.go#1"), Message("user", "a")
+    before = sys.getrefcount(message)
+    told.news(place, Request("You", (message,)))
+    known = sys.getrefcount(message)
+    del place
+
+    assert (known > before, sys.getrefcount(message)) == (True, before)
 
 
 @pytest.mark.parametrize("secret", ["topsecretvalue", 'with "quotes" \\ and\nlines', "contraseña-ñandú", "8812345678"])
@@ -132,3 +148,34 @@ def test_a_full_disk_costs_the_journal_and_not_the_run(tmp_path: Path) -> None:
 
     assert ["the journal cannot be written any more: no space left on device"] == told
     assert [{"message": "one"}, {"consumer": "journal"}, {"message": "two"}] == [event.data for event in seen]
+
+
+def test_a_journal_without_room_for_its_header_is_not_begun(tmp_path: Path) -> None:
+    """Nothing is left of it, neither a file nor its lock."""
+    path, opened = tmp_path / "a.jsonl", len(os.listdir("/proc/self/fd"))
+    with limited_files(), pytest.raises(JournalError, match="cannot be written: file too large"):
+        Writer(path, HEADER, str, print)
+
+    assert (list(tmp_path.iterdir()), len(os.listdir("/proc/self/fd"))) == ([], opened)
+
+
+def test_a_journal_that_cannot_go_on_is_given_free(tmp_path: Path) -> None:
+    """Whoever goes on with a run and cannot write so is told, and the run is not taken for one that goes on."""
+    path = tmp_path / "a.jsonl"
+    Writer(path, HEADER, str, print).close()
+    writer = Writer(path, None, str, print)
+    with limited_files(), pytest.raises(JournalError, match="cannot be written: file too large"):
+        writer.note("resumed")
+
+    assert not is_running(path)
+
+
+@contextmanager
+def limited_files() -> Iterator[None]:
+    """Files of this process cannot grow meanwhile."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from koi_lang import program
+from koi_lang import inventory, program
 from koi_lang.expressions import evaluate
 from koi_lang.failures import explain
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
@@ -127,7 +127,7 @@ class Player:
         given = Services(
             connect=lambda llm: model,
             host=host,
-            teams=lambda: program.teams_of(module),
+            teams=lambda: inventory.teams_of(module),
             folder=self.folder,
             config={"registry": {"backend": "memory"}},
             consumers=(events.append,),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.failures import exit_code
+from koi_lang.errors import exit_code
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.runtime.limits import LimitReached
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo

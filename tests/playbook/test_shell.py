@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,11 +194,15 @@ def test_long_output_keeps_its_ends(play: Player) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process still runs; one that has ended and waits to be noticed does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    """Whether a process goes on; one that has ended and waits to be noticed does not, nor one that is just ending."""
+    for _ in range(200):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        time.sleep(0.005)
+    return True
 
 
 def test_a_command_that_takes_too_long_is_ended(play: Player) -> None:

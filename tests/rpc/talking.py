@@ -7,28 +7,45 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from koi_lang import program
+from koi_lang import inventory
 from koi_lang.errors import ProviderError
 from koi_lang.expressions import evaluate
 from koi_lang.failures import explain
 from koi_lang.llm.messages import Request
 from koi_lang.rpc.dispatcher import Dispatcher
-from koi_lang.rpc.served import Opened, Served
+from koi_lang.rpc.served import Opened, OpenRun, Served
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.past import Past, lasting_entries, until
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.limits import Budget
 from tests.playbook.playing import Player, Voice
 
 LIMIT_S = 20.0
 MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What a session goes on from; nothing for a new one."""
+
+    past: Past | None = None
+    run: str = ""
+    seed: str = ""
+    count: int = 0
+    parent: tuple[str, int] | None = None
+
+
+NEW = Going()
 Test: TypeAlias = Callable[["Talk"], Awaitable[None]]
 
 
@@ -137,26 +154,42 @@ class Talker:
     async def _talk(
         self, module: ModuleType, test: Test, recorded: bool, answer_s: float, how: Mapping[str, Any]
     ) -> Talk:
-        talk = Talk()
+        talk, limit = Talk(), how.get("limit", Budget())
+        how = {name: value for name, value in how.items() if name != "limit"}
 
         @contextmanager
-        def open_run(host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
-            run = Run(self._services(module, talk, host, consumers, how))
+        def open_run(host: Host, consumers: Sequence[Consumer], going: Going = NEW) -> Iterator[Opened]:
+            past = {"past": going.past, "id": going.run, "seed": going.seed}
+            run = Run(self._services(module, talk, host, consumers, {**how, **past}))
             if not recorded:
                 yield Opened(run)
                 return
-            header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0")
-            writer = Writer(path_of(self.folder, run.id), header, str, host.log)
+            header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0", seed=run.seed, parent=going.parent)
+            is_new = not going.run
+            writer = Writer(path_of(self.folder, run.id), header if is_new else None, str, host.log, going.count)
             run.events.subscribe(writer)
             yield Opened(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
             writer.close()
 
-        served = Served(module, program.agents_of(module), open_run, Choosing(), explain, Budget())
+        def reopen(run: str, at: int | None) -> OpenRun:
+            return partial(open_run, going=self._going(run, at))
+
+        known = (module, inventory.agents_of(module), open_run, Choosing(), explain, limit)
+        served = Served(*known, reopen=reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
             await test(talk)
             await talk.dispatcher.session.close(0)
         return talk
+
+    def _going(self, run: str, at: int | None) -> Going:
+        """What a session goes on from, as the command line finds it."""
+        path = find(self.folder, run)
+        journal = read(path)
+        kept = lasting_entries(journal.entries)
+        if at is None:
+            return Going(Past(kept, "resume"), run, journal.header.seed, journal.entries[-1].n)
+        return Going(Past(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
 
     def _services(
         self, module: ModuleType, talk: Talk, host: Host, consumers: Sequence[Consumer], how: Mapping[str, Any]
@@ -164,7 +197,7 @@ class Talker:
         return Services(
             connect=lambda llm: talk.model,
             host=host,
-            teams=lambda: program.teams_of(module),
+            teams=lambda: inventory.teams_of(module),
             folder=self.folder,
             config={"registry": {"backend": "memory"}},
             consumers=consumers,

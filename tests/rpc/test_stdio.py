@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,9 +13,11 @@ from pathlib import Path
 import pytest
 
 import koi_lang
+from koi_lang.rpc.stdio import Outbox, Unread
+from koi_lang.runtime.tasks import together
 from tests.playbook.playing import act, done
 from tests.projects import Project
-from tests.rpc.processes import alive, are_gone, rpc
+from tests.rpc.processes import LIMIT_S, alive, are_gone, rpc
 
 PROGRAM = '''
     import loud from "./loud.py"
@@ -199,6 +202,37 @@ def test_a_client_that_does_not_read_can_still_abort(program: Project) -> None:
         assert {"aborted": True, "queued": []} in [message.get("data") for message in koi.seen]
 
 
+def test_an_end_is_heard_although_nobody_reads(program: Project) -> None:
+    """SIGTERM ends a session whose client has stopped reading."""
+    program.write("b.koi", ENDLESS)
+    with rpc(program, "b.koi", "--no-record", listens=False) as koi:
+        koi.send("run_playbook", name="Main.go")
+        koi.wait_for_unread(60_000)
+        koi.process.send_signal(signal.SIGTERM)
+
+        assert 130 == koi.process.wait(LIMIT_S)
+
+
+async def fill(outbox: Outbox) -> None:
+    """Write more than a pipe holds, then more than may wait."""
+    async with together() as group:
+        group.create_task(outbox.write())
+        for _ in range(4):
+            outbox.add(b"x" * 100_000)
+            await asyncio.sleep(0)
+
+
+def test_a_client_that_never_reads_is_given_up() -> None:
+    """What waits for a client does not grow without end, although nothing can be written."""
+    reading, writing = os.pipe()
+
+    with pytest.raises(Unread, match="unread, so the session was ended"):
+        asyncio.run(fill(Outbox(writing, most=250_000)))
+
+    os.close(reading)
+    os.close(writing)
+
+
 def test_a_program_that_cannot_be_served_is_refused(project: Project) -> None:
     """A program with errors, or none at all, is a message on stderr and an exit code, and no line of the protocol."""
     project.write("a.koi", "agent {")
@@ -207,3 +241,21 @@ def test_a_program_that_cannot_be_served_is_refused(project: Project) -> None:
 
     assert [("", 65), ("", 2)] == [(outcome.stdout, outcome.returncode) for outcome in outcomes]
     assert all("error: " in outcome.stderr and "Traceback" not in outcome.stderr for outcome in outcomes)
+
+
+def test_a_session_goes_on_in_another_process(program: Project) -> None:
+    """`--resume` brings a session to where it was; what Python did is not done again. Others are refused."""
+    with rpc(program, "a.koi") as koi:
+        run = koi.until("run_started")["run"]
+        koi.ask("run_playbook", name="Main.say", args={"text": "x"})
+        koi.until("call_ended")
+        koi.process.kill()
+    with rpc(program, "a.koi", "--resume", run[:5]) as koi:
+        assert ("X", True) == ((printed := koi.until("printed"))["message"], printed["recalled"])
+        assert (run, 1) == (koi.ask("get_state")["data"]["session_id"], koi.ask("get_session_stats")["data"]["calls"])
+        koi.ask("quit")
+        assert (0, ["imported"]) == (koi.ended(), koi.errors().split())
+    refused = program.koi("rpc", "a.koi", "--resume", "nothing")
+
+    assert (1, "") == (refused.returncode, refused.stdout)
+    assert "error: there is no run `nothing`" in refused.stderr

@@ -303,3 +303,17 @@ def test_clients_of_new_protocols_have_a_session_over_stdio(place: Place) -> Non
         return client.session.protocol_version, [result.structured_content["count"] for result in results]
 
     assert ("2026-07-28", [1, 2]) == over_stdio(place, count)
+
+
+def test_a_session_that_cannot_begin(tmp_path: Path, place: Place) -> None:
+    """Where the settings of the folder are broken, each call has that as its result, and the server goes on."""
+    (tmp_path / ".koi-config.json").write_text("[]")
+    broken = Place(tmp_path, place.cache)
+
+    async def call(client: Client) -> Any:
+        return [await client.call_tool("nothing", {}) for _ in range(2)]
+
+    results = over_stdio(broken, call)
+
+    assert [True, True] == [result.is_error for result in results]
+    assert all(text(result).startswith("error: `.koi-config.json` holds no JSON object") for result in results)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from koi_lang import program
+from koi_lang import inventory, program
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.tools import Offer, exposed, offers
 from koi_lang.runtime.actions.builtin import all_actions
@@ -19,7 +19,7 @@ from tests.serving.conftest import PROGRAM, Listening, Place, over_http, text
 @pytest.fixture
 def tools(project: Project) -> dict[str, Offer]:
     """The tools of the program of these tests."""
-    agents = exposed(program.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
+    agents = exposed(inventory.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
     return {offer.name: offer for offer in offers(agents, all_actions())}
 
 
@@ -117,7 +117,7 @@ def test_all_of_it_may_be_one_argument(tools: dict[str, Offer], arguments: dict[
 )
 def test_programs_that_cannot_be_served(project: Project, text: str, told: str, help: str) -> None:
     """A program without a tool, or with two of one name, gets one message that says what to do."""
-    agents = program.agents_of(project.load("a.koi", f"role R {{ can execute }}\n{text}\n"))
+    agents = inventory.agents_of(project.load("a.koi", f"role R {{ can execute }}\n{text}\n"))
 
     with pytest.raises(UsageError) as raised:
         offers(exposed(agents, "a.koi"), all_actions())

@@ -83,6 +83,9 @@ class Pages(BaseHTTPRequestHandler):
     def brotli(self) -> None:
         self.reply(b"x", content_encoding="br")
 
+    def odd(self) -> None:
+        self.reply(b"x-99", "text/plain; charset=punycode")
+
     def image(self) -> None:
         self.reply(b"\x89PNG\xff", "image/png")
 
@@ -323,3 +326,18 @@ def test_errors_are_of_koi() -> None:
     """A host that does not exist is told in our words, not in those of a library."""
     with pytest.raises(AgentError, match=r"there is no host `a..b`"):
         ask("http://a..b/")
+
+
+@pytest.mark.parametrize("value", ["topsecret\n", "topsecret\r\nx: y", " topsecret", "töpsecret"])
+def test_a_header_that_cannot_be_sent_is_not_shown(allowed: str, value: str) -> None:
+    """A key that was read with its line break is refused by the name of its header, never with its value."""
+    with pytest.raises(AgentError) as failure:
+        ask(f"{allowed}/value", headers={"x-api-key": value})
+
+    assert failure.value.message == "the header `x-api-key` cannot be sent as it is"
+
+
+def test_an_encoding_that_is_none_of_text(allowed: str) -> None:
+    """A server that names an encoding which fails in a way of its own has answered with no text."""
+    with pytest.raises(AgentError, match="which is no text"):
+        ask(f"{allowed}/odd")

@@ -70,6 +70,19 @@ def test_the_first_difference_is_found(left: object, right: object, where: tuple
     assert where == difference(left, right)
 
 
+@pytest.mark.parametrize("count", [50, 100])
+def test_a_difference_deep_inside_maps_is_found(count: int) -> None:
+    """However many maps lie before it."""
+
+    def nested(last: int) -> object:
+        inner = [filled(MapValue, ("a", filled(MapValue, ("b", n)))) for n in (*range(count - 1), last)]
+        return filled(MapValue, *enumerate(inner))
+
+    for last in range(count, count + 20):
+        assert difference(nested(last), nested(last)) is None
+        assert difference(nested(last), nested(-1)) is not None, last
+
+
 def test_values_inside_themselves_are_compared() -> None:
     """Two objects that contain themselves in the same way have the same content."""
     left: dict[str, object] = {"a": 1}

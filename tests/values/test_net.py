@@ -118,13 +118,21 @@ def test_redirects_are_followed_unless_told_otherwise(server: str) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "nonsense", "ftp://127.0.0.1/x", "http://["])
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9", "nonsense", "ftp://127.0.0.1/x", "http://[", "http://127.0.0.1:99999"]
+)
 def test_no_answer_is_a_type_error_with_a_cause(address: str) -> None:
     """The message is the one JavaScript gives; the cause says why."""
     with pytest.raises(TypeErrorValue, match="fetch failed") as failure:
         ask(address)
 
     assert isinstance(get(failure.value, "cause"), ErrorValue)
+
+
+def test_a_header_that_cannot_be_sent_is_a_type_error(server: str) -> None:
+    """As every request that fails, and not an error of Python."""
+    with pytest.raises(TypeErrorValue, match="fetch failed"):
+        ask(server, {"headers": {"x-koi": "é"}})
 
 
 def test_a_get_request_has_no_body(server: str) -> None:

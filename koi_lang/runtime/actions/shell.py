@@ -15,6 +15,7 @@ from typing import Any
 
 from koi_lang.errors import PermissionDenied
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime.host import visible
 from koi_lang.settings import environment, is_secret
 
 MOST_OUTPUT = 30_000
@@ -53,8 +54,8 @@ async def _permit(context: ActionContext, command: str, cwd: str | None, descrip
     """Raise PermissionDenied unless a rule or the person allows the command."""
     if is_allowed(command, cwd, context.run.allowed):
         return
-    where = f" in `{_visible(cwd)}`" if cwd else ""
-    answer = await context.run.host.approve(f"run `{_visible(command)}`{where}", _visible(description))
+    where = f" in `{visible(cwd)}`" if cwd else ""
+    answer = await context.run.host.approve(f"run `{visible(command)}`{where}", visible(description))
     if answer == "always":
         context.run.allow(_exactly(command, cwd))
     elif answer != "yes":
@@ -85,11 +86,6 @@ def _exactly(command: str, cwd: str | None) -> str:
 def _leaves(cwd: str) -> bool:
     path = PurePath(cwd)
     return path.is_absolute() or ".." in path.parts or cwd.startswith("~")
-
-
-def _visible(text: str) -> str:
-    """A text in which no control character can hide or overwrite what the person is asked about."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 # ---------------------------------------------------------------- processes

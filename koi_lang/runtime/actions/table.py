@@ -174,7 +174,5 @@ def _carried_out(
     hooks = context.run.hooks
     if hooks is None or not hooks.around_actions:
         return kind.function(context, **fields)
-    from koi_lang.runtime.hooks import ActionCall
-
-    call = ActionCall(context.agent.name, context.agent.role.name, kind.name, fields, by_model)
+    call = hooks.action(context.agent, kind.name, fields, by_model=by_model)
     return hooks.around(call, partial(check, kind), lambda given: kind.function(context, **given))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.agents.declared import Handler, Mcp, Role
 from koi_lang.runtime.agents.resilience import Resilience, TookTooLong, resilient
 from koi_lang.runtime.failing import data_of, origin_of
@@ -121,16 +121,8 @@ class Agent:
         run, events, detailed = self.run, self.run.events, self.run.detailed
         with step(f"{self.name}.{event}"):
             events.emit("handler_started", self.name, event=event, **({"args": payload} if detailed else {}))
-            try:
-                result = await run.effects.as_long_as(self._attempts(handler, payload))
-            except Exception as error:
-                if isinstance(error, LimitReached) and error.limit == "time":
-                    await run.effects.in_order(LATE)
-                    events.emit("timed_out", self.name, **data_of(error))
-                await run.effects.in_order()
-                events.emit("handler_failed", self.name, event=event, error=str(error), origin=origin_of(error))
-                raise
-            await run.effects.in_order()
+            async with run.effects.ending(lambda error: self._tell_failure(event, error)):
+                result = await self._in_time(self._attempts(handler, payload))
             events.emit("handler_ended", self.name, event=event, **({"result": result} if detailed else {}))
         return result
 
@@ -144,6 +136,22 @@ class Agent:
             takes = signature_text(handler.schema) or type_text(handler.schema)
             told = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
             raise AgentError(told, help=f"It takes ({takes}).")
+
+    def _tell_failure(self, event: str, error: Exception) -> None:
+        self.run.events.emit("handler_failed", self.name, event=event, error=str(error), origin=origin_of(error))
+
+    async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What some work gives; that its time limit ended it is told, since the clock decides that."""
+        try:
+            return await self.run.effects.as_long_as(work)
+        except LimitReached as error:
+            if error.limit == "time":
+                await self._tell_late(error)
+            raise
+
+    async def _tell_late(self, error: KoiError) -> None:
+        await self.run.effects.in_order(LATE)
+        self.run.events.emit("timed_out", self.name, **data_of(error))
 
     async def _attempts(self, handler: Handler, payload: Any) -> Any:
         declared = self.about.resilience.get(handler.event)
@@ -162,8 +170,7 @@ class Agent:
         try:
             return await policy.limited(self._attempt(handler, payload))
         except TookTooLong as error:
-            await self.run.effects.in_order(LATE)
-            self.run.events.emit("timed_out", self.name, **data_of(error))
+            await self._tell_late(error)
             raise
 
     async def _attempt(self, handler: Handler, payload: Any) -> Any:

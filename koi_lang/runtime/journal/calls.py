@@ -24,6 +24,11 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
+def is_session_of(header: Header, program: str) -> bool:
+    """Whether a journal is of a session of a program, by the absolute path of its file."""
+    return is_session(header) and header.program == program
+
+
 def require_run(header: Header) -> None:
     """Raise JournalError when a journal is of a session; says which command goes on with it."""
     if is_session(header):

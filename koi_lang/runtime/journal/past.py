@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from koi_lang.runtime.journal.entries import ENDED, Entry, Redact, plain
-from koi_lang.runtime.paths import Path
+from koi_lang.runtime.journal.entries import ENDED, Entry, Redact, kind_of, plain
+from koi_lang.runtime.paths import Path, current_place
 from koi_lang.runtime.turns import BEGIN, END, FIRED, LATE
 
 Mode = Literal["resume", "branch", "replay"]
@@ -75,6 +75,11 @@ class Past:
     def has(self, kind: str, path: Path) -> bool:
         """Whether there is an entry."""
         return (kind, path) in self._found
+
+    def has_happened(self, type: str, path: Path) -> bool:
+        """Whether an event had happened, where what was recorded still counts for the current code."""
+        place = current_place()
+        return self.has(kind_of(type), path) and (place is None or not place.changed)
 
     def find(self, kind: str, path: Path) -> Entry | None:
         """An entry; of several the latest."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, Literal
 
-from koi_lang.errors import JournalError
+from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.entries import Entry, Header, entry_in, header_of
 
 # No header is longer; a foreign file may be one endless line.
@@ -70,17 +72,25 @@ def program_of(path: Path, header: Header) -> Path:
 
 def read_header(path: Path) -> Header:
     """The header of a journal. Raises JournalError."""
+    with opened(path) as file:
+        return header_of(file.readline(LONGEST_HEADER), path.name)
+
+
+@contextmanager
+def opened(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
+    """The file of a journal. Raises JournalError when it cannot be opened, read or changed."""
     try:
-        with path.open("rb") as file:
-            return header_of(file.readline(LONGEST_HEADER), path.name)
+        with path.open(how) as file:
+            yield file
     except OSError as error:
-        raise JournalError(f"`{path}` cannot be read: {(error.strerror or str(error)).lower()}") from error
+        done = "read" if how == "rb" else "changed"
+        raise JournalError(f"`{path}` cannot be {done}: {reason(error)}") from error
 
 
 def lines(path: Path) -> Iterator[Line]:
     """The lines behind the header, one at a time. Raises JournalError."""
     read_header(path)
-    with path.open("rb") as file:
+    with opened(path) as file:
         for number, text in enumerate(file, 1):
             if number > 1:
                 yield Line(number, text, entry_in(text) if text.endswith(b"\n") else None)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.entries import Header, line_of
-from koi_lang.runtime.journal.reader import lines, read_header
+from koi_lang.runtime.journal.reader import lines, opened, read_header
 
 SUFFIX, TORN = ".jsonl", ".torn"
 LAST = "last"
@@ -37,7 +37,15 @@ def _started(path: Path) -> tuple[float, str]:
     try:
         return read_header(path).started, path.name
     except JournalError:
-        return path.stat().st_mtime, path.name
+        return _changed(path), path.name
+
+
+def _changed(path: Path) -> float:
+    """When a file was written last; 0 where it has been removed meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def find(folder: Path, run: str) -> Path:
@@ -59,8 +67,8 @@ def find(folder: Path, run: str) -> Path:
 
 
 def is_running(path: Path) -> bool:
-    """Whether the run of a journal goes on."""
-    with path.open("rb") as file:
+    """Whether the run of a journal goes on. Raises JournalError when it cannot be read."""
+    with opened(path) as file:
         return not _locked(file, fcntl.LOCK_SH)
 
 
@@ -104,7 +112,7 @@ def export(path: Path, target: BinaryIO, header: Header) -> int:
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """A journal that nobody else writes. Raises JournalError."""
-    with path.open("r+b") as file:
+    with opened(path, "r+b") as file:
         if not _locked(file, fcntl.LOCK_EX):
             raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
         yield file
@@ -134,8 +142,8 @@ def _end_of_whole_lines(file: BinaryIO) -> int:
 
 def _keep(path: Path, torn: bytes) -> None:
     """Add bytes to a file and have them on disk."""
-    opened = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    with os.fdopen(opened, "ab") as file:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "ab") as file:
         file.write(torn)
         file.flush()
         os.fsync(file.fileno())

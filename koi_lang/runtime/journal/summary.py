@@ -9,9 +9,8 @@ from typing import Any, Literal
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running
+from koi_lang.runtime.limits import UNPAID
 
-# Models that work inside the process.
-UNPAID = ("rehearsal", "scripted")
 State = Literal["ok", "failed", "interrupted", "running"]
 
 

@@ -6,10 +6,11 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import JournalError
+from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, line_of
 
 if TYPE_CHECKING:
@@ -42,11 +43,9 @@ class Writer:
         try:
             self._file = _opened(path, is_new=header is not None)
             if header is not None:
-                self._write(line_of(header, redact))
+                self._begin(header)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            help = "Make the folder writable, or run with `--no-record`."
-            raise JournalError(f"the journal `{path}` cannot be written: {reason}", help=help) from error
+            raise _unwritable(path, error) from error
 
     def __repr__(self) -> str:
         return "journal"
@@ -64,17 +63,29 @@ class Writer:
             if event.type == ENDED or (event.data.get("lasting") and not event.recalled):
                 self._sync()
         except OSError as error:
-            self._on_failure(f"the journal cannot be written any more: {(error.strerror or str(error)).lower()}")
+            self._on_failure(f"the journal cannot be written any more: {reason(error)}")
             raise
 
     def note(self, kind: str, **data: Any) -> None:
-        """Write an entry about the journal itself. Raises OSError."""
+        """Write an entry about the journal itself. Raises JournalError, and gives the file free, when that fails."""
         self._count += 1
-        self._write(line_of(Entry(self._count, time.time(), kind, data=data), self._redact))
+        try:
+            self._write(line_of(Entry(self._count, time.time(), kind, data=data), self._redact))
+        except OSError as error:
+            self.close()
+            raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
         """Give the file free."""
         os.close(self._file)
+
+    def _begin(self, header: Header) -> None:
+        """Write the first line; a file that has no room for it is left to nobody. Raises OSError."""
+        with ExitStack() as undo:
+            undo.callback(self.path.unlink)
+            undo.callback(self.close)
+            self._write(line_of(header, self._redact))
+            undo.pop_all()
 
     def _sync(self) -> None:
         """Wait until everything is on the disk, the first time also the name of the file."""
@@ -94,12 +105,20 @@ def _opened(path: Path, *, is_new: bool) -> int:
     if is_new:
         path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.") from None
+    with ExitStack() as undo:
+        undo.callback(os.close, file)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = f"the run `{path.stem}` goes on"
+            raise JournalError(told, help="Wait until it has ended, or end it first.") from None
+        undo.pop_all()
     return file
+
+
+def _unwritable(path: Path, error: OSError) -> JournalError:
+    help = "Make the folder writable, or run with `--no-record`."
+    return JournalError(f"the journal `{path}` cannot be written: {reason(error)}", help=help)
 
 
 def _sync_folder(folder: Path) -> None:

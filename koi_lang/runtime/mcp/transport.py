@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import REFUSED, AgentError
 from koi_lang.runtime.mcp.words import LastWords
 from koi_lang.runtime.schema import problems
 from koi_lang.runtime.values.conversions import text as text_of
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, TransportStreams
     from mcp.shared.message import SessionMessage
 
-REFUSED = (401, 403)
 TEXT = {"type": "string"}
 PROCESS = {
     "type": "object",

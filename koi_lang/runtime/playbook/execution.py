@@ -91,13 +91,10 @@ class Execution:
         with step(intent):
             await run.effects.in_order(BEGIN)
             run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
-            try:
+            async with run.effects.ending(
+                lambda raised: run.events.emit("action_failed", name, intent=intent, **data_of(raised))
+            ):
                 value = await work(action, names)
-            except Exception as raised:
-                await run.effects.in_order()
-                run.events.emit("action_failed", name, intent=intent, **data_of(raised))
-                raise
-            await run.effects.in_order()
             run.events.emit("action_ended", name, intent=intent, **({"result": value} if run.detailed else {}))
         return value
 
@@ -173,11 +170,9 @@ class Execution:
         run, hooks = self.agent.run, self.agent.run.hooks
         if hooks is None or not hooks.around_actions:
             return await run.call(member, event, payload)
-        from koi_lang.runtime.hooks import ActionCall
-
         known = next((other.key for other in delegation.reachable(self.agent) if other.agent is member), None)
         intent = f"{known or member.about.name}::{event}"
-        call = ActionCall(self.agent.name, self.agent.role.name, intent, {"data": payload}, True)
+        call = hooks.action(self.agent, intent, {"data": payload}, by_model=True)
         return await hooks.around(call, _delegated, lambda fields: run.call(member, event, fields["data"]))
 
     def block(self, names: Names, actions: Sequence[Any], where: str) -> Block:

@@ -11,7 +11,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.models import card_of
-from koi_lang.runtime.asking import UNPAID
+from koi_lang.runtime.limits import UNPAID
 
 RESERVE, KEEP, THRESHOLD = 16_384, 20_000, 100_000
 LEAST_RECORD = 250

@@ -6,16 +6,15 @@ there, what was not is absent or complete. A power cut may cost the last changes
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from sqlite3 import Connection
+from typing import Any
 
 from koi_lang.errors import RegistryError
 from koi_lang.runtime.registry.legacy import Legacy
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection
 
 LAYOUT = 1
 BUSY_TIMEOUT_S = 10.0
@@ -108,15 +107,12 @@ class DurableStore:
         return self._connection
 
     def _connect(self) -> Connection:
-        import sqlite3
-
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-        try:
+        with ExitStack() as undo:
+            undo.callback(connection.close)
             self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
+            undo.pop_all()
         return connection
 
     def _prepare(self, connection: Connection) -> None:
@@ -155,18 +151,15 @@ class DurableStore:
 def _transaction(connection: Connection) -> Iterator[None]:
     """All of the block is written, or none of it."""
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with ExitStack() as undo:
+        undo.callback(connection.execute, "ROLLBACK")
         yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
+        undo.pop_all()
     connection.execute("COMMIT")
 
 
 def _log_ahead(connection: Connection) -> None:
     """Switch the file to write-ahead mode; while another process uses the file it is left for the next opening."""
-    import sqlite3
-
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         return
     try:
@@ -179,8 +172,6 @@ def _log_ahead(connection: Connection) -> None:
 @contextmanager
 def _explained(file: Path) -> Iterator[None]:
     """Errors of the database and the disk inside the block become a RegistryError."""
-    import sqlite3
-
     try:
         yield
     except (sqlite3.Error, OSError) as error:
@@ -188,8 +179,6 @@ def _explained(file: Path) -> Iterator[None]:
 
 
 def _explain(error: Exception, file: Path) -> RegistryError:
-    import sqlite3
-
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or isinstance(error, UnicodeError):
         return RegistryError(

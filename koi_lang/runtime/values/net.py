@@ -121,7 +121,8 @@ async def _asked(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
     try:
         async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
             answer = await client.request(**request)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+    # A header that is no ASCII is a ValueError; what the address makes of sockets comes in a group.
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ExceptionGroup) as error:
         raise TypeErrorValue("fetch failed", caught(error)) from error
     if mode == "error" and answer.is_redirect:
         raise TypeErrorValue("fetch failed", TypeErrorValue("unexpected redirect"))

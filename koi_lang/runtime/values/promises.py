@@ -8,6 +8,7 @@ from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, ClassVar
 
+from koi_lang.errors import KoiError
 from koi_lang.runtime.paths import branch
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import PRIMITIVES
@@ -126,7 +127,7 @@ def spawn(coroutine: Work) -> Promise:
     """
     try:
         scope, context = current_scope(), branch()
-    except BaseException:
+    except KoiError:
         coroutine.close()
         raise
     task = scope.start(settle(coroutine), context)

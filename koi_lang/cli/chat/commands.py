@@ -1,0 +1,288 @@
+"""The commands of a conversation, `/name`, and what each of them does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.cli import branches
+from koi_lang.cli.chat.screens import bill
+from koi_lang.cli.chat.targets import targets, text_of
+from koi_lang.cli.lines import brief, fitted, one_line
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.rpc.client import APPROVAL
+from koi_lang.rpc.refusals import Refused
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.calls import CALL_STARTED, call_at, is_session_of
+from koi_lang.runtime.journal.reader import lines, read, read_header
+from koi_lang.runtime.journal.summary import summarise
+
+if TYPE_CHECKING:
+    from koi_lang.cli.chat.conversation import Conversation
+
+Function = Callable[["Conversation", str], Awaitable[None]]
+# Of the sessions that could go on.
+MOST_LISTED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command.
+
+    Attributes:
+        takes: what stands behind its name; empty for nothing.
+        given: what stood there.
+    """
+
+    name: str
+    takes: str
+    description: str
+    function: Function
+    given: str = ""
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def command(takes: str = "", name: str = "") -> Callable[[Function], Function]:
+    """Enter a function into the table, under its own name."""
+
+    def enter(function: Function) -> Function:
+        known = f"/{name or function.__name__}"
+        description = (inspect.getdoc(function) or "").partition("\n")[0]
+        COMMANDS[known] = Command(known, takes, description, function)
+        return function
+
+    return enter
+
+
+def command_in(text: str) -> Command | None:
+    """The command that a text is; None where it is none."""
+    word, _, rest = text.strip().partition(" ")
+    found = COMMANDS.get(word) if text.startswith("/") else None
+    if found is None:
+        return None
+    return Command(found.name, found.takes, found.description, found.function, rest.strip())
+
+
+# ---------------------------------------------------------------- what there is
+
+
+@command(name="help")
+async def help_(chat: Conversation, given: str) -> None:
+    """List the commands and the keys."""
+    heads = {each.name: f"{each.name} {each.takes}".rstrip() for each in COMMANDS.values()}
+    width = max(map(len, heads.values()))
+    rows = [f"{heads[each.name].ljust(width)}  {each.description}" for each in COMMANDS.values()]
+    chat.screen.say("\n".join([*rows, *chat.screen.keys]))
+
+
+@command("[NAME]")
+async def agents(chat: Conversation, given: str) -> None:
+    """List the agents; with the name of one, or of a handler such as `Main.chat`, talk to that."""
+    if given:
+        agent, _, event = given.partition(".")
+        found = targets(chat.session.served.agents, agent, event)
+        if len(found) > 1:
+            names = ", ".join(f"`{target.name}`" for target in found)
+            raise UsageError(f"`{agent}` has several handlers that take a message", help=f"Name one: {names}.")
+        chat.target = found[0]
+        chat.screen.note(f"messages are for {chat.target.name} from now on")
+        return
+    listed = (await chat.ask("list_agents"))["agents"]
+    chat.screen.say("\n".join(line for agent in listed for line in _agent_lines(agent, chat.target.name)))
+
+
+def _agent_lines(agent: Mapping[str, Any], current: str) -> Iterator[str]:
+    yield f"{agent['name']}{': ' if agent['affordance'] else ''}{agent['affordance']}"
+    for handler in agent["handlers"]:
+        name = f"{agent['name']}.{handler['name']}"
+        if not handler["private"]:
+            yield f"{'*' if name == current else ' '} {name}({handler['takes']}) {handler['affordance']}".rstrip()
+
+
+@command("[NAME]")
+async def model(chat: Conversation, given: str) -> None:
+    """Show the model, or use another one, `provider/model`, from now on; `?` lists those that are connected."""
+    if given == "?":
+        listed = (await chat.ask("get_available_models"))["models"]
+        chat.screen.say("\n".join(each["model"] for each in listed) or "no provider is connected; see `koi connect`")
+    elif given:
+        chat.screen.note(f"answers come from {(await chat.ask('set_model', model=given))['model']} from now on")
+    else:
+        chosen = chat.session.served.choice.name() or chat.telling.model
+        chat.screen.say(chosen or "the program decides, and no model was asked yet")
+
+
+@command()
+async def cost(chat: Conversation, given: str) -> None:
+    """Show what the conversation took: requests, tokens, money."""
+    statistics = chat.session.statistics
+    calls, requests = statistics.counts["calls"], statistics.requests
+    counted = f"{_count(calls, 'message')}, {_count(requests, 'request')}"
+    tokens = ", ".join(f"{count:,} {name}" for name, count in statistics.tokens.items())
+    chat.screen.say(f"{counted}, {bill(statistics)} ({tokens})")
+
+
+# ---------------------------------------------------------------- what is being done
+
+
+@command("[TEXT]")
+async def queue(chat: Conversation, given: str) -> None:
+    """Say something when the work would end; the work then goes on."""
+    await chat.ask("follow_up", message=given)
+    chat.screen.note("will be heard at the end")
+
+
+@command()
+async def back(chat: Conversation, given: str) -> None:
+    """Take back what is queued."""
+    taken = (await chat.ask("take_back"))["taken"]
+    if taken:
+        chat.screen.put_back("\n".join(note["text"] for note in taken))
+    chat.screen.note("taken back" if taken else "nothing is queued")
+
+
+@command()
+async def pause(chat: Conversation, given: str) -> None:
+    """Have the next request to a model wait."""
+    await chat.ask("pause")
+    chat.screen.note("paused before the next request to a model; /continue goes on")
+
+
+@command(name="continue")
+async def continue_(chat: Conversation, given: str) -> None:
+    """End a pause, or have what is queued heard."""
+    await chat.ask("continue")
+
+
+@command()
+async def abort(chat: Conversation, given: str) -> None:
+    """End the work that is under way."""
+    if chat.is_busy:
+        await chat.abort()
+    else:
+        chat.screen.note("nothing is under way")
+
+
+@command("[yes|always|no]")
+async def approve(chat: Conversation, given: str) -> None:
+    """Allow what the agent asks permission for: this time, always, or not at all."""
+    if not chat.requests or chat.requests[0]["type"] != APPROVAL:
+        chat.screen.note("nobody asks for permission")
+        return
+    await chat.answer(given or "yes")
+
+
+@command()
+async def retry(chat: Conversation, given: str) -> None:
+    """Give the last message again."""
+    if chat.session.last is None:
+        raise Refused("nothing_to_continue", "nothing was said yet")
+    agent, event, payload = chat.session.last
+    await chat.ask("run_playbook", name=f"{agent.about.name}.{event}", args=payload)
+
+
+@command("[TEXT]")
+async def compact(chat: Conversation, given: str) -> None:
+    """Shorten what the agent remembers; TEXT says what to keep."""
+    chat.screen.note("shortening the conversation")
+    await chat.ask("compact", instructions=given)
+
+
+# ---------------------------------------------------------------- conversations
+
+
+@command()
+async def tree(chat: Conversation, given: str) -> None:
+    """Show the entries that `/branch` can go back to, with all branches."""
+    shown, columns, more = branches.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
+    chat.screen.say("\n".join(fitted(_one_line(line), columns, more) for line in shown))
+
+
+def _one_line(line: str) -> str:
+    """A line of the tree without control characters; its indentation stays."""
+    text = line.lstrip(" │")
+    return line[: len(line) - len(text)] + one_line(text)
+
+
+@command("ENTRY", name="branch")
+async def branch_(chat: Conversation, given: str) -> None:
+    """Go back to an entry and go on in a journal of its own; a message comes back to be written anew."""
+    if not given.isdecimal():
+        raise UsageError("`/branch` needs the number of an entry", help="`/tree` shows them: `/branch 7`.")
+    at, journal = int(given), read(_journal(chat))
+    message = call_at(journal.entries, at)
+    await chat.ask("branch", entry=at if message is None else message.n - 1)
+    chat.telling.tell_earlier()
+    chat.screen.note(f"going on from entry {at} as {chat.session.run.id}; the other branch stays as it is")
+    if message is not None:
+        chat.screen.put_back(text_of(message.data.get("args")))
+
+
+@command("[ID]")
+async def resume(chat: Conversation, given: str) -> None:
+    """Go on with an earlier conversation, or list those of this program."""
+    if not given:
+        chat.screen.say("\n".join(_sessions(chat)) or "there is no other conversation with this program")
+        return
+    resumed = await chat.ask("resume_session", session=given)
+    chat.telling.tell_earlier()
+    chat.screen.note(f"going on with {resumed['session_id']}, {_count(resumed['calls'], 'message')}")
+
+
+def _sessions(chat: Conversation) -> list[str]:
+    """The latest sessions of the program, each with its first message."""
+    program, current = str(chat.session.served.module.__file__), chat.session.run.id
+    known = (path for path in reversed(store.journals(Path.cwd())) if path.stem != current)
+    return [_session_line(path) for path in islice((path for path in known if _is_of(path, program)), MOST_LISTED)]
+
+
+def _is_of(path: Path, program: str) -> bool:
+    try:
+        return is_session_of(read_header(path), program)
+    except JournalError:
+        return False
+
+
+def _session_line(path: Path) -> str:
+    summary = summarise(path)
+    started = datetime.fromtimestamp(summary.header.started).strftime("%Y-%m-%d %H:%M")
+    entries = (line.entry for line in lines(path) if line.entry is not None)
+    first = next((entry for entry in entries if entry.kind == CALL_STARTED), None)
+    said = "" if first is None else brief(text_of(first.data.get("args")) or str(first.data.get("name")))[:60]
+    return f"{path.stem}  {started}  {summary.state:11}  {said}".rstrip()
+
+
+@command()
+async def new(chat: Conversation, given: str) -> None:
+    """Begin another conversation, in which nothing is remembered."""
+    created = await chat.ask("new_session")
+    chat.screen.note(f"a new conversation, {created['session_id']}")
+
+
+@command("TEXT")
+async def name(chat: Conversation, given: str) -> None:
+    """Give the conversation a name."""
+    await chat.ask("set_session_name", name=given)
+
+
+@command(name="quit")
+async def quit_(chat: Conversation, given: str) -> None:
+    """End the conversation; `koi chat FILE --resume ID` goes on with it later."""
+    chat.over = True
+
+
+def _journal(chat: Conversation) -> Path:
+    if chat.session.journal is None:
+        raise Refused("no_journal", "the conversation is not recorded", help="Start it without `--no-record`.")
+    return chat.session.journal
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,223 @@
+"""What a person types to commands of a session, and what the session tells to what is shown of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from koi_lang.cli.chat.commands import command_in
+from koi_lang.cli.chat.images import refuse_images
+from koi_lang.cli.chat.screens import (
+    APPROVALS,
+    Request,
+    Screen,
+    bill,
+)
+from koi_lang.cli.chat.targets import Target
+from koi_lang.cli.chat.telling import Telling
+from koi_lang.cli.lines import harmless, one_line
+from koi_lang.errors import KoiError, UsageError
+from koi_lang.rpc.client import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.rpc.dispatcher import Dispatcher
+from koi_lang.rpc.refusals import Refused
+from koi_lang.rpc.served import Served
+from koi_lang.rpc.session import Session
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.steering import How
+
+# A person may take their time.
+ANSWER_S = 24 * 3600.0
+SHORT = {"y": "yes", "a": "always", "n": "no"}
+OVER = "`/new` begins another conversation, `/resume` goes on with an earlier one."
+
+
+class Conversation:
+    """One person and the session they talk to.
+
+    Args:
+        target: the handler that messages are for.
+        screen: shows what happens.
+        redact: takes secrets out of what is shown of the work.
+
+    Attributes:
+        requests: what the person is asked and has not answered, the oldest first.
+        telling: shows what happens in calls.
+        over: whether the person has ended it.
+    """
+
+    def __init__(self, served: Served, target: Target, screen: Screen, redact: Callable[[str], str]) -> None:
+        self.dispatcher = Dispatcher(served, self.follow, answer_s=ANSWER_S)
+        self.target, self.screen = target, screen
+        self.requests: list[Request] = []
+        self.telling = Telling(screen, redact)
+        self.over = False
+        self._news = asyncio.Event()
+
+    @property
+    def session(self) -> Session:
+        """What is talked to."""
+        return self.dispatcher.session
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call is under way."""
+        return self.session.call is not None
+
+    # ------------------------------------------------------------ what the person says
+
+    async def hear(self, text: str, how: How = "steer") -> None:
+        """Do what a text asks for: answer what is asked, carry out a command, steer the work, or begin a call."""
+        command = command_in(text)
+        try:
+            if command is not None:
+                await command.function(self, command.given)
+            elif self.requests:
+                await self.answer(text)
+            elif text.strip():
+                await self._say(text, how)
+        except KoiError as error:
+            is_over = isinstance(error, Refused) and error.code == "session_over"
+            help = OVER if is_over else error.help
+            self.telling.failed += 1
+            self.screen.fail(f"error: {error.message}" + (f"\n  = help: {help}" if help else ""))
+        self.screen.change()
+
+    async def ask(self, type: str, **fields: Any) -> Any:
+        """The data of the response to a command. Raises Refused."""
+        response = await self.dispatcher.handle({"type": type, **fields}, lambda message: None)
+        if not response["success"]:
+            raise Refused(response["error_code"], response["error"], help=response.get("help"))
+        return response.get("data")
+
+    async def _say(self, text: str, how: How) -> None:
+        """Give a message to whoever is at work, else to the handler; one that cannot be given comes back."""
+        try:
+            refuse_images(text)
+            if text.startswith("/"):
+                help = "`/help` lists them; a message may begin with a slash behind a space."
+                raise UsageError(f"there is no command `{text.split()[0]}`", help=help)
+            if not self.is_busy:
+                await self.ask("run_playbook", name=self.target.name, args=self.target.payload(text.strip()))
+                return
+            await self.ask(how, message=text.strip())
+        except KoiError:
+            self.screen.put_back(text)
+            raise
+        when = "at the end" if how == "follow_up" else "before the next answer of the model"
+        self.screen.note(f"will be heard {when}")
+
+    async def answer(self, text: str) -> None:
+        """Answer the oldest request. Raises Refused."""
+        request = self.requests[0]
+        if request["type"] == APPROVAL:
+            decision = _decision(text)
+            if decision is None:
+                self.screen.note("answer with yes, always or no")
+                return
+            await self.ask("approve", request=request["id"], decision=decision)
+        else:
+            await self.ask("answer", request=request["id"], answer=text)
+        self._settled(request["id"])
+
+    def leave_open(self, request: Request) -> None:
+        """Say that nobody answers a request; what needs permission is then not allowed. Raises Refused."""
+        self.session.client.settle(request["id"], request["type"], None)
+        self._settled(request["id"])
+
+    async def abort(self) -> None:
+        """End the call that is under way; what was queued comes back to the person."""
+        aborted = await self.ask("abort")
+        if aborted["queued"]:
+            self.screen.put_back("\n".join(note["text"] for note in aborted["queued"]))
+
+    async def wait(self) -> None:
+        """Wait until no call is under way, or the person is asked something."""
+        while self.is_busy and not self.requests:
+            self._news.clear()
+            await self._news.wait()
+
+    # ------------------------------------------------------------ what is told
+
+    def follow(self, message: Message) -> None:
+        """Take in what the session tells."""
+        match message["type"]:
+            case "event":
+                self._follow_event(_event_of(message["event"]))
+            case str(type) if type in (QUESTION, APPROVAL):
+                self.requests.append(message)
+                if len(self.requests) == 1:
+                    self.screen.ask(message)
+            case str(type) if type == CLOSED:
+                self._settled(str(message["id"]))
+            case "log":
+                self.screen.note(harmless(str(message["text"])))
+            case "session_failed":
+                self.screen.fail(harmless(str(message["report"])))
+                self.telling.failed += 1
+        self._news.set()
+        self.screen.change()
+
+    def _settled(self, id: str) -> None:
+        """Forget a request, and ask the next one."""
+        was_first = bool(self.requests) and self.requests[0]["id"] == id
+        self.requests = [request for request in self.requests if request["id"] != id]
+        if was_first and self.requests:
+            self.screen.ask(self.requests[0])
+
+    def _follow_event(self, event: Event) -> None:
+        self.telling.follow(event)
+        if event.type == "call_ended" and not event.recalled and self.session.is_open:
+            self._take_left(event)
+
+    def _take_left(self, ended: Event) -> None:
+        """Have what came too late to be heard be the next message; if the work has failed it comes back."""
+        left = "\n".join(note.text for note in self.session.run.steering.take_back())
+        if left and ended.data.get("ok"):
+            self.screen.note("what came too late to be heard is the next message")
+            self.screen.order(f" {left}")
+        elif left:
+            self.screen.put_back(left)
+
+    def tell_end(self) -> None:
+        """Say how the conversation can go on later, if it can."""
+        session = self.session
+        if session.is_open and session.journal is not None and session.statistics.counts["calls"]:
+            self.screen.note(f"`koi chat {session.served.name} --resume {session.run.id}` goes on with it")
+
+    # ------------------------------------------------------------ how it stands
+
+    def status(self) -> str:
+        """One line: the handler, its model, what was taken, and who is at work."""
+        choice, asked = self.session.served.choice.name(), self.telling.model
+        parts = [self.target.name, one_line(asked if self.is_busy else choice or asked)]
+        return "  ".join(part for part in (*parts, bill(self.session.statistics), self._state()) if part)
+
+    def _state(self) -> str:
+        if self.requests:
+            return "asks you"
+        if not self.is_busy:
+            return "idle"
+        steering = self.session.run.steering
+        queued = len(steering.queued())
+        waiting = f" ({queued} queued)" if queued else ""
+        if steering.is_paused:
+            return f"paused{waiting}"
+        return f"{self.telling.state() or 'working'}{waiting}"
+
+
+def _decision(text: str) -> str | None:
+    """The decision that an answer stands for."""
+    word = text.strip().lower()
+    if word.isdecimal() and 1 <= int(word) <= len(APPROVALS):
+        return APPROVALS[int(word) - 1]
+    decision = SHORT.get(word, word)
+    return decision if decision in APPROVALS else None
+
+
+def _event_of(data: Mapping[str, Any]) -> Event:
+    """The event in a message; pieces of answers have no number and no time."""
+    own = {"v", "seq", "ts", "run", "path", "agent", "type", "recalled"}
+    about = {name: value for name, value in data.items() if name not in own}
+    where = (data.get("seq", 0), data.get("ts", 0.0), data["run"], data["agent"], data["type"])
+    return Event(*where, about, tuple(data["path"]), bool(data.get("recalled")))

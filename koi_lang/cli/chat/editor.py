@@ -1,0 +1,236 @@
+"""A terminal to a conversation: an input with history and completion at the bottom, what is said above it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.shortcuts import PromptSession
+from prompt_toolkit.styles import Style
+
+from koi_lang.cli.chat import keys
+from koi_lang.cli.chat.commands import COMMANDS
+from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.history import Kept
+from koi_lang.cli.chat.paper import Paper, Stray
+from koi_lang.cli.chat.screens import Request, options_of, request_text
+from koi_lang.cli.lines import RED, WEAK, Look, fitted, harmless, one_line
+from koi_lang.rpc.client import APPROVAL
+from koi_lang.runtime.steering import How
+from koi_lang.runtime.tasks import together
+
+# How long a key that may begin a longer one is waited for.
+KEY_S, SEQUENCE_S = 0.25, 0.05
+STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
+AGAIN = "press Ctrl-C again, or Ctrl-D, to end the conversation"
+
+
+class Editor:
+    """Shows a conversation, and hands over what is typed.
+
+    Attributes:
+        chat: the conversation; set before it runs.
+    """
+
+    keys: Sequence[str] = keys.HELP
+
+    def __init__(self, look: Look, redact: Callable[[str], str]) -> None:
+        self.chat: Conversation
+        self.look = look
+        self._typed: asyncio.Queue[tuple[str, How]] = asyncio.Queue()
+        self._how: How = "steer"
+        self._draft, self._kept_draft = "", ""
+        self._warned = False
+        history = Kept(Path.cwd(), redact, lambda: not self.chat.requests)
+        self._session: PromptSession[str] = PromptSession(
+            self._prompt,
+            multiline=True,
+            history=history,
+            key_bindings=keys.bindings(self),
+            completer=Words(self),
+            complete_while_typing=Condition(lambda: self.text.startswith("/") or bool(self._options())),
+            bottom_toolbar=self._toolbar,
+            is_password=Condition(lambda: bool(self._asked().get("secret"))),
+            prompt_continuation=lambda width, line, wraps: " " * width,
+            style=STYLE,
+            reserve_space_for_menu=4,
+        )
+        self._session.app.timeoutlen, self._session.app.ttimeoutlen = KEY_S, SEQUENCE_S
+        # Without an answer to where the cursor is there is no line at the bottom; nobody has to be warned of that.
+        self._session.app.renderer.cpr_not_supported_callback = None
+        self._paper = Paper(self._session.app)
+
+    # ------------------------------------------------------------ what keys do
+
+    @property
+    def text(self) -> str:
+        """What stands in the input."""
+        return self._session.default_buffer.text
+
+    def take(self, how: How) -> None:
+        """Hand over what stands in the input."""
+        self._how, self._warned = how, False
+        self._session.default_buffer.validate_and_handle()
+
+    def order(self, text: str) -> None:
+        """Hand over a command, or a message, and leave the input as it is."""
+        self._typed.put_nowait((text, "steer"))
+
+    def interrupt(self) -> None:
+        """Ctrl-C: empty the input, else end the work, else warn, else end the conversation."""
+        if self.text:
+            self._session.default_buffer.reset()
+        elif self.chat.is_busy:
+            self.order("/abort")
+        elif self._warned:
+            self.order("/quit")
+        else:
+            self._warned = True
+            self.note(AGAIN)
+
+    # ------------------------------------------------------------ as a screen
+
+    def columns(self) -> int:
+        """How wide the terminal is."""
+        return self._session.app.output.get_size().columns
+
+    def say(self, text: str) -> None:
+        """Show what an agent says."""
+        self._paper.add(text)
+
+    def note(self, text: str) -> None:
+        """Show an aside, in weaker letters."""
+        self._paper.add("\n".join(self.look.painted(line, WEAK) for line in harmless(text).splitlines()))
+
+    def fail(self, text: str) -> None:
+        """Show what went wrong."""
+        first, mark, rest = text.partition("\n")
+        self._paper.add(self.look.painted(first, RED) + mark + rest)
+
+    def ask(self, request: Request) -> None:
+        """Show a request; a message that is being typed waits until it is answered."""
+        self._paper.add(request_text(request))
+        buffer = self._session.default_buffer
+        if self._session.app.is_running and not self._kept_draft:
+            self._kept_draft = buffer.text
+            buffer.reset()
+            if options_of(request):
+                buffer.start_completion()
+
+    def put_back(self, text: str) -> None:
+        """Put a text before what stands in the input."""
+        if not self._session.app.is_running:
+            self._draft = "\n".join(filter(None, (text, self._draft)))
+            return
+        buffer = self._session.default_buffer
+        buffer.document = Document("\n".join(filter(None, (text, buffer.text))))
+
+    def change(self) -> None:
+        """Draw the line at the bottom anew."""
+        self._session.app.invalidate()
+
+    # ------------------------------------------------------------ its parts
+
+    def _asked(self) -> Request:
+        return self.chat.requests[0] if self.chat.requests else {}
+
+    def _options(self) -> list[str]:
+        return [one_line(option) for option in options_of(self._asked())] if self.chat.requests else []
+
+    def _prompt(self) -> StyleAndTextTuples:
+        asked = self._asked().get("type")
+        return [("bold", "> " if asked is None else "allow? " if asked == APPROVAL else "? ")]
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        text = fitted(self.chat.status(), self.columns() - 1, self.look.more)
+        return [("class:bottom-toolbar" if not self.look.colour else "class:bottom-toolbar fg:ansibrightblack", text)]
+
+    # ------------------------------------------------------------ running
+
+    async def run(self) -> None:
+        """Hand over what is typed until the conversation is over."""
+        with self._strays(), self._session.app.input.raw_mode():
+            async with together() as group:
+                tasks = [group.create_task(self._paper.write()), group.create_task(self._hand_over())]
+                await self._read()
+                for task in tasks:
+                    task.cancel()
+            self.chat.tell_end()
+            self._paper.flush()
+
+    @contextmanager
+    def _strays(self) -> Iterator[None]:
+        """What others write to the streams of the process goes above the input, too."""
+        stray = Stray(self.note)
+        with ExitStack() as stack:
+            stack.enter_context(redirect_stdout(stray))
+            stack.enter_context(redirect_stderr(stray))
+            yield
+
+    async def _read(self) -> None:
+        while not self.chat.over:
+            draft, self._draft = self._draft, ""
+            try:
+                text = await self._session.prompt_async(default=draft)
+            except (EOFError, KeyboardInterrupt):
+                return
+            self._typed.put_nowait((text, self._how))
+            await self._taken()
+
+    async def _taken(self) -> None:
+        """Wait until what was typed is taken up, unless that takes long; the input is then there all the same."""
+        done = self._typed.join()
+        try:
+            async with asyncio.timeout(SEQUENCE_S):
+                await done
+        except TimeoutError:
+            return
+
+    async def _hand_over(self) -> None:
+        while not self.chat.over:
+            text, how = await self._typed.get()
+            was_asked = bool(self.chat.requests)
+            await self.chat.hear(text, how)
+            self._typed.task_done()
+            if was_asked and not self.chat.requests and self._kept_draft:
+                draft, self._kept_draft = self._kept_draft, ""
+                self.put_back(draft)
+        if self._session.app.is_running:
+            self._session.app.exit(result="")
+
+
+class Words(Completer):
+    """Completes commands with what they take, and answers to questions with options."""
+
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        """What the text before the cursor may become."""
+        text = document.text_before_cursor
+        options = self._editor._options()
+        if options and not text.startswith("/"):
+            yield from (Completion(option, -len(text)) for option in options if option.startswith(text))
+            return
+        name, blank, rest = text.partition(" ")
+        if not text.startswith("/") or "\n" in text:
+            return
+        if not blank:
+            for command in COMMANDS.values():
+                if command.name.startswith(name):
+                    yield Completion(command.name, -len(name), display_meta=command.description)
+        else:
+            yield from (Completion(word, -len(rest)) for word in self._words(name) if word.startswith(rest))
+
+    def _words(self, name: str) -> list[str]:
+        """What may stand behind a command."""
+        chat = self._editor.chat
+        if name == "/agents":
+            return [agent.about.name for agent in chat.session.served.agents]
+        return ["yes", "always", "no"] if name == "/approve" else []

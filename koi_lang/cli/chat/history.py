@@ -1,0 +1,59 @@
+"""What a person has typed in a folder, kept without secrets for the next time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.history import FileHistory
+
+NAME = "chat-history"
+# Characters of the file; what is older is left out when it is read.
+MOST = 1 << 19
+
+
+class Kept(FileHistory):
+    """A history in a file that only its owner can read; one that cannot be written lasts as long as the process.
+
+    Args:
+        redact: takes secrets out of a text.
+        counts: whether what is typed now is to be kept.
+    """
+
+    def __init__(self, folder: Path, redact: Callable[[str], str], counts: Callable[[], bool]) -> None:
+        self._path = folder / ".koi" / NAME
+        super().__init__(str(self._path))
+        self._redact, self._counts = redact, counts
+
+    def append_string(self, string: str) -> None:
+        """Keep what was typed, once if it is typed several times in a row."""
+        newest = self.get_strings()[-1:]
+        if self._counts() and string.strip() and newest != [string]:
+            super().append_string(string)
+
+    def load_history_strings(self) -> Iterable[str]:
+        """What was kept, the newest first."""
+        if self._path.is_file() and self._path.stat().st_size > MOST:
+            self._shorten()
+        try:
+            return list(super().load_history_strings())
+        except OSError:  # it belongs to somebody else
+            return []
+
+    def store_string(self, string: str) -> None:
+        """Write what was typed, without secrets."""
+        try:
+            self._path.parent.mkdir(exist_ok=True)
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+            super().store_string(self._redact(string))
+        except OSError:  # a folder that cannot be written is no reason to end a conversation
+            return
+
+    def _shorten(self) -> None:
+        """Leave the older half away."""
+        try:
+            text = self._path.read_bytes()[-MOST // 2 :]
+            self._path.write_bytes(text[text.find(b"\n# ") + 1 :])
+        except OSError:  # as above
+            return

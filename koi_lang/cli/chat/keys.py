@@ -1,0 +1,62 @@
+"""Keys to what they do in the input of a conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+if TYPE_CHECKING:
+    from koi_lang.cli.chat.editor import Editor
+
+HELP = (
+    "",
+    "Enter        send; while the agent works: heard before its next answer",
+    "Alt-Enter    while the agent works: heard at the end (/queue)",
+    "Ctrl-J       a new line; so does a backslash before Enter",
+    "Alt-Up       take back what is queued (/back)",
+    "Esc, Ctrl-C  end the work that is under way (/abort); queued text comes back",
+    "Ctrl-D       end the conversation (/quit)",
+)
+
+
+def bindings(editor: Editor) -> KeyBindings:
+    """The keys that mean something else than in other inputs."""
+    keys = KeyBindings()
+    works = Condition(lambda: editor.chat.is_busy)
+
+    @keys.add("enter")
+    def send(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.document.text_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            editor.take("steer")
+
+    @keys.add("escape", "enter")
+    def queue(event: KeyPressEvent) -> None:
+        editor.take("follow_up")
+
+    @keys.add("c-j")
+    def new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("escape", filter=works)
+    def abort(event: KeyPressEvent) -> None:
+        editor.order("/abort")
+
+    @keys.add("escape", "up")
+    def take_back(event: KeyPressEvent) -> None:
+        editor.order("/back")
+
+    @keys.add("c-c")
+    def interrupt(event: KeyPressEvent) -> None:
+        editor.interrupt()
+
+    @keys.add("c-d", filter=Condition(lambda: not editor.text))
+    def end(event: KeyPressEvent) -> None:
+        editor.order("/quit")
+
+    return keys

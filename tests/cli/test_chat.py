@@ -1,0 +1,311 @@
+"""`koi chat`, at a real terminal and without one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.chatting import ALT_ENTER, CTRL_D, ENTER, ESCAPE, PROGRAM, WAIT, chatting, let_go, prepare, say
+from tests.cli.screens import Shown
+from tests.playbook.playing import act, done
+from tests.projects import Project
+
+RUN = re.compile(r"[0-9a-f]{12}")
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Shown]]:
+    """Terminals that are closed afterwards."""
+    shown: list[Shown] = []
+    yield shown
+    for each in shown:
+        each.child.close(force=True)
+
+
+def runs(project: Project) -> list[str]:
+    """The journals of the folder."""
+    return sorted(path.stem for path in (project.folder / ".koi" / "runs").glob("*.jsonl"))
+
+
+# ---------------------------------------------------------------- at a terminal
+
+
+def test_a_conversation_at_a_terminal(project: Project, terminals: list[Shown]) -> None:
+    """What is said stays on the screen with the answers and the actions; the line at the bottom says how it stands."""
+    shown = chatting(project, WAIT, say("Tabs it is"), done(), say("And tested"), done(), command="--allow shell")
+    terminals.append(shown)
+    shown.until("Main.chat of a.koi; /help lists the commands")
+    shown.until("$0.0000  idle")
+    shown.child.send("Which indentation?\r")
+    shown.until("Main: shell cat go")
+    shown.child.send("Use tabs." + ENTER)
+    shown.until("(1 queued)")
+    shown.child.send("And test." + ALT_ENTER)
+    shown.until("(2 queued)")
+    let_go(project.folder)
+    shown.until("And tested")
+    shown.until("idle")
+    shown.child.send(CTRL_D)
+    screen = shown.end()
+
+    expected = """
+        > Which indentation?
+        > Use tabs.
+        will be heard before the next answer of the model
+        > And test.
+        will be heard at the end
+        ✓ Main: shell cat go → exitCode: 0
+        `Main` hears: Use tabs.
+        Tabs it is
+        `Main` hears: And test.
+        And tested"""
+    lines = [line for line in screen.splitlines() if line.strip(" >")]
+    assert [line.strip() for line in expected.splitlines() if line] == [line.strip() for line in lines[1:-1]]
+    assert (0, f"`koi chat a.koi --resume {runs(project)[0]}` goes on with it") == (shown.child.exitstatus, lines[-1])
+
+
+def test_going_back_and_on(project: Project, terminals: list[Shown]) -> None:
+    """`/tree` shows the entries, `/branch` gives a message back to be written anew, `/resume` lists and goes on."""
+    shown = chatting(project, say("first"), done(), say("second"), done())
+    terminals.append(shown)
+    for text, answer in (("one", "first"), ("two", "second")):
+        shown.until("idle")
+        shown.child.send(text + ENTER)
+        shown.until(f"\n{answer}")
+    (first,) = runs(project)
+    shown.child.send("/tree\r")
+    screen = shown.until('Main.chat {"message": "two"}')
+    at = next(line.split()[0] for line in screen.splitlines() if '"two"' in line)
+    shown.child.send(f"/branch {at}\r")
+    shown.until("the other branch stays as it is")
+    shown.until("> two")
+    shown.child.send(" again\r")
+    shown.until("> two again\nsecond")
+    shown.child.send("/resume\r")
+    shown.until(f"/resume\n{first}  ")
+    shown.child.send(CTRL_D)
+    shown.end()
+
+    assert 2 == len(runs(project))
+    assert "two again" in project.koi("runs", "tree", "last").stdout
+
+
+def test_questions_at_a_terminal(project: Project, terminals: list[Shown]) -> None:
+    """Permission and questions are asked for in the input, which says so; their options are offered."""
+    question = act("prompt_user", question="Which colour?", options=["red", "green"], id="c")
+    shell = act("shell", command="echo ran", description="to see")
+    shown = chatting(project, shell, question, say("You chose ${c.output.answer}"), done())
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("go\r")
+    shown.until("allow?")
+    shown.child.send("yes\r")
+    shown.until("Which colour?\n  1. red\n  2. green")
+    shown.until("?\n   red\n   green")
+    shown.child.send("2\r")
+    shown.until("You chose green")
+    shown.child.send(CTRL_D)
+    shown.end()
+
+    assert 0 == shown.child.exitstatus
+
+
+def test_an_abort_at_a_terminal(project: Project, terminals: list[Shown]) -> None:
+    """Escape ends the work at once, with its processes, and gives back what was queued."""
+    shown = chatting(project, WAIT, say("still here"), done(), command="--allow shell")
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("go\r")
+    shown.until("Main: shell cat go")
+    shown.child.send("later\r")
+    shown.until("(1 queued)")
+    shown.child.send(ESCAPE)
+    shown.until("\naborted")
+    shown.until("> later\n")
+    shown.child.send(ENTER)
+    shown.until("still here")
+    shown.child.send("/quit\r")
+    shown.end()
+
+    assert 0 == shown.child.exitstatus
+
+
+@pytest.mark.parametrize("columns", [20, 40])
+def test_a_narrow_terminal(project: Project, terminals: list[Shown], columns: int) -> None:
+    """The line at the bottom takes one line, however narrow the terminal is, and nothing is coloured if unwanted."""
+    shown = chatting(project, say("Hi"), done(), columns=columns, NO_COLOR="1")
+    terminals.append(shown)
+    shown.until("\nMain.chat  ")
+    shown.child.send("hello\r")
+    shown.until("\nHi")
+    shown.until("\nMain.chat  scri")
+    shown.child.send(CTRL_D)
+    shown.end()
+
+    assert not re.search(rb"\x1b\[[\d;]*\b(?:3|9)[0-7]m", shown.written)
+
+
+def test_a_conversation_that_was_killed_goes_on(project: Project, terminals: list[Shown]) -> None:
+    """After `kill -9` the conversation is there, the work that was under way goes on, and nothing is done twice."""
+    ran = act("shell", command="echo ran >> ran", description="to see")
+    shown = chatting(
+        project, say("first"), done(), {"batch": [ran, WAIT]}, say("went on"), done(), command="--allow shell"
+    )
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("one\r")
+    shown.until("\nfirst")
+    shown.child.send("two\r")
+    shown.until("shell cat go")
+    shown.child.kill(signal.SIGKILL)
+    shown.end()
+    again = chatting(project, command="--allow shell --resume last")
+    terminals.append(again)
+    screen = again.until("went on")
+    again.child.send(CTRL_D)
+    again.end()
+
+    assert ("> one\nfirst\n> two" in screen, 1) == (True, len(runs(project)))
+    assert "ran\n" == (project.folder / "ran").read_text()
+
+
+def test_the_terminal_is_left_as_it_was(project: Project, terminals: list[Shown]) -> None:
+    """A conversation that is told to end leaves a terminal that shows what is typed."""
+    shown = chatting(project)
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.kill(signal.SIGTERM)
+    shown.end()
+
+    assert 130 == shown.child.exitstatus
+    assert b"\x1b[?2004l" in shown.written
+
+
+def test_plain_lines(project: Project, terminals: list[Shown]) -> None:
+    """For those who listen nothing is moved or drawn anew; lines that are typed while the agent works are heard."""
+    shown = chatting(project, WAIT, say("Tabs"), done(), command="--allow shell --plain")
+    terminals.append(shown)
+    shown.until("lists the commands")
+    shown.child.send("go\r")
+    shown.child.send("Use tabs.\r")
+    shown.until("will be heard")
+    let_go(project.folder)
+    shown.until("\nTabs")
+    shown.child.send(CTRL_D)
+    shown.end()
+
+    assert (0, False) == (shown.child.exitstatus, b"\x1b" in shown.written)
+
+
+# ---------------------------------------------------------------- without a terminal
+
+
+def test_lines_of_a_pipe(project: Project) -> None:
+    """One message a line, one answer after the other on stdout and nothing else; commands are carried out."""
+    prepare(project, say("Hello"), done(), done(text="two\nlines"), say("end"), done())
+
+    outcome = project.koi("chat", "a.koi", "--answers", "answers.json", stdin="hi\nmore\\\nlines\n/cost\nend\n")
+
+    cost = "2 messages, 3 requests, "
+    assert ("Hello\ntwo\nlines\n", "end\n", 0, "") == (
+        outcome.stdout.partition(cost)[0],
+        outcome.stdout.splitlines(True)[-1],
+        outcome.returncode,
+        outcome.stderr,
+    )
+
+
+def test_questions_of_a_pipe(project: Project) -> None:
+    """The next line answers a question; nothing is allowed, and a question that comes too late has no answer."""
+    shell = act("shell", command="echo ran > ran", description="to see")
+    question = act("prompt_user", question="Name?", id="q")
+    prepare(project, shell, {"batch": [question, say("Hi ${q.output.answer}")]}, question, say("end"), done())
+
+    outcome = project.koi("chat", "a.koi", "--answers", "answers.json", stdin="hi\nAda\n")
+
+    assert ("Hi Ada\nend\n", False) == (outcome.stdout, (project.folder / "ran").exists())
+    assert "nobody can be asked; see `--allow`" in outcome.stderr
+
+
+def test_a_failure_in_a_pipe(project: Project) -> None:
+    """A message that cannot be answered is told on stderr, the next one is tried, and the exit code says so."""
+    prepare(project, "nonsense")
+
+    outcome = project.koi("chat", "a.koi", "--answers", "answers.json", "--max-turns", "1", stdin="hi\n/cost\n")
+
+    assert 1 == project.koi("chat", "a.koi", stdin="/nonsense\n").returncode
+    assert ("1 message, 1 request", 1) == (outcome.stdout.partition(", ")[0] + ", 1 request", outcome.returncode)
+    assert outcome.stderr.startswith("error: ")
+
+
+def test_a_conversation_is_a_journal(project: Project) -> None:
+    """It is listed as runs are; `koi resume` and `koi replay` say which command goes on with it, and that does."""
+    prepare(project, say("Hello"), done(), say("again"), done())
+    words = ("chat", "a.koi", "--answers", "answers.json")
+    project.koi(*words, stdin="hi\n")
+    run = runs(project)[0]
+    refused = [project.koi(command, "last") for command in ("resume", "replay")]
+
+    assert re.search(rf"{run}.*a\.koi +ok ", project.koi("runs", "list").stdout)
+    assert [True, True] == [f"`koi chat a.koi --resume {run}`" in each.stderr for each in refused]
+    assert "again\n" == project.koi(*words, "--resume", run[:6], stdin="more\n").stdout
+
+
+def test_what_cannot_be_resumed_is_told(project: Project) -> None:
+    """A session of another program, a run, and nothing at all are told apart."""
+    prepare(project, done(text="x"))
+    project.write("b.koi", PROGRAM)
+    project.write("c.koi", "console.log(1)")
+    words = ("--answers", "answers.json", "--resume", "last")
+    nothing = project.koi("chat", "a.koi", *words)
+    project.koi("chat", "a.koi", "--answers", "answers.json", stdin="hi\n")
+    (run,) = runs(project)
+    other = project.koi("chat", "b.koi", *words[:3], run)
+
+    assert "there is no earlier session of `a.koi`" in nothing.stderr
+    assert "is a session of another program, `a.koi`" in other.stderr
+    assert [2, 2] == [each.returncode for each in (nothing, other)] or all(
+        "Traceback" not in each.stderr for each in (nothing, other)
+    )
+
+
+def test_whom_to_talk_to_must_be_clear(project: Project) -> None:
+    """Where nobody can be asked, a program with several handlers for messages is refused, and they are named."""
+    handlers = "on a(args: { text: string }) {} on b(args: string) { console.log(args) }"
+    project.write("two.koi", f"role W {{ can execute }} agent A : W {{ {handlers} }}")
+
+    refused = project.koi("chat", "two.koi", stdin="hi\n")
+
+    assert (2, True) == (refused.returncode, "`A.a`, `A.b`" in refused.stderr)
+    assert "hi\n" == project.koi("chat", "two.koi", "A", "--event", "b", stdin="hi\n").stdout
+
+
+def test_no_terminal_no_library_for_terminals(project: Project) -> None:
+    """What draws inputs is not loaded where lines are read."""
+    prepare(project, done(text="ok"))
+    words = ["chat", "a.koi", "--answers", "answers.json"]
+
+    script = f"""
+    import atexit, sys
+    atexit.register(lambda: print("prompt_toolkit" in sys.modules))
+    from koi_lang.cli import main
+    main({words!r})
+    """
+
+    assert "ok\nFalse\n" == project.python(script, stdin="hi\n").stdout
+
+
+def test_secrets_stay_out(project: Project) -> None:
+    """A key that somebody types is in no file of the folder."""
+    prepare(project, done(text="ok"))
+    key = "sk-proj-0123456789abcdef0123"
+
+    project.koi("chat", "a.koi", "--answers", "answers.json", stdin=f"my key is {key}\n")
+
+    files = [path for path in project.folder.rglob("*") if path.is_file()]
+    assert [] == [path for path in files if key.encode() in path.read_bytes()]
+    assert os.stat(project.folder / ".koi/runs" / f"{runs(project)[0]}.jsonl").st_mode & 0o77 == 0

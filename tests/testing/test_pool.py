@@ -1,0 +1,40 @@
+"""Processes that tests are run in, when one of them dies where no test is to blame."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+from koi_lang.testing.cases import Case, Outcome
+from koi_lang.testing.pool import _Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A case that passes."""
+
+    name: str
+    path: Path = Path("a.koi")
+
+    def run(self) -> Outcome:
+        """Pass."""
+        return Outcome(True)
+
+
+def test_a_process_that_dies_between_two_tests_is_replaced() -> None:
+    """What kills an idle process costs no test, and does not end the run."""
+    pool = _Pool(1, 10.0)
+    waiting: deque[Case] = deque([Passing("one"), Passing("two")])
+    pool.begin(waiting)
+    (first,) = pool.finished()
+    process = pool._workers[0].process
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    pool.begin(waiting)
+    (second,) = pool.finished()
+    pool.close()
+
+    assert (first.outcome.ok, second.outcome.ok) == (True, True)
