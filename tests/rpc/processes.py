@@ -20,6 +20,8 @@ from typing import Any
 import koi_lang
 from tests.projects import Project
 
+# So many bytes are unread, and so often in a row the same number, when a pipe is full.
+MANY, SETTLED = 20_000, 40
 LIMIT_S = 30.0
 
 
@@ -48,13 +50,16 @@ class Process:
             self._lines.put(line)
         self._lines.put(b"")
 
-    def wait_for_unread(self, count: int) -> None:
-        """Wait until so many bytes are waiting to be read."""
+    def wait_until_full(self) -> None:
+        """Wait until nothing more fits into the pipe that should be read."""
         assert self.process.stdout is not None
-        unread, end = array("i", [0]), time.monotonic() + LIMIT_S
-        while unread[0] < count and time.monotonic() < end:
+        unread, before, same, end = array("i", [0]), -1, 0, time.monotonic() + LIMIT_S
+        while same < SETTLED:
+            assert time.monotonic() < end, f"{unread[0]} bytes are unread, and more come"
             time.sleep(0.005)
             fcntl.ioctl(self.process.stdout, termios.FIONREAD, unread)
+            same = same + 1 if unread[0] == before and before > MANY else 0
+            before = unread[0]
 
     def write(self, data: bytes) -> None:
         """Send bytes."""

@@ -193,7 +193,7 @@ def test_a_client_that_does_not_read_can_still_abort(program: Project) -> None:
     program.write("b.koi", ENDLESS)
     with rpc(program, "b.koi", "--no-record", listens=False) as koi:
         koi.send("run_playbook", name="Main.go")
-        koi.wait_for_unread(30_000)
+        koi.wait_until_full()
         koi.send("abort")
         koi.send("quit")
         koi.listen()
@@ -207,7 +207,7 @@ def test_an_end_is_heard_although_nobody_reads(program: Project) -> None:
     program.write("b.koi", ENDLESS)
     with rpc(program, "b.koi", "--no-record", listens=False) as koi:
         koi.send("run_playbook", name="Main.go")
-        koi.wait_for_unread(60_000)
+        koi.wait_until_full()
         koi.process.send_signal(signal.SIGTERM)
 
         assert 130 == koi.process.wait(LIMIT_S)

@@ -395,9 +395,9 @@ def test_timers_fire_in_order_and_can_be_cleared() -> None:
     order: list[Any] = []
 
     async def program() -> None:
-        set_timeout(lambda a, b: order.append([a, b]), 4, 1, 2)
-        set_timeout(lambda: order.append("first"), 1)
-        call(GLOBALS["clearTimeout"], set_timeout(lambda: order.append("never"), 2))
+        set_timeout(lambda a, b: order.append([a, b]), 40, 1, 2)
+        set_timeout(lambda: order.append("first"), 20)
+        call(GLOBALS["clearTimeout"], set_timeout(lambda: order.append("never"), 25))
         call(GLOBALS["clearTimeout"], undefined)
         call(GLOBALS["queueMicrotask"], lambda: order.append("at once"))
 

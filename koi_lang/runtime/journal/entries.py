@@ -125,7 +125,7 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
-        if redact(text) == text:
+        if redact(text) == text and not _is_too_deep(content, text):
             return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError):
         pass  # it holds something that JSON does not know
@@ -134,6 +134,18 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
         return _encode(data).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only hold escaped
         return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _is_too_deep(content: Any, text: str) -> bool:
+    """Whether a text is nested deeper than its readers can follow; few texts have to be looked at for that."""
+    return text.count("[") + text.count("{") > DEEPEST and _is_deeper(content, DEEPEST)
+
+
+def _is_deeper(value: Any, most: int) -> bool:
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return most == 0 or any(_is_deeper(item, most - 1) for item in items)
 
 
 def _simple(value: Any) -> Any:
