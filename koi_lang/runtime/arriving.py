@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from koi_lang.runtime.hooking import Hooked
     from koi_lang.runtime.journal.past import Answer
 
-INTERRUPTED = "the run was interrupted while the answer arrived"
+
+class CutOff(ProviderError):
+    """The run was interrupted while an answer arrived; nothing is wrong with the model."""
 
 
 class Before:
@@ -38,7 +40,7 @@ class Before:
     def __init__(self, answer: Answer | None, failure: BaseException | None, *, unended: bool = False) -> None:
         self.answer, self.failure, self.unended = answer, failure, unended
         if failure is None and answer is not None and not answer.is_whole:
-            self.failure = ProviderError(INTERRUPTED)
+            self.failure = CutOff("the run was interrupted while the answer arrived")
 
 
 NO_ANSWER = ProviderError("the recording holds no answer to this request")
@@ -131,7 +133,7 @@ class Arriving:
 
     def tell_failure(self, error: ProviderError) -> None:
         """Tell that the model could not answer, or not to the end."""
-        if self._run.detailed and str(error) != INTERRUPTED:
+        if self._run.detailed and not isinstance(error, CutOff):
             self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(error))
 
     def close(self, spending: Spending) -> None:
