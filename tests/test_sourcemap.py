@@ -175,3 +175,13 @@ def test_compile_without_an_output_prints_the_module(project: Project) -> None:
     project.koi("compile", "main.koi", "-o", "main_compiled.py")
 
     assert (project.folder / "main_compiled.py").read_text("utf-8").rstrip("\n") == shown.rstrip("\n")
+
+
+def test_a_dash_as_the_output_is_standard_output(project: Project) -> None:
+    """`-o -` prints the module and leaves no file called `-`."""
+    project.write("main.koi", PROGRAM)
+
+    shown = project.koi("compile", "main.koi", "-o", "-").stdout
+
+    assert project.koi("compile", "main.koi").stdout == shown
+    assert ["main.koi"] == [file.name for file in project.folder.iterdir() if not file.name.startswith(".")]

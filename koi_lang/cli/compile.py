@@ -13,14 +13,14 @@ from koi_lang.sourcemap import source_map, write_module
 
 @click.command()
 @click.argument("file")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here instead of to standard output.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; - is standard output, as without it.")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
     trees, checked = program.syntax_trees(file, strict=strict)
     show_diagnostics(checked.diagnostics)
     tree = trees[program.absolute(file)]
-    if output is None:
+    if output is None or output == Path("-"):
         click.echo(write_module(tree), nl=False)
         return
     text = write_module(tree, beside=output, source=program.absolute(file))
