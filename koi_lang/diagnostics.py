@@ -32,6 +32,7 @@ class Diagnostic:
         message: what is wrong, lower case, names in backticks, no full stop.
         place: where; `others` are further places that explain it.
         help: one thing to do, a whole sentence.
+        causes: what led to it, one for the other, lower case.
     """
 
     code: str
@@ -40,6 +41,7 @@ class Diagnostic:
     place: Place
     others: tuple[Place, ...] = ()
     help: str | None = None
+    causes: tuple[str, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form: lines and columns count from 1, columns in characters, the end is exclusive."""
@@ -49,6 +51,7 @@ class Diagnostic:
             "message": self.message,
             **_place_data(self.place),
             "others": [_place_data(place) for place in self.others],
+            "causes": list(self.causes),
             "help": self.help,
         }
 
@@ -79,6 +82,7 @@ def render(diagnostic: Diagnostic, folder: str = "") -> str:
             lines += [f"{gutter}--> {_relative(place.source.path, folder)}:{number}:{column}", f"{gutter} |"]
             shown = place.source.path
         lines += _excerpt(place, number, gutter)
+    lines += [f"{gutter} = cause: {_printable(cause)}" for cause in diagnostic.causes]
     if diagnostic.help:
         lines.append(f"{gutter} = help: {_printable(diagnostic.help)}")
     return "\n".join(lines)

@@ -28,6 +28,10 @@ class KoiError(Exception):
         """What went wrong, lower case, without a full stop."""
         return str(self.args[0])
 
+    def is_final(self) -> bool:
+        """Whether it ends what the current code belongs to, so that no code of a program may catch it there."""
+        return False
+
 
 def exit_code(error: BaseException) -> int:
     """What a process ends with for an error."""
@@ -37,6 +41,19 @@ def exit_code(error: BaseException) -> int:
 def reason(error: OSError) -> str:
     """Why the system refused something, lower case."""
     return (error.strerror or str(error)).lower()
+
+
+def root_reason(error: BaseException) -> str:
+    """Why a server was not reached, on one line; in words for the two reasons that people meet most."""
+    while before := error.__cause__ or error.__context__:
+        error = before
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if type(error).__name__ == "gaierror":  # its module would have to be imported for the class
+        return "no such name is known here"
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 class UsageError(KoiError):

@@ -11,9 +11,11 @@ from koi_lang.diagnostics import Diagnostic, Place, render
 from koi_lang.errors import KoiError
 from koi_lang.runtime.values.failures import ErrorValue, Thrown
 from koi_lang.runtime.values.inspection import console_text
+from koi_lang.runtime.values.undefined import undefined
 from koi_lang.source import Source, Span, decode
 
 MOST_CALLERS = 6
+MOST_CAUSES = 6
 CODE = "E0500"
 
 
@@ -26,7 +28,7 @@ def explain(error: BaseException, folder: str = "") -> str:
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
     place, *callers = reversed(places)
     shown = tuple(callers[:MOST_CALLERS])
-    return render(Diagnostic(CODE, "error", message(error), place, shown, help), folder)
+    return render(Diagnostic(CODE, "error", message(error), place, shown, help, tuple(causes(error))), folder)
 
 
 def innermost(error: BaseException) -> BaseException:
@@ -47,6 +49,18 @@ def message(error: BaseException) -> str:
     if isinstance(error, ErrorValue):
         return f"{error.message if error.name == 'Error' else error}".strip() or "no message"
     return f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+
+
+def causes(error: BaseException) -> Iterator[str]:
+    """What an `Error` names as its `cause`, and what that names, each as `message` tells it."""
+    seen = [error]
+    while isinstance(error, ErrorValue) and error.cause not in (undefined, error.exception):
+        cause = error.cause
+        error = cause if isinstance(cause, BaseException) else Thrown(cause)
+        if any(error is other for other in seen) or len(seen) > MOST_CAUSES:
+            return
+        seen.append(error)
+        yield message(error)
 
 
 def _places(trace: TracebackType | None) -> Iterator[Place]:

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from koi_lang.failures import explain, message
+from koi_lang.failures import causes, explain, message
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.values.failures import ErrorValue, Thrown, TypeErrorValue
 from tests.projects import Project
@@ -209,3 +209,28 @@ def test_debugging_a_run_shows_the_traceback_of_python(project: Project) -> None
     frame = f'  File "{path}", line 4, in start\n    const s = "x".y.z\n              ^^^^^^^\n'
     assert (outcome.returncode, "Traceback (most recent call last):\n" in outcome.stderr) == (1, True)
     assert frame in outcome.stderr
+
+
+def test_causes_are_told(project: Project) -> None:
+    """Below the place stands what an error names as its cause, and the cause of that; a circle is told once."""
+    lines = (
+        'const inner = new TypeError("no tea", { cause: { kettle: "cold" } })',
+        'throw new Error("no breakfast", { cause: inner })',
+    )
+    circle = ErrorValue("round")
+    circle.cause = ErrorValue("and round", circle)
+
+    shown = explain(failure(project.load("main.koi", handler(*lines)))).splitlines()
+
+    assert ["  = cause: TypeError: no tea", "  = cause: { kettle: 'cold' }"] == shown[-2:]
+    assert ["and round"] == list(causes(circle))
+
+
+def test_an_unanswered_fetch_says_why(project: Project) -> None:
+    """A program that ends because nobody answered tells whom it asked, and why there was no answer."""
+    module = project.load("main.koi", handler('await fetch("http://127.0.0.1:9/tea")'))
+
+    shown = explain(failure(module)).splitlines()
+
+    assert "error: TypeError: fetch failed [E0500]" == shown[0]
+    assert "  = cause: http://127.0.0.1:9/tea: nothing listens there" == shown[-1]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from koi_lang.errors import ContextOverflow, RequestFailed
+from koi_lang.errors import ContextOverflow, RequestFailed, root_reason
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.headers import retry_after_s
 from koi_lang.llm.overflow import is_overflow, said
@@ -128,7 +128,7 @@ def _without_status(error: Exception, connection: Connection, *, begun: bool) ->
         return RequestFailed(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
     if not begun:
         return RequestFailed(
-            f"cannot reach `{name}` at {_address(error, connection)}: {_root_reason(error, connection)}",
+            f"cannot reach `{name}` at {_address(error, connection)}: {_line(root_reason(error), connection)}",
             help="Check the network and the address; `koi doctor` tries all providers.",
         )
     return broken_off(name, begun=begun)
@@ -169,19 +169,6 @@ def _detail(error: Exception, connection: Connection) -> str:
     """What the provider says, in one short line without the key."""
     text = _body(error).get("message")
     return _line(text if isinstance(text, str) and text else "no reason given", connection)
-
-
-def _root_reason(error: BaseException, connection: Connection) -> str:
-    """Why nobody was reached, in words for the two reasons that people meet most."""
-    while before := error.__cause__ or error.__context__:
-        error = before
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there"
-    if type(error).__name__ == "gaierror":  # its module would have to be imported for the class
-        return "no such name is known here"
-    return _line(str(error) or type(error).__name__, connection)
 
 
 def _line(text: str, connection: Connection) -> str:

@@ -6,12 +6,14 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from koi_lang.errors import root_reason
+from koi_lang.runtime import late
 from koi_lang.runtime.context import current
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.values import json_text
 from koi_lang.runtime.values.calls import apply
 from koi_lang.runtime.values.conversions import text
-from koi_lang.runtime.values.failures import TypeErrorValue, caught
+from koi_lang.runtime.values.failures import ErrorValue, TypeErrorValue
 from koi_lang.runtime.values.iteration import IteratorValue, iterate
 from koi_lang.runtime.values.records import is_record, own_entries
 from koi_lang.runtime.values.undefined import Value, nullish, undefined
@@ -116,14 +118,12 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
 
 async def _asked(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """What a server answers, as data. Raises TypeErrorValue."""
-    import httpx2
-
     try:
-        async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
+        async with late.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
             answer = await client.request(**request)
     # A header that is no ASCII is a ValueError; what the address makes of sockets comes in a group.
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ExceptionGroup) as error:
-        raise TypeErrorValue("fetch failed", caught(error)) from error
+    except (late.HTTPError, late.InvalidURL, ValueError, ExceptionGroup) as error:
+        raise TypeErrorValue("fetch failed", ErrorValue(f"{request['url']}: {root_reason(error)}")) from error
     if mode == "error" and answer.is_redirect:
         raise TypeErrorValue("fetch failed", TypeErrorValue("unexpected redirect"))
     return {
