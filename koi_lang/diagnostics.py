@@ -12,6 +12,7 @@ from koi_lang.source import Source, Span
 
 Severity = Literal["error", "warning"]
 MOST_COLUMNS = 240
+MOST_NAMES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def render(diagnostic: Diagnostic, folder: str = "") -> str:
 
 
 def _relative(path: str, folder: str) -> str:
-    return path.removeprefix(folder.rstrip("/") + "/") if folder else path
+    return _printable(path.removeprefix(folder.rstrip("/") + "/") if folder else path)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -108,7 +109,8 @@ def suggestion(name: str, known: Sequence[str], kind: str) -> str:
         return f"did you mean `{near}`?"
     if not known:
         return f"this program declares no {kind}."
-    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:8])
+    more = ", …" if len(known) > MOST_NAMES else ""
+    listed = ", ".join(f"`{candidate}`" for candidate in list(known)[:MOST_NAMES]) + more
     return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 

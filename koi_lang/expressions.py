@@ -16,6 +16,7 @@ from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.parser import parse_expression
 from koi_lang.errors import KoiError
+from koi_lang.runtime.room import weight
 from koi_lang.runtime.values import members, operators
 from koi_lang.runtime.values.failures import ErrorValue
 from koi_lang.runtime.values.globals import GLOBALS
@@ -93,12 +94,7 @@ def _require_room(size: int) -> None:
 
 def _light(value: Any) -> Any:
     """A list or object that was put together and is not too large with all it holds. Raises ExpressionError."""
-    size, waiting = 0, [value]
-    while waiting:
-        item = waiting.pop()
-        size += len(item) if isinstance(item, (str, list, dict)) else 0
-        _require_room(size)
-        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    _require_room(weight(value, LARGEST))
     return value
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from koi_lang import program
+from koi_lang.disk import absolute
 
 
 class KoiLoader:
@@ -39,7 +40,7 @@ class KoiFinder:
         for folder in sys.path if path is None else path:
             file = Path(folder or ".") / f"{name.rpartition('.')[2]}.koi"
             if file.is_file():
-                found = program.absolute(str(file))
+                found = absolute(str(file))
                 return ModuleSpec(name, KoiLoader(found), origin=found)  # type: ignore[arg-type]
         return None
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang import settings
+from koi_lang import late, settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.keys.lookup import Keys
 
@@ -46,20 +46,25 @@ class Preferences:
         return {role: partial(dict, options) for role, options in self.usual.items()}
 
 
+def name_of(options: Mapping[str, Any]) -> str:
+    """How a person calls the model that some options name: `provider/model`, as far as they say."""
+    return "/".join(str(options[part]) for part in ("provider", "model") if part in options)
+
+
 def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
-    """What the person wants in a folder. Raises KoiError when a provider in it does not exist."""
+    """What the person wants in a folder. Raises KoiError when a provider in it does not exist, or not for its role."""
     usual = settings.models(folder)
     if not usual and not model:
         return Preferences(keys)
-    from koi_lang import reach
-
     for role, options in usual.items():
         try:
-            reach.require_provider(options)
+            late.require_provider(options)
+            if role == "embedding":
+                late.require_embeddings(options)
         except KoiError as error:
             message = f"`{role}` in `[models]` of `koi.toml`: {error.message}"
             raise SettingsError(message, help=error.help) from error
     if model:
-        reach.require_provider({"model": model})
-        model = reach.with_provider(model, keys)
+        late.require_provider({"model": model})
+        model = late.with_provider(model, keys)
     return Preferences(keys, model or "", usual)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, ProviderError, UsageError
 from koi_lang.keys.lookup import Keys
+from koi_lang.llm import late
 from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.choice import Choice, written
 from koi_lang.llm.connection import Connection, Provider
@@ -18,6 +19,9 @@ from koi_lang.llm.lists import LIMIT_S
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import Note, Surroundings, connect, connection_to
+
+if TYPE_CHECKING:
+    from koi_lang.llm.embeddings import Embedder
 
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
@@ -48,9 +52,31 @@ def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any)
     Args:
         own: fields of `Surroundings` that depend on the run.
     """
-    answers = settings.cache_folder() / "answers"
-    around = Surroundings(cache_folder=answers, lists=lists(), ollama=ollama_address(), **own)
-    return connect(llm, keys, on_note=on_note, around=around)
+    return connect(llm, keys, on_note=on_note, around=surroundings(**own))
+
+
+def embedder_of(llm: Mapping[str, Any], keys: KeyLookup, **own: Any) -> Embedder:
+    """The model for embeddings for the options of an `llm` block, with vectors kept where answers are."""
+    return late.embedder(llm, keys, around=surroundings(**own))
+
+
+async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Connection:
+    """How the model for embeddings is reached that some options name, once its provider has answered.
+
+    Raises:
+        KoiError: it does not answer, has no such model, or makes no embeddings.
+    """
+    around = surroundings()
+    connection = late.connection_for(options, keys, around=around)
+    await lists().current(connection, refresh=True, limit_s=LIMIT_S)
+    await late.check_name(connection, around)
+    return connection
+
+
+def surroundings(**own: Any) -> Surroundings:
+    """What surrounds models on this machine, with further fields, or others than here."""
+    usual = {"cache_folder": settings.cache_folder() / "answers", "lists": lists(), "ollama": ollama_address()}
+    return Surroundings(**{**usual, **own})
 
 
 def with_provider(model: str, keys: KeyLookup) -> str:

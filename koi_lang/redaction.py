@@ -10,11 +10,30 @@ from koi_lang.settings import is_secret
 
 # The shapes that providers and forges give their keys, and credentials in headers and addresses.
 TOKEN = re.compile(
-    r"\b(?:sk|pk|rk|xai|gsk|key)-[A-Za-z0-9_\-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bAIza[A-Za-z0-9_\-]{20,}"
+    r"\b(?:sk|pk|rk|xai|gsk|key|glpat|xox[a-z])-[A-Za-z0-9_\-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}"
+    r"|\b(?:github_pat|gsk|hf|[spr]k_live)_[A-Za-z0-9_]{20,}|\bAIza[A-Za-z0-9_\-]{20,}"
     r"|\bAKIA[A-Z0-9]{12,}|(?<=Bearer )[A-Za-z0-9._\-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
 )
 # Each shape contains one of these, which are found much faster than the shapes themselves.
-MARKS = ("sk-", "pk-", "rk-", "xai-", "key-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AIza", "AKIA", "Bearer ", "://")
+MARKS = (
+    *(
+        "sk-",
+        "pk-",
+        "rk-",
+        "xai-",
+        "gsk-",
+        "key-",
+        "glpat-",
+        "xox",
+        "ghp_",
+        "gho_",
+        "ghu_",
+        "ghs_",
+        "ghr_",
+        "github_pat_",
+    ),
+    *("gsk_", "hf_", "k_live_", "AIza", "AKIA", "Bearer ", "://"),
+)
 SHORTEST = 8
 HIDDEN = "[redacted]"
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from koi_lang.errors import SettingsError, reason
 
-SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|(?:^|_)(?:PASS|PAT)(?:$|_)|_PWD$", re.IGNORECASE
+)
 
 
 def is_secret(name: str) -> bool:
@@ -157,7 +159,8 @@ def limits(folder: Path) -> Mapping[str, Any]:
 
 
 ROLES = ("default", "small", "judge", "embedding")
-OPTIONS = (
+# What an `llm` block and `[models]` may hold, and their `compact`.
+MODEL_OPTIONS = (
     "provider",
     "model",
     "temperature",
@@ -168,6 +171,7 @@ OPTIONS = (
     "fallback",
     "cache",
 )
+COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 
 
 def models(folder: Path) -> dict[str, dict[str, Any]]:
@@ -187,8 +191,8 @@ def models(folder: Path) -> dict[str, dict[str, Any]]:
             help = f'Write `{role} = "provider/model"`.'
             raise SettingsError(f"`{role}` in `[models]` of `koi.toml` names no model", help=help)
         for option in value if isinstance(value, dict) else ():
-            if option not in OPTIONS:
-                known = ", ".join(f"`{each}`" for each in OPTIONS)
+            if option not in MODEL_OPTIONS:
+                known = ", ".join(f"`{each}`" for each in MODEL_OPTIONS)
                 message = f"`{role}` in `[models]` of `koi.toml` has no `{option}`"
                 raise SettingsError(message, help=f"It may hold {known}.")
     return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}

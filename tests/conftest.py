@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,6 +18,12 @@ from tests.wheel import Installed, installed_once
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--accept` writes what golden tests see as what they expect."""
     parser.addoption("--accept", action="store_true", help="rewrite golden files; read the difference afterwards")
+
+
+def pytest_configure() -> None:
+    """Have Python keep bytecode, even where it was told not to: what tests start is compiled once, not each time."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 @pytest.fixture
@@ -29,10 +38,19 @@ def project(
 ) -> Iterator[Project]:
     """An empty folder for programs; what is loaded from it is forgotten afterwards."""
     monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()
     yield Project(folder)
     program.unload()
+    for name in [name for name, module in sys.modules.items() if is_below(folder, module)]:
+        del sys.modules[name]
+
+
+def is_below(folder: Path, module: ModuleType) -> bool:
+    """Whether a module is of a file in a folder."""
+    return str(getattr(module, "__file__", "")).startswith(f"{folder}{os.sep}")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import koi_lang
+from tests import forks
 
 LIMIT_S = 60
 
@@ -20,6 +21,11 @@ class Project:
     """A folder whose programs are compiled into a cache of its own."""
 
     folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of a process: those of the test, and what makes it find this checkout."""
+        return {**os.environ, "PYTHONPATH": str(forks.CHECKOUT), "PYTHONUTF8": "1"}
 
     def write(self, name: str, text: str) -> Path:
         """A file with a text; the indentation of the test is taken away."""
@@ -37,8 +43,8 @@ class Project:
         return koi_lang.load(str(path))
 
     def koi(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """The outcome of a `koi` command."""
-        return self.run(sys.executable, "-m", "koi_lang", *words, stdin=stdin)
+        """The outcome of a `koi` command, in a process that is forked."""
+        return forks.run(words, self.folder, self.environment, stdin, LIMIT_S)
 
     def python(self, script: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
         """The outcome of a Python script."""
@@ -50,7 +56,7 @@ class Project:
             words,
             cwd=self.folder,
             input=stdin,
-            env={**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "PYTHONUTF8": "1", **environment},
+            env={**self.environment, **environment},
             capture_output=True,
             text=True,
             encoding="utf-8",

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang import inventory, program
+from koi_lang.disk import absolute
 from koi_lang.errors import exit_code
 from koi_lang.expressions import evaluate
 from koi_lang.failures import explain
@@ -143,7 +144,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
     events: list[Event] = []
     entry = program.compiled(str(path), fresh=True)
     try:
-        module = program.module_of(program.absolute(str(path)), None, entry)
+        module = program.module_of(absolute(str(path)), None, entry)
         services = Services(
             connect=lambda llm: _model(llm, model, host),
             host=host,

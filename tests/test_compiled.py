@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import program
+from koi_lang import building
+from koi_lang.disk import absolute
 from koi_lang.layout import lay_out
 from koi_lang.sourcemap import write_module
 from tests.projects import Project
@@ -23,7 +24,7 @@ def stem_of(path: Path) -> str:
 
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a program's module."""
-    return program.syntax_trees(str(path))[0][program.absolute(str(path))]
+    return building.syntax_trees(str(path))[0][absolute(str(path))]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=stem_of)
@@ -58,10 +59,10 @@ def test_the_same_program_gives_the_same_bytes(project: Project) -> None:
     """Nothing about a module depends on the order of hashes in the compiling process."""
     script = """
         import sys
-        from koi_lang import program
+        from koi_lang import building
         from koi_lang.sourcemap import write_module
         for path in sys.stdin.read().split():
-            tree, = [tree for file, tree in program.syntax_trees(path)[0].items() if file.endswith(path)]
+            tree, = [tree for file, tree in building.syntax_trees(path)[0].items() if file.endswith(path)]
             print(write_module(tree))
         """
     stdin = "\n".join(map(str, PROGRAMS))

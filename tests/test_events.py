@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from koi_lang.runtime.events import Event, Events
 
 
@@ -21,6 +23,36 @@ def test_a_failing_consumer_is_dropped() -> None:
 
     assert ["printed", "consumer_dropped", "printed"] == [event.type for event in seen]
     assert {"consumer": "explode"} == seen[1].data
+
+
+def test_two_consumers_can_break_at_once() -> None:
+    """Each is dropped once, although the second breaks again when it hears of the first."""
+    events = Events("run-1")
+    events.subscribe(explode)
+    events.subscribe(lambda event: explode(event))
+    seen = events.record()
+
+    events.emit("printed", "Ada", message="hi")
+
+    assert ["printed", "consumer_dropped", "consumer_dropped"] == [event.type for event in seen]
+
+
+def test_a_program_that_calls_too_deeply_breaks_no_consumer() -> None:
+    """What ends there is the program, and its consumers go on to hear of it."""
+
+    def deep(event: Event) -> None:
+        if event.type == "deep":
+            raise RecursionError("maximum recursion depth exceeded")
+
+    events = Events("run-1")
+    events.subscribe(deep)
+    seen = events.record()
+
+    with pytest.raises(RecursionError):
+        events.emit("deep")
+    events.emit("printed")
+
+    assert ["printed"] == [event.type for event in seen]
 
 
 def test_the_envelope_is_the_same_for_everything() -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from koi_lang import program
+from koi_lang import building
+from tests import forks
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 TESTED = sorted(path.name for path in FOLDER.glob("*.test.koi"))
@@ -107,11 +106,9 @@ PRINTED = {
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_this(name: str, tmp_path: Path) -> None:
     """An example runs offline, without a key, and prints exactly what is written here."""
-    command = [sys.executable, "-m", "koi_lang", "run", str(FOLDER / f"{name}.koi"), *_answers(name)]
+    words = ["run", str(FOLDER / f"{name}.koi"), *_answers(name)]
     home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
-    done = subprocess.run(
-        command, input=STDIN.get(name, ""), capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60
-    )
+    done = forks.run(words, tmp_path, home, STDIN.get(name, ""))
 
     assert (PRINTED[name], 0) == (done.stdout.splitlines(), done.returncode), done.stderr
 
@@ -125,7 +122,7 @@ def _answers(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_clean(name: str) -> None:
     """No check has anything to say about an example."""
-    assert program.check(str(FOLDER / f"{name}.koi"), strict=True).diagnostics == ()
+    assert building.check(str(FOLDER / f"{name}.koi"), strict=True).diagnostics == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -140,9 +137,8 @@ def test_an_example_says_how_to_run_it(name: str) -> None:
 
 def test_tests_of_examples_pass(tmp_path: Path) -> None:
     """The tests beside the examples pass when a newcomer runs them all."""
-    command = [sys.executable, "-m", "koi_lang", "test", str(FOLDER)]
     home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60)
+    done = forks.run(["test", str(FOLDER)], tmp_path, home)
 
     assert (0, "") == (done.returncode, done.stderr), done.stdout
     assert done.stdout.startswith("5 passed in ")
@@ -153,5 +149,5 @@ def test_a_tested_example_is_clean_and_says_how_to_test_it(name: str) -> None:
     """No check has anything to say about the tests of an example, whose first comment says how they are run."""
     path = FOLDER / name
 
-    assert program.check(str(path), strict=True).diagnostics == ()
+    assert building.check(str(path), strict=True).diagnostics == ()
     assert f"koi test examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]

@@ -9,7 +9,6 @@ import math
 import pydoc
 import sys
 import traceback
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 
 import koi_lang
 from koi_lang.diagnostics import CompileError
+from koi_lang.failures import explain
 from tests.projects import Project
 
 MATHOPS = """
@@ -48,15 +48,12 @@ def mathops(project: Project) -> ModuleType:
 
 
 @pytest.fixture
-def importing(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def importing(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A folder from which Python imports, with `.koi` files; everything is as before afterwards."""
     monkeypatch.syspath_prepend(str(project.folder))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    known = set(sys.modules)
     koi_lang.install()
-    yield project
-    for name in set(sys.modules) - known:
-        del sys.modules[name]
+    return project
 
 
 # ---------------------------------------------------------------- importing
@@ -287,6 +284,7 @@ STATS = '''
     """Python for Koi."""
 
     import asyncio
+    import statistics
 
 
     class Empty(Exception):
@@ -326,8 +324,20 @@ STATS = '''
             return f"{type(error).__name__} {error}"
 
 
+    def median(values):
+        return statistics.median(values)
+
+
     def numbers():
         yield from range(3)
+
+
+    def named(first, *, second=0, **others):
+        return [first, second, others]
+
+
+    def strict(first, *, second=0):
+        return [first, second]
     '''
 
 
@@ -364,11 +374,46 @@ def result_of(project: Project, body: str) -> object:
         ("return await stats.call(async x => x + 1, 2)", 3),
         ("return typeof stats.mean", "function"),
         ("return stats.nothing === undefined", True),
+        ("return stats.strict(1, { second: 5 })", [1, 5]),
+        ("return [1, 2].map(stats.strict)", [[1, 0], [2, 0]]),
+        ("return stats.named(1, { second: 5, third: 6 })", [1, 5, {"third": 6}]),
     ],
 )
 def test_koi_uses_python(project: Project, body: str, result: object) -> None:
     """Functions, coroutines, constants, classes and generators of Python are at hand in Koi."""
     assert result_of(project, body) == result
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("stats.mean()", "`values` of `mean` is missing"),
+        ("new stats.Counter().add(1); await stats.call()", "`function` and `value` of `call` are missing"),
+        ("stats.strict(1, { secnod: 5 })", "`strict` cannot be given `secnod` by name, only `second`"),
+    ],
+)
+def test_what_python_is_not_given(project: Project, body: str, message: str) -> None:
+    """A missing argument, or one of a wrong name, is told before the function of a Python module runs."""
+    with pytest.raises(Exception, match=f"{message}$"):
+        result_of(project, body)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("def median(values):\n    return statistics.median(values)", "half.py:4: return statistics.median(values)"),
+        ("\nimport no_such_module", "half.py:4: import no_such_module"),
+    ],
+)
+def test_the_place_in_python_is_told(project: Project, module: str, line: str) -> None:
+    """An exception in an imported Python file is told with its own line there, also while the file is loaded."""
+    project.write("half.py", f"import statistics\n\n{module}\n")
+    source = 'import half from "./half.py"\nskill Using { export function result(): Json { return half.median([]) } }'
+
+    with pytest.raises(Exception, match=r"no median|No module") as raised:
+        asyncio.run(project.load("using.koi", source).result())
+
+    assert explain(raised.value, str(project.folder)).endswith(f"\n  = cause: {line}")
 
 
 def test_koi_catches_exceptions_of_python(project: Project) -> None:

@@ -21,7 +21,7 @@ from koi_lang.runtime import prelude
 from koi_lang.runtime.values.globals import GLOBALS
 
 PACKAGE = resources.PACKAGE
-GROUND = {"source", "diagnostics", "errors", "settings", "resources", "redaction"}
+GROUND = {"source", "diagnostics", "errors", "endings", "loading", "settings", "resources", "redaction"}
 SURFACES = {"cli", "web", "rpc", "mcp_server", "lsp", "__main__"}
 # What lies under a layer. All that stands in the package and is not named here is the façade.
 UNDER = {

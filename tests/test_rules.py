@@ -14,7 +14,9 @@ from koi_lang.compiler.analysis import analyse
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import check, explanation, explanations
+from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.table import RULES
+from koi_lang.runtime.actions.builtin import all_actions
 from koi_lang.source import Source
 from tests.support import HERE, diagnostics_of, diagnostics_of_text
 
@@ -83,6 +85,48 @@ def test_every_rule_has_a_golden_file() -> None:
     shown = {diagnostic.code for path in GOLDEN for diagnostic in diagnostics_of(path)}
 
     assert set() == RULES.keys() - shown
+
+
+def test_permissions_of_actions_are_known() -> None:
+    """What the built-in actions need is among the permissions that a misspelt one is compared with."""
+    needed = {kind.needs for kind in all_actions() if kind.needs}
+
+    assert set() == needed - set(PERMISSIONS)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if (args.a) { this.state.names = [] } this.state.names.push(1)",
+        "this.state.names?.push(1)",
+        "Object.assign(this.state, args) this.state.names.push(1)",
+        "return this.state.names",
+    ],
+)
+def test_a_list_that_may_have_begun_is_not_criticised(code: str) -> None:
+    """A field of the state without a value is no mistake where code may have set it, or is careful with it."""
+    text = f"{WORKER}agent Clerk : Worker {{ state {{ names: string[] }} on work(args) {{ {code} }} }}"
+
+    assert codes(text) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "let a: any = 1, b: Json = [], c: string = null, d: Task = 1, e: number | Json = 'x' return [a, b, c, d, e]",
+        "let a: string = args.a, b: number = args.a + 'x', c: true | 'x' = true return [a, b, c]",
+        "let a: Array<string> = [1], b: String = `x`, c: Int = -1, d: BOOL = !1 return [a, b, c, d]",
+    ],
+)
+def test_values_that_may_be_right_are_not_criticised(code: str) -> None:
+    """Only what is written down, and is of another kind than the type says, is told."""
+    assert "E0227" not in codes(in_handler(code))
+
+
+def test_a_type_may_be_what_a_program_declares() -> None:
+    """The names of declarations are types, too, and a name is reported once a file."""
+    assert codes(in_handler("let a: Clerk = args, b: worker = args return [a, b]")) == []
+    assert codes(in_handler("let a: Task = args, b: Task = args return [a, b]")) == ["E0226"]
 
 
 def test_problems_come_in_the_order_of_the_source() -> None:

@@ -178,6 +178,7 @@ def test_an_error_in_a_group_is_explained_itself(project: Project) -> None:
         (Thrown("a text"), "a text"),
         (Thrown({"code": 4, "why": "it"}), "{ code: 4, why: 'it' }"),
         (ValueError("bad"), "ValueError: bad"),
+        (NameError("cannot access free variable 'x'"), "ReferenceError: Cannot access 'x' before initialization"),
         (KeyError(), "KeyError: no message"),
         (RecursionError("maximum recursion depth exceeded"), "the program calls itself too deeply"),
     ],
@@ -209,6 +210,46 @@ def test_debugging_a_run_shows_the_traceback_of_python(project: Project) -> None
     frame = f'  File "{path}", line 4, in start\n    const s = "x".y.z\n              ^^^^^^^\n'
     assert (outcome.returncode, "Traceback (most recent call last):\n" in outcome.stderr) == (1, True)
     assert frame in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "first", "marked"),
+    [
+        ('Promise.reject(new Error("no"))', "error: no [E0500]", 'Promise.reject(new Error("no"))'),
+        ('this.handle(args.x ?? "nope")', "error: `Main` has no handler for `nope`", 'this.handle(args.x ?? "nope")'),
+        ('new Promise((done, fail) => setTimeout(() => fail("late"), 1))', "error: late", 'fail("late")'),
+        ('new Promise(done => { throw new Error("at once") })', "error: at once", 'throw new Error("at once")'),
+    ],
+    ids=["rejected", "handled", "later", "thrown"],
+)
+def test_what_nobody_waited_for_has_a_place(project: Project, code: str, first: str, marked: str) -> None:
+    """A promise that fails without anybody waiting for it is explained with the place where that came from."""
+    shown = explain(failure(project.load("main.koi", handler(f"  {code}")))).splitlines()
+
+    assert shown[0].startswith(first)
+    assert [f"4 |   {code}", marked] == [shown[3], shown[3][shown[4].index("^") : shown[4].rindex("^") + 1]]
+
+
+def test_calls_of_itself_are_told_once(project: Project) -> None:
+    """A place that was passed several times is shown once, with how often; who called first stays visible."""
+    module = project.load("main.koi", handler("const down = n => n ? down(n - 1) : args.x.y", "return down(5)"))
+
+    shown = explain(failure(module)).splitlines()
+
+    marks = [line.partition("^ ")[2] for line in shown if "^ " in line]
+    assert ["in `down`", "in `down`, 5 times", "in `Main.start`"] == marks
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+def test_too_many_calls_have_advice(project: Project) -> None:
+    """A function that never stops calling itself is told in a few lines, with what to do."""
+    module = project.load("main.koi", handler("const f = n => 1 + g(n)", "const g = n => f(n)", "return f(1)"))
+
+    shown = explain(failure(module)).splitlines()
+
+    assert "error: the program calls itself too deeply [E0500]" == shown[0]
+    assert sum(" times" in line for line in shown) == 2
+    assert "  = help: see that one of these calls ends without another one, or write a loop." == shown[-1]
 
 
 def test_causes_are_told(project: Project) -> None:

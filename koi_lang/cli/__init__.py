@@ -11,6 +11,8 @@ from typing import NoReturn
 import click
 
 from koi_lang import __version__
+from koi_lang.cli import late
+from koi_lang.cli.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
 
 # What the help says of each; their modules are not imported for that.
@@ -50,9 +52,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name: a built-in one, else one that an extension adds. Raises ExtensionError."""
         if cmd_name not in COMMANDS:
-            from koi_lang.extensions.collecting import commands
-
-            return commands(COMMANDS).get(cmd_name)
+            return late.commands(COMMANDS).get(cmd_name)
         command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name}").command
         return command
 
@@ -71,9 +71,7 @@ class Commands(click.Group):
             _refuse(ctx, args[0], f"run {args[0]}")
         added = self.get_command(ctx, args[0])
         if added is None:
-            from koi_lang.diagnostics import nearest
-
-            _refuse(ctx, args[0], nearest(args[0], COMMANDS))
+            _refuse(ctx, args[0], late.nearest(args[0], COMMANDS))
         return args[0], added, args[1:]
 
 
@@ -84,6 +82,7 @@ def _refuse(ctx: click.Context, word: str, meant: str | None) -> NoReturn:
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-v", "--version", prog_name="koi", message="%(prog)s %(version)s")
+@colour_option
 @click.pass_context
 def koi(ctx: click.Context) -> None:
     """Koi runs programs made of AI agents."""
@@ -93,8 +92,9 @@ def koi(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
+    colours = Colours()
     try:
-        sys.exit(koi.main(args, prog_name="koi", standalone_mode=False))
+        sys.exit(koi.main(args, prog_name="koi", standalone_mode=False, obj=colours))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -107,9 +107,8 @@ def main(args: list[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except Exception as error:  # told to the person; the process ends with its code
-        from koi_lang.cli.messages import show_error
-
-        show_error(error)
+        with click.Context(koi, obj=colours):
+            late.show_error(error)
         sys.exit(exit_code(error))
     finally:
         gc.freeze()  # the process ends: to search what is left for garbage would only take time

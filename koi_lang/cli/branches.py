@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import JournalError
+from koi_lang.runtime.images import noted
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Entry, Header
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.summary import summarise
-from koi_lang.std.tables import clean
+from koi_lang.std.widths import clean
 
 LONGEST = 60
 
@@ -84,6 +85,6 @@ def _told(entry: Entry, inputs: Mapping[tuple[str, ...], Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(noted(value), ensure_ascii=False)
     text = " ".join(clean(text).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

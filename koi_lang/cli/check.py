@@ -3,36 +3,58 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from koi_lang import program
+from koi_lang import building
+from koi_lang.cli.colours import colour_option
+from koi_lang.cli.lines import counted
 from koi_lang.cli.messages import show_diagnostics
 from koi_lang.diagnostics import Diagnostic
-from koi_lang.errors import EXIT_SOURCE
+from koi_lang.disk import inside
+from koi_lang.errors import EXIT_SOURCE, UsageError
 from koi_lang.modelnames import mistyped_models
 
 
 @click.command()
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as one JSON list.")
-def command(file: str, strict: bool, as_json: bool) -> None:
-    """Report the problems of FILE and of all it imports."""
-    checked = program.check(file, strict=strict)
-    problems = (*checked.diagnostics, *mistyped_models(checked, Path.cwd()))
+@colour_option
+def command(files: Sequence[str], strict: bool, as_json: bool) -> None:
+    """Report the problems of each FILE and of all it imports; of a folder those of every `*.koi` in it."""
+    found: dict[Diagnostic, None] = {}
+    is_broken = False
+    for file in programs(files):
+        checked = building.check(file, strict=strict)
+        problems = (*checked.diagnostics, *mistyped_models(checked, Path.cwd()))
+        is_broken |= bool(checked.errors)
+        if not as_json:
+            show_diagnostics(problem for problem in problems if problem not in found)
+            click.echo(_summary(file, problems), err=True)
+        found |= dict.fromkeys(problems)
     if as_json:
-        click.echo(json.dumps([diagnostic.as_data() for diagnostic in problems], indent=2))
-    else:
-        show_diagnostics(problems)
-        click.echo(_summary(file, problems), err=True)
-    sys.exit(EXIT_SOURCE if checked.errors else 0)
+        click.echo(json.dumps([diagnostic.as_data() for diagnostic in found], indent=2))
+    sys.exit(EXIT_SOURCE if is_broken else 0)
+
+
+def programs(paths: Sequence[str]) -> list[str]:
+    """The files that paths name, each once, those of a folder in the order of their names. Raises UsageError."""
+    files: dict[str, None] = {}
+    for path in paths:
+        found = [path] if not os.path.isdir(path) else sorted(str(file) for file in inside(Path(path), ".koi"))
+        if not found:
+            raise UsageError(f"there is no `*.koi` in `{path}`", help="name a file, or a folder with programs.")
+        files |= dict.fromkeys(found)
+    return list(files)
 
 
 def _summary(file: str, diagnostics: tuple[Diagnostic, ...]) -> str:
     counts = Counter(diagnostic.severity for diagnostic in diagnostics)
-    told = [f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in ("error", "warning") if counts[kind]]
+    told = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return f"{file}: {', '.join(told) or 'no problems'}"

@@ -6,25 +6,30 @@ from pathlib import Path
 
 import click
 
-from koi_lang import program
+from koi_lang import building
+from koi_lang.cli.colours import colour_option
 from koi_lang.cli.messages import show_diagnostics, writing
+from koi_lang.disk import absolute
 from koi_lang.sourcemap import source_map, write_module
 
 
 @click.command()
 @click.argument("file")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; - is standard output, as without it.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write here; - is standard output, as without it."
+)
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@colour_option
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
-    trees, checked = program.syntax_trees(file, strict=strict)
+    trees, checked = building.syntax_trees(file, strict=strict)
     show_diagnostics(checked.diagnostics)
-    tree = trees[program.absolute(file)]
+    tree = trees[absolute(file)]
     if output is None or output == Path("-"):
         click.echo(write_module(tree), nl=False)
         return
-    text = write_module(tree, beside=output, source=program.absolute(file))
-    mapped = source_map(tree, text, output, program.absolute(file))
+    text = write_module(tree, beside=output, source=absolute(file))
+    mapped = source_map(tree, text, output, absolute(file))
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, "utf-8")

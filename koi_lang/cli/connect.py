@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from koi_lang.cli.picking import pick_one
+from koi_lang.cli import late
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestFailed, UsageError
 from koi_lang.keys.lookup import Keys
 from koi_lang.keys.store import KEYRING
@@ -51,7 +51,7 @@ def _picked(keys: Keys) -> str:
     places = {state["provider"]: state["place"] for state in _states(keys)}
     labels = [(row.name, f"{row.name}  ({places[row.name]})" if row.name in places else row.name) for row in PROVIDERS]
     otherwise = f"Write `koi connect PROVIDER`, one of {', '.join(row.name for row in PROVIDERS)}."
-    return pick_one("Which provider?", labels, otherwise=otherwise)
+    return late.pick_one("Which provider?", labels, otherwise=otherwise)
 
 
 def _typed(row: Provider) -> str:
@@ -71,9 +71,8 @@ def _typed(row: Provider) -> str:
 
 def _tested(row: Provider, value: str, keys: Keys) -> str:
     """How many models the key gives. Raises ProviderError when the provider does not take it."""
-    found = asyncio.run(
-        reached(row.name, lambda name: value if name in row.keys else keys(name), refresh=True, try_out=True)
-    )
+    typed = Keys(Path.cwd(), given=dict.fromkeys(row.keys, value), store=keys.store)
+    found = asyncio.run(reached(row.name, typed, refresh=True, try_out=True))
     if found.error is not None:
         raise _not_kept(row, found.error)
     return _count(found)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.picking import pick_one
+from koi_lang.cli import late
 from koi_lang.errors import UsageError
 from koi_lang.keys.lookup import Keys
 from koi_lang.llm.catalogue import PROVIDERS, provider_named
@@ -35,7 +35,7 @@ def _picked(keys: Keys) -> str:
     if not names:
         raise UsageError("koi keeps no key", help="`koi connect PROVIDER` keeps one.")
     options = [(name, name) for name in (*names, ALL)]
-    return pick_one("Whose key is to be removed?", options, otherwise=f"Write one of {', '.join((*names, ALL))}.")
+    return late.pick_one("Whose key is to be removed?", options, otherwise=f"Write one of {', '.join((*names, ALL))}.")
 
 
 def _remove(row: Provider, keys: Keys) -> bool:

@@ -10,25 +10,29 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.colours import colour_option
+from koi_lang.cli.lines import GREEN, RED, YELLOW, Look, counted, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers
 from koi_lang.health.findings import Finding
 from koi_lang.keys.lookup import Keys
+from koi_lang.std.widths import clean
 
-MARKS = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+MARKS = {"ok": ("ok     ", GREEN), "warning": ("warning", YELLOW), "error": ("error  ", RED)}
 
 
 @click.command()
 @click.option("--offline", is_flag=True, help="Ask nobody over the network.")
 @click.option("--start-servers", is_flag=True, help="Start the MCP servers of the programs here, and list their tools.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list of findings.")
+@colour_option
 def command(offline: bool, start_servers: bool, as_json: bool) -> None:
     """Look for what keeps programs from running, and say what mends it. Ends with 1 when something is broken."""
-    findings = []
+    findings, look = [], look_of(sys.stdout)
     for finding in _findings(Path.cwd(), offline=offline, start_servers=start_servers):
         findings.append(finding)
         if not as_json:
-            click.echo(_line(finding))
+            click.echo(_line(finding, look), color=look.colour)
     click.echo(json.dumps([finding.as_data() for finding in findings], indent=2) if as_json else _summary(findings))
     sys.exit(EXIT_FAILED if any(finding.level == "error" for finding in findings) else EXIT_OK)
 
@@ -52,7 +56,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
 def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
     keys = Keys(folder)
     try:
-        yield from providers.preferred(keys)
+        yield from providers.preferred(keys, offline=offline)
         rows, found = providers.keys_found(keys)
     except KoiError as error:
         yield Finding("keys", "error", error.message)
@@ -63,12 +67,12 @@ def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
         yield from providers.ollama()
 
 
-def _line(finding: Finding) -> str:
-    fix = f"\n{'':>21}→ {finding.fix}" if finding.fix else ""
-    return f"{MARKS[finding.level]}  {finding.about:<11} {finding.text}{fix}"
+def _line(finding: Finding, look: Look) -> str:
+    fix = f"\n{'':>21}{look.gives} {clean(finding.fix)}" if finding.fix else ""
+    return f"{look.painted(*MARKS[finding.level])}  {finding.about:<11} {clean(finding.text)}{fix}"
 
 
 def _summary(findings: list[Finding]) -> str:
     counts = Counter(finding.level for finding in findings)
-    told = [f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in ("error", "warning") if counts[kind]]
+    told = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return f"\n{', '.join(told) or 'nothing is wrong'}"

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 
-from koi_lang import __version__
 from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.known import going_on, is_changed, readable, require_entry
 from koi_lang.cli.prepared import Prepared
-from koi_lang.cli.recording import hash_of
-from koi_lang.cli.resume import readable
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
-from koi_lang.runtime.journal.entries import ENDED, Header
+from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.past import Decision, Past, lasting_entries, until
-from koi_lang.runtime.journal.reader import Journal, read, read_header
+from koi_lang.runtime.journal.reader import read, read_header
 
 
 def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
@@ -26,26 +24,24 @@ def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
     An action that had begun and may not be done twice is not done again; the model is told so.
 
     Raises:
-        JournalError: there is no such session or entry, it goes on, or it is of another program.
+        JournalError: there is no such session, it goes on, or it is of another program.
+        UsageError: there is no such entry.
     """
     path = _last(ready) if run == store.LAST else store.find(Path.cwd(), run)
     journal = readable(path) if at is None else read(path)
     header = journal.header
     _require_session(header, ready)
     if at is not None:
-        _require_entry(at, journal)
+        require_entry(at, journal)
     kept = lasting_entries(journal.entries)
     entries = kept if at is None else until(kept, at)
     decisions: dict[tuple[str, ...], Decision] = {}
     for doubt in doubts(entries):
         decisions[doubt.path] = "skip"
         click.echo(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again", err=True)
-    is_branch = at is not None or (header.hash, header.version) != (hash_of(ready.entry), __version__)
+    is_branch = at is not None or is_changed(header, ready.entry)
     past = Past(entries, "branch" if is_branch else "resume", ready.redactor(), decisions)
-    last = journal.entries[-1].n if journal.entries else 0
-    if is_branch:
-        return Continuation(past, seed=header.seed, parent=(header.run, last if at is None else at))
-    return Continuation(past, header.run, header.seed, last)
+    return going_on(past, journal, at)
 
 
 def _last(ready: Prepared) -> Path:
@@ -64,8 +60,3 @@ def _require_session(header: Header, ready: Prepared) -> None:
     if header.program != ready.path:
         help = f"Go on with it: `koi {header.words[0]} {header.program} --resume {header.run}`."
         raise JournalError(f"`{header.run}` is a session of another program, `{Path(header.program).name}`", help=help)
-
-
-def _require_entry(at: int, journal: Journal) -> None:
-    if all(entry.n != at or entry.kind == ENDED for entry in journal.entries):
-        raise JournalError(f"there is no entry {at} to go back to", help="The tree of the session shows them.")

@@ -10,7 +10,10 @@ from itertools import islice
 from typing import Any, TextIO
 
 from koi_lang import settings
-from koi_lang.std.tables import clean
+from koi_lang.cli.colours import chosen_colours
+from koi_lang.runtime.images import medium, noted
+from koi_lang.std import widths
+from koi_lang.std.widths import clean
 
 # Characters that take one column each, so that nobody has to be asked how wide they are.
 NARROW = re.compile(r"[ -~¡-˿…→●✓✗]*")
@@ -19,10 +22,17 @@ HARMFUL = re.compile(
     rf"({COLOUR.pattern})|\x1b\[[0-?]*[ -/]*[@-~]"
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
+PLAIN = "\x1b[0m"
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 BLANKS = re.compile(r"\s+")
+# The parts of a report: its first line, the marks under a line of the source, and what frames that.
+HEAD = re.compile(r"\A(error|warning)(: )")
+MARKS = re.compile(r"^( *\| +)(\^.*)", re.MULTILINE)
+FRAME = re.compile(r"^ *(?:-->|\d* \||= (?:cause|help):)", re.MULTILINE)
 # Of a value that is told in a line.
 LONGEST = 400
+# Of what is asked about, in characters: about what a small window shows.
+MOST_SEEN = 1000
 MOST_ITEMS = 12
 DEEPEST = 2
 
@@ -44,31 +54,73 @@ class Look:
 
 
 ASCII = Look("*", "+", "x", "->", "...")
-RED, GREEN, CYAN, WEAK = 31, 32, 36, 2
+RED, GREEN, YELLOW, CYAN, WEAK = 31, 32, 33, 36, 2
 
 
 def look_of(stream: TextIO) -> Look:
-    """The marks that a stream can write; colours unless NO_COLOR is set."""
-    colour = settings.variable("NO_COLOR") is None
+    """The marks that a stream can write, and whether it has colours."""
+    colour = has_colours(stream)
     plain = Look(colour=colour)
     try:
-        f"{plain.at_work}{plain.done}{plain.failed}{plain.gives}{plain.more}".encode(stream.encoding or "ascii")
+        f"{plain.at_work}{plain.done}{plain.failed}{plain.gives}{plain.more}".encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         return Look(ASCII.at_work, ASCII.done, ASCII.failed, ASCII.gives, ASCII.more, colour)
     return plain
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether to write colours to a stream: `--color` says so, else the environment, else whether it is a terminal."""
+    when = chosen_colours()
+    if when != "auto":
+        return when == "always"
+    if settings.variable("NO_COLOR") is not None:
+        return False
+    if any(settings.variable(name) not in (None, "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return stream.isatty() and settings.variable("TERM") != "dumb"
+
+
+# ---------------------------------------------------------------- reports
+
+
+def coloured(report: str) -> str:
+    """A problem as it is told to people, with colours: its kind, the marks under the source, weaker what frames it."""
+    head = HEAD.match(report)
+    if head is None:
+        return report
+    code = RED if head[1] == "error" else YELLOW
+    report = MARKS.sub(lambda found: found[1] + _in_colour(found[2], code), report)
+    report = FRAME.sub(lambda found: _in_colour(found[0], WEAK), report)
+    return HEAD.sub(lambda found: _in_colour(found[1], code) + found[2], report)
+
+
+def _in_colour(text: str, code: int) -> str:
+    return Look(colour=True).painted(text, code)
 
 
 # ---------------------------------------------------------------- harmless text
 
 
 def harmless(text: str) -> str:
-    """What a program prints without what would steer the terminal; line breaks, tabs and colours stay."""
-    return HARMFUL.sub(r"\1", text) if HARMFUL.search(text) else text
+    """What a program prints without what would steer the terminal; line breaks, tabs and colours stay.
+
+    Colours end with the text: they could make what is written next invisible, such as the question of an approval.
+    """
+    if not HARMFUL.search(text):
+        return text
+    kept = HARMFUL.sub(r"\1", text)
+    colours = [found[0] for found in COLOUR.finditer(kept)]
+    return kept + PLAIN if colours and colours[-1] not in (PLAIN, "\x1b[m") else kept
+
+
+def whole(asked: str) -> str:
+    """What a person is to allow, with how long it is where its beginning may be out of sight."""
+    return asked if len(asked) <= MOST_SEEN else f"{asked}\n(all of these {len(asked):,} characters)"
 
 
 def writable(text: str, stream: TextIO) -> str:
     """A text as a stream can write it: what its encoding lacks becomes a question mark, half a character `\\ufffd`."""
-    encoding = stream.encoding or "ascii"
+    encoding = stream.encoding or "utf-8"
     return SURROGATE.sub("\ufffd", text).encode(encoding, "replace").decode(encoding)
 
 
@@ -79,6 +131,7 @@ def one_line(text: str) -> str:
 
 def brief(value: Any, depth: int = 0) -> str:
     """A value on one line, for people: no quotes, little nesting, only its beginning, no fields that tell nothing."""
+    value = medium(value) or value
     if isinstance(value, str):
         return one_line(value[:LONGEST])
     if isinstance(value, Mapping) and value and depth < DEEPEST:
@@ -86,7 +139,7 @@ def brief(value: Any, depth: int = 0) -> str:
         return ", ".join(f"{one_line(str(key))}: {brief(item, depth + 1)}" for key, item in islice(telling, MOST_ITEMS))
     if isinstance(value, list) and value and depth < DEEPEST:
         return f"[{', '.join(brief(item, depth + 1) for item in value[:MOST_ITEMS])}]"
-    return one_line(json.dumps(value, default=str, ensure_ascii=False)[:LONGEST])
+    return one_line(json.dumps(noted(value), default=str, ensure_ascii=False)[:LONGEST])
 
 
 # ---------------------------------------------------------------- columns
@@ -94,11 +147,7 @@ def brief(value: Any, depth: int = 0) -> str:
 
 def width(text: str) -> int:
     """How many columns a text without control characters takes."""
-    if NARROW.fullmatch(text):
-        return len(text)
-    import wcwidth
-
-    return int(wcwidth.width(text))
+    return len(text) if NARROW.fullmatch(text) else widths.width(text)
 
 
 def fitted(text: str, columns: int, more: str) -> str:
@@ -129,9 +178,21 @@ def ending(text: str, columns: int, more: str) -> str:
     return more + cut
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """A time for people: `7s`, `2m05s`, `1h02m`."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole}s"
     return f"{whole // 60}m{whole % 60:02}s" if whole < 3600 else f"{whole // 3600}h{whole // 60 % 60:02}m"
+
+
+def heard_when(*, at_end: bool, at_work: bool) -> str:
+    """When what a person says is heard: by the playbook that is at work, else by the next one, if there is one."""
+    if not at_work:
+        return "will be heard by the next playbook; none is at work"
+    return f"will be heard {'at the end' if at_end else 'before the next answer of the model'}"

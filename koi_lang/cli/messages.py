@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.lines import coloured, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, exit_code, reason
 from koi_lang.failures import explain
@@ -18,7 +20,7 @@ from koi_lang.failures import explain
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
     """Every diagnostic, with an empty line behind it."""
     for diagnostic in diagnostics:
-        click.echo(render(diagnostic, _here()) + "\n", err=True)
+        _report(render(diagnostic, _here()) + "\n")
 
 
 def show_error(error: BaseException, redact: Callable[[str], str] = str) -> None:
@@ -26,7 +28,7 @@ def show_error(error: BaseException, redact: Callable[[str], str] = str) -> None
     if isinstance(error, CompileError):
         show_diagnostics(error.diagnostics)
     else:
-        click.echo(redact(explain(error, _here())), err=True)
+        _report(redact(explain(error, _here())))
 
 
 def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str], str] = str) -> int:
@@ -59,7 +61,12 @@ def writing(path: Path) -> Iterator[None]:
 def show_warnings(warnings: Iterable[str]) -> None:
     """Warnings that were rendered when the program was compiled."""
     for warning in warnings:
-        click.echo(warning.replace(f"--> {_here()}/", "--> ") + "\n", err=True)
+        _report(warning.replace(f"--> {_here()}/", "--> ") + "\n")
+
+
+def _report(text: str) -> None:
+    has = has_colours(sys.stderr)
+    click.echo(coloured(text) if has else text, err=True, color=has)
 
 
 def _here() -> str:

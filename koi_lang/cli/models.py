@@ -5,23 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
+from koi_lang import settings
 from koi_lang.cli.picking import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKey, ProviderError
 from koi_lang.keys.lookup import Keys
+from koi_lang.llm.cards import PRICES_AS_OF
 from koi_lang.llm.catalogue import provider_named
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.known import Known
 from koi_lang.llm.lists import Listed
-from koi_lang.llm.models import PRICES_AS_OF
+from koi_lang.llm.models import card_of
+from koi_lang.preferences import name_of
 from koi_lang.reach import Reached, all_reached, ollama_address, set_up
 
 MINUTE_S, HOUR_S = 60, 3600
+Row: TypeAlias = tuple[str, str, str, str, str]
+HEADING: Row = ("model", "reads", "writes", "in/out per million", "abilities")
+SIDES = (str.ljust, str.rjust, str.rjust, str.ljust, str.ljust)
+LONGER = "+ long requests cost more"
 
 
 @click.command()
@@ -29,13 +37,17 @@ MINUTE_S, HOUR_S = 60, 3600
 @click.option("--refresh", is_flag=True, help="Ask the providers anew; lists are kept for a day.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list of providers with their models.")
 def command(provider: str | None, refresh: bool, as_json: bool) -> None:
-    """List the models of PROVIDER, or of all connected ones: tokens read and written, price per million, abilities."""
+    """List the models of PROVIDER, or of all connected ones: tokens read and written, price per million, abilities.
+
+    Without PROVIDER also those that `koi.toml` names, by role.
+    """
     keys = Keys(Path.cwd())
     found = asyncio.run(all_reached(_rows(provider, keys), keys, refresh=refresh))
     listed = [each for each in found if each.error is None]
     if provider and found[0].error is not None:
         raise found[0].error
-    click.echo(json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed))
+    roles = {} if provider or as_json else settings.models(Path.cwd())
+    click.echo(json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed) + _chosen(roles))
     for each in found:
         if each.error is not None:
             click.echo(f"{each.provider}: {each.error.message}", err=True)
@@ -55,11 +67,12 @@ def _rows(provider: str | None, keys: Keys) -> list[Provider]:
 def pick(keys: Keys) -> str:
     """The `provider/model` that a person picks from all that are connected. Raises KoiError."""
     found = asyncio.run(all_reached(_rows(None, keys), keys))
-    options = [
-        (f"{each.provider}/{model.name}", f"{each.provider}/{_line(model)}")
+    rows = [
+        _cells(model, f"{each.provider}/{model.name}")
         for each in found
         for model in (each.known.models if each.known else ())
     ]
+    options = [(row[0], line) for row, line in zip(rows, _aligned(rows), strict=True)]
     if not options:
         error = next((each.error for each in found if each.error is not None), None)
         raise error or ProviderError("no provider tells which models it has", help="Name one: `-m provider/model`.")
@@ -71,14 +84,35 @@ def _page(found: list[Reached]) -> str:
     return "\n\n".join(parts)
 
 
+def _chosen(roles: Mapping[str, Mapping[str, Any]]) -> str:
+    """The models that `koi.toml` names, as a part of the page."""
+    lines = [f"  {role:<12} {name_of(options)}" for role, options in roles.items()]
+    return "\n\n" + "\n".join(["koi.toml", *lines]) if lines else ""
+
+
 def _models(known: Known | None) -> str:
-    return "\n".join(f"  {_line(model)}" for model in known.models) if known else "  it has no list of models"
+    if known is None:
+        return "  it has no list of models"
+    lines = _aligned([HEADING, *(_cells(model, model.name) for model in known.models)])
+    note = [LONGER] if any(_costs_more(model) for model in known.models) else []
+    return "\n".join(f"  {line}" for line in [*lines, *note])
 
 
-def _line(model: Listed) -> str:
-    sizes = f"{_size(model.context_tokens):>6} {_size(model.output_tokens):>6}"
-    prices = f"${model.prices_usd[0]:g} / ${model.prices_usd[1]:g}" if model.prices_usd else "-"
-    return f"{model.name:<44} {sizes}  {prices:<16} {' '.join(model.abilities)}".rstrip()
+def _cells(model: Listed, name: str) -> Row:
+    """What is shown of a model; a `+` marks a price that is not the highest."""
+    prices = " / ".join(f"${price:g}" for price in model.prices_usd or ()) + "+" * _costs_more(model) or "-"
+    return name, _size(model.context_tokens), _size(model.output_tokens), prices, " ".join(model.abilities)
+
+
+def _costs_more(model: Listed) -> bool:
+    return model.prices_usd is not None and card_of(model.name).longer is not None
+
+
+def _aligned(rows: Sequence[Row]) -> list[str]:
+    """Lines with their columns below each other, as narrow as they can be; the last one may be broken anywhere."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [[side(cell, width) for side, cell, width in zip(SIDES, row, widths, strict=True)] for row in rows]
+    return ["  ".join(row).rstrip() for row in cells]
 
 
 def _size(tokens: int | None) -> str:

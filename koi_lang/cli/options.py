@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from koi_lang import settings
+from koi_lang.cli.colours import colour_option
 from koi_lang.errors import UsageError
 from koi_lang.keys.lookup import Keys
 
@@ -19,6 +20,24 @@ TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 LIMITS = ("turns", "tokens", "usd", "time")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Count(click.IntRange):
+    """A whole number from 1 on."""
+
+    name = "whole number"
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+class Amount(click.FloatRange):
+    """An amount of money, more than nothing."""
+
+    name = "number"
+
+    def __init__(self) -> None:
+        super().__init__(0, min_open=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +104,14 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         click.option("--answers", metavar="FILE", help="Take the model's answers from a file."),
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
         click.option("--allow", multiple=True, metavar="RULE", help="Allow `shell`, or a command: `shell:git status`."),
-        click.option("--max-turns", type=click.IntRange(1), help="Most answers of the model in a playbook."),
-        click.option("--max-tokens", type=click.IntRange(1), help=f"Most tokens of {whole}."),
-        click.option("--max-usd", type=click.FloatRange(0, min_open=True), help=f"Most money of {whole}."),
+        click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
+        click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
+        click.option("--max-usd", type=Amount(), help=f"Most money of {whole}."),
         click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
         click.option("--no-extensions", is_flag=True, help="Leave installed extensions out."),
         click.option("--no-cache", is_flag=True, help="Compile anew."),
         click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors."),
+        colour_option,
         click.option("--debug", is_flag=True, help="Show Python tracebacks, and all that models are told."),
     )
 

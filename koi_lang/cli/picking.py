@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.output import create_output
+from prompt_toolkit.shortcuts import choice
+
 from koi_lang.errors import UsageError
 
 
@@ -20,9 +24,5 @@ def pick_one(question: str, options: Sequence[tuple[str, str]], *, otherwise: st
     """
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("there is no terminal to pick something on", help=otherwise)
-    from prompt_toolkit.application import create_app_session
-    from prompt_toolkit.output import create_output
-    from prompt_toolkit.shortcuts import choice
-
     with create_app_session(output=create_output(stdout=sys.stderr)):
         return choice(question, options=options)

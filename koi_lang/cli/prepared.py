@@ -10,8 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import cache, inventory, program, settings
+from koi_lang import cache, inventory, late, program, settings
 from koi_lang.cli.options import Options
+from koi_lang.disk import absolute
 from koi_lang.extensions import additions
 from koi_lang.preferences import Preferences, preferences
 from koi_lang.runtime.additions import Additions
@@ -64,21 +65,36 @@ class Prepared:
             "allow": self.options.allowed_here,
             "redact": self.redactor(),
             "models": self.wanted.blocks(),
+            "note": note,
+            "connect_embedder": None if self._is_stood_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}
-        run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
+        run: Run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
         return run
+
+    @property
+    def _is_stood_in(self) -> bool:
+        """Whether no model outside of this process is to be asked."""
+        return self.options.answers is not None or self.options.rehearse
+
+    def _connect_embedder(self, llm: Mapping[str, Any], run: Run) -> Any:
+        """The model for embeddings for an `llm` block; `-m` is about answers."""
+        return late.embedder_of(
+            llm,
+            self.wanted.keys,
+            on_event=lambda type, data: run.events.emit(type, **data),
+            ask_for_lists=llm in self.wanted.usual.values(),
+            providers=run.added.providers,
+        )
 
     def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
         """The model for an `llm` block; the command line goes first."""
-        from koi_lang import reach
-
         chosen, named = self.wanted.options(llm)
         if self.options.answers is not None:
             chosen = {"provider": "scripted", "answers": self.options.answers}
         elif self.options.rehearse:
             chosen = {"provider": "rehearsal"}
-        model = reach.model_of(
+        model = late.model_of(
             chosen,
             self.wanted.keys,
             lambda text: note(NEEDS_MODEL + text),
@@ -95,11 +111,9 @@ def prepared(file: str, entry: cache.Entry, options: Options) -> Prepared:
     """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
     wanted = preferences(Path.cwd(), options.model, options.key_lookup())
     sys.setrecursionlimit(MOST_FRAMES)
-    return Prepared(program.module_of(program.absolute(file), None, entry), entry, options, wanted)
+    return Prepared(program.module_of(absolute(file), None, entry), entry, options, wanted)
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """An expression that arrived while running; the reader of expressions is loaded with the first one."""
-    from koi_lang.expressions import evaluate
-
-    return evaluate(text, names)
+    return late.evaluate(text, names)

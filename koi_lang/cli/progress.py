@@ -8,7 +8,10 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.cli.lines import counted
 from koi_lang.runtime.events import Event
+from koi_lang.runtime.host import NobodyAllows
+from koi_lang.runtime.limits import PAID
 from koi_lang.runtime.paths import Path
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ class Bill:
         """Follow an event."""
         self._since, self._until = self._since or event.ts, event.ts
         if (
-            event.type != "model_answered"
+            event.type not in PAID
             or event.recalled
             or event.data.get("model") in ("rehearsal", "scripted")
             or event.data.get("replayed")
@@ -86,12 +89,27 @@ class Bill:
             if self.unpriced and not self.usd
             else f"${self.usd:.4f}{' or more' if self.unpriced else ''}"
         )
-        return f"{self.requests} request{'s' if self.requests > 1 else ''}, {self.tokens:,} tokens, {cost}"
+        return f"{counted(self.requests, 'request')}, {self.tokens:,} tokens, {cost}"
 
     @property
     def seconds(self) -> float:
         """How long it has taken so far."""
         return self._until - self._since
+
+
+class Denials:
+    """Tells the first time that an action was denied because nobody could be asked, and what to do."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._told = False
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        if self._told or event.recalled or event.data.get("class") != NobodyAllows.__name__:
+            return
+        self._told = True
+        self._note(f"{event.data['error']}; {event.data['help']}".removesuffix("."))
 
 
 def as_lines(

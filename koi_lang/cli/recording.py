@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from koi_lang import __version__, cache
+from koi_lang.cli.colours import command_words
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.prepared import Prepared
 from koi_lang.errors import JournalError
@@ -50,7 +51,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         writer = Writer(path, None, redact, run.host.log, going.count)
         writer.note(RESUMED)
         return writer
-    words = tuple(going.words or sys.argv[1:])
+    words = tuple(going.words) or command_words(sys.argv[1:])
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
     return Writer(path, header, redact, run.host.log)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 
 import click
 
-from koi_lang import __version__, cache, program
+from koi_lang import cache, program
+from koi_lang.cli.colours import colour_option
 from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.known import going_on, is_changed, readable, require_entry
 from koi_lang.cli.options import Options, fields_of
-from koi_lang.cli.recording import hash_of
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError, UsageError
@@ -22,10 +24,11 @@ from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
-from koi_lang.runtime.journal.entries import ENDED, Entry
+from koi_lang.runtime.journal.entries import Entry
 from koi_lang.runtime.journal.past import ANSWERED, Decision, Past, in_doubt, lasting_entries, until, with_answer
-from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.std.widths import clean
 
 LONGEST = 200
 # Which field of an entry `--answer` replaces.
@@ -57,6 +60,7 @@ class Wishes:
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
+@colour_option
 def command(run: str | None, pairs: tuple[str, ...], quiet: bool, verbose: bool, as_json: bool, **wishes: Any) -> None:
     """Go on with an interrupted run; ID may be the beginning of an id, or `last`.
 
@@ -73,33 +77,27 @@ def command(run: str | None, pairs: tuple[str, ...], quiet: bool, verbose: bool,
     going = _continuation(path, journal, entry, options, Wishes(**wishes))
     kept = Kept()
     code = run_program(journal.header.program, entry, options, replace(going, consumers=[kept]))
-    if going.parent is not None and not options.quiet:
-        click.echo(kept.line(journal.entries), err=True)
+    told = kept.line(journal.entries)
+    if told and going.parent is not None and not options.quiet:
+        click.echo(told, err=True)
     sys.exit(code)
 
 
 def _last_unfinished() -> Path:
-    """The journal of the last run that did not end well. Raises JournalError when there is none."""
-    for path in reversed(store.journals(Path.cwd())):
-        if summarise(path).state in ("interrupted", "failed"):
-            return path
+    """The journal of the last run that did not end well and has no branch. Raises JournalError when there is none."""
+    branches: dict[str, str] = {}
     help = "`koi runs list` shows the runs of this folder; `koi resume ID --at ENTRY` goes back in one of them."
+    for path in reversed(store.journals(Path.cwd())):
+        summary = summarise(path)
+        if summary.header.parent:
+            branches[summary.header.parent[0]] = summary.header.run
+        if summary.state not in ("interrupted", "failed"):
+            continue
+        run = summary.header.run
+        if run not in branches:
+            return path
+        help = f"`{run}` went on as the branch `{branches[run]}`; `koi resume {run}` goes on with it once more."
     raise JournalError("no run of this folder was interrupted", help=help)
-
-
-def readable(path: Path) -> Journal:
-    """A journal that nobody writes, its torn end cut off."""
-    if store.is_running(path):
-        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
-    cut = store.repair(path)
-    if cut:
-        click.echo(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}", err=True)
-    journal = read(path)
-    if journal.damaged:
-        lines = ", ".join(map(str, journal.damaged))
-        told = f"warning: line {lines} of the journal is damaged; what it told is done again where that does no harm"
-        click.echo(told, err=True)
-    return journal
 
 
 def _require_known(options: Options, journal: Journal) -> None:
@@ -114,18 +112,15 @@ def _require_known(options: Options, journal: Journal) -> None:
 
 def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Options, wishes: Wishes) -> Continuation:
     header, entries = journal.header, lasting_entries(journal.entries)
-    last = journal.entries[-1].n if journal.entries else 0
     is_branch = _is_branch(path, journal, entry, wishes)
     if wishes.at is not None:
-        _require_entry(wishes.at, journal)
-        entries, last = _back_to(wishes.at, wishes.answer, entries), wishes.at
+        require_entry(wishes.at, journal)
+        entries = _back_to(wishes.at, wishes.answer, entries)
     decisions = _decisions(in_doubt(entries), wishes.on_doubt, options)
     redact = options.key_lookup().redactor(options.payload)
     past = Past(entries, "branch" if is_branch else "resume", redact, decisions)
     _tell(options, header.run, entries, is_branch=is_branch)
-    if is_branch:
-        return Continuation(past, seed=header.seed, parent=(header.run, last), words=header.words)
-    return Continuation(past, header.run, header.seed, last)
+    return going_on(past, journal, wishes.at, header.words)
 
 
 def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes) -> bool:
@@ -133,18 +128,12 @@ def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes)
     header = journal.header
     if wishes.answer is not None and wishes.at is None:
         raise UsageError("`--answer` needs `--at`", help="`koi runs tree ID` shows the entries with their numbers.")
-    changed = (header.hash, header.version) != (hash_of(entry), __version__)
-    if wishes.at is not None or wishes.branch or changed:
+    if wishes.at is not None or wishes.branch or is_changed(header, entry):
         return True
     if summarise(path).state == "ok":
         help = "`--at ENTRY` goes back to an entry; a program that has been changed can go on as a branch."
         raise JournalError(f"the run `{header.run}` has ended well, so there is nothing to go on with", help=help)
     return False
-
-
-def _require_entry(at: int, journal: Journal) -> None:
-    if all(entry.n != at or entry.kind == ENDED for entry in journal.entries):
-        raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
 
 
 def _back_to(at: int, answer: str | None, entries: Sequence[Entry]) -> list[Entry]:
@@ -167,10 +156,13 @@ def _is_from_person(entry: Entry) -> bool:
 def _tell(options: Options, run: str, entries: Sequence[Entry], *, is_branch: bool) -> None:
     if options.quiet:
         return
-    answers = sum(entry.kind == ANSWERED for entry in entries)
-    actions = sum(entry.kind == "done" for entry in entries)
+    kinds = Counter(entry.kind for entry in entries)
     how = "going on as a branch of" if is_branch else "resuming"
-    click.echo(f"{how} {run}: {_count(actions, 'action')} and {_count(answers, 'model answer')} are known", err=True)
+    counts = {"action": kinds["done"], "model answer": kinds[ANSWERED]}
+    if not any(counts.values()):
+        counts = {"line of output": kinds["printed"]}
+    known = " and ".join(_count(number, what) for what, number in counts.items())
+    click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known", err=True)
 
 
 class Kept:
@@ -184,8 +176,10 @@ class Kept:
         self.answers += event.type == ANSWERED and event.recalled
 
     def line(self, entries: Sequence[Entry]) -> str:
-        """What was saved."""
+        """What was saved; empty where no model had been asked."""
         asked = sum(entry.kind == ANSWERED for entry in entries)
+        if not asked:
+            return ""
         return f"{self.answers} of {_count(asked, 'model answer')} were taken over, so they were not asked for again"
 
 
@@ -196,7 +190,8 @@ def _decisions(doubts: Sequence[Entry], wish: str, options: Options) -> Mapping[
     """What to do about each effect whose end is not known. Raises JournalError when nobody can say."""
     decisions: dict[tuple[str, ...], Decision] = {}
     for doubt in doubts:
-        click.echo(f"`{doubt.data.get('intent')}` had begun and its end is not known: {_shown(doubt)}", err=True)
+        told = f"`{doubt.data.get('intent')}` had begun and its end is not known: {_shown(doubt)}"
+        click.echo(clean(told), err=True)
         decisions[doubt.path] = _decided(wish)
     if "stop" in decisions.values():
         help = "Find out whether it took place; then `koi resume --on-doubt retry` does it again, `skip` does not."
@@ -220,4 +215,5 @@ def _shown(doubt: Entry) -> str:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    first, *rest = what.split(" of ")
+    return " of ".join([f"{number} {first}{'' if number == 1 else 's'}", *rest])

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from koi_lang import program
+from koi_lang.cli import late
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
 from koi_lang.cli.running import run_program
@@ -30,7 +31,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     options = options_from(given)
     if options.model == "?":
-        options = replace(options, model=_picked(options))
+        options = replace(options, model=late.pick(options.key_lookup()))
     entry = program.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
@@ -43,10 +44,3 @@ def options_of(words: Sequence[str]) -> Options:
         told = f"the run was started with `koi {' '.join(words)}`"
         raise JournalError(told, help="Only runs of `koi run` can be resumed or replayed.")
     return options_from(command.make_context("run", list(words[1:])).params)
-
-
-def _picked(options: Options) -> str:
-    """The model that the person chooses from a list."""
-    from koi_lang.cli.models import pick
-
-    return pick(options.key_lookup())

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+import click
+
 from koi_lang import cache, inventory
+from koi_lang.cli import late
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.options import Options
 from koi_lang.cli.prepared import Prepared, prepared
-from koi_lang.cli.progress import DETAILS, TOLD, Bill, as_json, as_lines
+from koi_lang.cli.progress import DETAILS, TOLD, Bill, Denials, as_json, as_lines
+from koi_lang.cli.recording import recorded
 from koi_lang.cli.terminal import Terminal
-from koi_lang.errors import UsageError
+from koi_lang.cli.typing import typing
+from koi_lang.errors import EXIT_INTERRUPTED, UsageError
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
 
@@ -22,24 +28,30 @@ from koi_lang.runtime.events import Consumer
 def run_program(file: str, entry: cache.Entry, options: Options, going: Continuation | None = None) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once."""
     redact = options.key_lookup().redactor(options.payload)
+    journals: list[Path] = []
 
     def work() -> None:
         ready = prepared(file, entry, options)
         if not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
+        if going is None and options.answers is not None:
+            late.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:
             inventory.require_servers(ready.module, Path.cwd())
-        asyncio.run(_main(ready, going or Continuation()))
+        asyncio.run(_main(ready, going or Continuation(), journals.append))
 
-    return exit_code_of(work, debug=options.debug, redact=redact)
+    code = exit_code_of(work, debug=options.debug, redact=redact)
+    if code == EXIT_INTERRUPTED and journals and not options.quiet:
+        click.echo(f"`koi resume {journals[0].stem}` goes on", err=True)
+    return code
 
 
-async def _main(ready: Prepared, going: Continuation) -> None:
+async def _main(ready: Prepared, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
     options = ready.options
-    host, bill = Terminal(quiet=options.quiet, silent=options.as_json), Bill()
+    host, bill, redact = Terminal(quiet=options.quiet, silent=options.as_json), Bill(), ready.redactor()
     run = ready.run(
         host,
-        [bill, *going.consumers, *_consumers(ready, host, bill)],
+        [bill, Denials(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
         host.note,
         payload=options.payload,
         verbatim=options.debug,
@@ -49,7 +61,9 @@ async def _main(ready: Prepared, going: Continuation) -> None:
         seed=going.seed,
     )
     try:
-        with recording(run, ready, going), host.status.shown(run), _typing(host, run):
+        with recording(run, ready, going) as journal, host.status.shown(run), _typing(host, run):
+            if journal is not None:
+                tell_journal(journal)
             async with run:
                 await ready.module.main()
     finally:
@@ -59,11 +73,9 @@ async def _main(ready: Prepared, going: Continuation) -> None:
 
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
-    """A context in which a journal is written; what records is loaded with the first recorded run."""
+    """A context in which a journal is written, where that is wanted."""
     if ready.options.record is False:
         return nullcontext()
-    from koi_lang.cli.recording import recorded
-
     return recorded(run, ready, going)
 
 
@@ -72,8 +84,6 @@ def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:
     past = run.effects.past
     if not (sys.stdin.isatty() and sys.stderr.isatty()) or (past is not None and past.mode == "replay"):
         return nullcontext()
-    from koi_lang.cli.typing import typing
-
     return typing(host, run)
 
 
@@ -85,8 +95,6 @@ def _consumers(ready: Prepared, host: Terminal, bill: Bill) -> list[Consumer]:
     if options.verbose or options.debug:
         return [as_lines(host.log, redact, () if options.debug else DETAILS)]
     if sys.stderr.isatty() and not options.quiet:
-        from koi_lang.cli.watching import watched
-
-        host.status = watched(sys.stderr, redact, bill, plain=options.plain)
+        host.status = late.watched(sys.stderr, redact, bill, plain=options.plain)
         return [host.status]
     return []

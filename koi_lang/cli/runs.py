@@ -15,13 +15,16 @@ from typing import Any
 import click
 
 from koi_lang.cli import branches
+from koi_lang.cli.lines import counted
 from koi_lang.cli.messages import writing
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.runtime.images import noted
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
 from koi_lang.runtime.journal.reader import program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import Summary, summarise
+from koi_lang.std.widths import clean
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
@@ -31,23 +34,62 @@ PAUSE_S = 0.1
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """List, show, follow, export, repair or delete recorded runs; ID may be the beginning of an id, or `last`."""
+    """List, show, follow, export, repair or delete recorded runs; ID may be the beginning of an id, or `last`.
+
+    Without ID, `show`, `tree` and `tail` take the last run.
+    """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
 
 @command.command("list")
-def list_() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+def list_(as_json: bool) -> None:
     """List the runs that were recorded in this folder, the latest last."""
-    rows = []
+    runs = list(_summaries())
+    if as_json:
+        click.echo(json.dumps([_data(path, summary) for path, summary in runs], indent=2))
+        return
+    if not runs:
+        click.echo("no run was recorded in this folder; `koi run FILE` records one", err=True)
+        return
+    rows = [COLUMNS, *(_row(path, summary) for path, summary in runs)]
+    if any(summary.header.parent for _, summary in runs):
+        origins = ["branch of", *(_origin(summary.header) for _, summary in runs)]
+        rows = [(*row, origin) for row, origin in zip(rows, origins, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        _say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _summaries() -> Iterator[tuple[Path, Summary]]:
+    """The journals of this folder with what came of their runs; those that cannot be read are told."""
     for path in store.journals(Path.cwd()):
         try:
-            rows.append(_row(path, summarise(path)))
+            yield path, summarise(path)
         except JournalError as error:
-            click.echo(f"warning: {error.message}", err=True)
-    widths = [max(map(len, column)) for column in zip(COLUMNS, *rows, strict=True)]
-    for row in (COLUMNS, *rows):
-        click.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+            click.echo(clean(f"warning: {error.message}"), err=True)
+
+
+def _data(path: Path, summary: Summary) -> Mapping[str, Any]:
+    parent, entry = summary.header.parent or (None, None)
+    return {
+        "run": path.stem,
+        "started": summary.header.started,
+        "program": summary.header.program,
+        "state": summary.state,
+        "seconds": round(summary.seconds, 3),
+        "requests": summary.requests,
+        "tokens": summary.tokens,
+        "usd": None if summary.unpriced else summary.usd,
+        "parent": parent,
+        "entry": entry,
+    }
+
+
+def _origin(header: Header) -> str:
+    """What a branch goes on from; empty for other runs."""
+    return f"{header.parent[0]} from entry {header.parent[1]}" if header.parent else ""
 
 
 def _row(path: Path, summary: Summary) -> tuple[str, ...]:
@@ -64,27 +106,27 @@ def _row(path: Path, summary: Summary) -> tuple[str, ...]:
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="[ID]", default=store.LAST)
 @click.option("--full", is_flag=True, help="Do not shorten what was recorded.")
 def show(run: str, full: bool) -> None:
     """Show what happened in a run, one line for each entry."""
     path = store.find(Path.cwd(), run)
     summary, journal = summarise(path), read_journal(path)
     for name, text in _facts(path, summary).items():
-        click.echo(f"{name:9} {text}")
+        _say(f"{name:9} {text}")
     click.echo()
     for entry in journal.entries:
-        click.echo(_line(entry, journal.header, full))
+        _say(_line(entry, journal.header, full))
     _warn(path, summary.damaged, summary.torn)
 
 
 def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
     header = summary.header
-    requests = f"{summary.requests} request{'' if summary.requests == 1 else 's'}"
+    requests = counted(summary.requests, "request")
     return {
         "run": path.stem,
         "started": _moment(header.started),
-        **({"parent": f"{header.parent[0]} from entry {header.parent[1]}"} if header.parent else {}),
+        **({"parent": _origin(header)} if header.parent else {}),
         "program": header.program,
         "command": " ".join(("koi", *header.words)),
         "version": header.version,
@@ -103,15 +145,15 @@ def _warn(path: Path, damaged: int, torn: bool) -> None:
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="[ID]", default=store.LAST)
 def tree(run: str) -> None:
     """Show the entries that `koi resume --at` can go back to, with the branches of the run."""
     for line in branches.tree(Path.cwd(), store.find(Path.cwd(), run)):
-        click.echo(line)
+        _say(line)
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="[ID]", default=store.LAST)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
 @click.option("-n", "--lines", "count", type=click.IntRange(0), default=10, show_default=True, help="How many.")
 def tail(run: str, follow: bool, count: int) -> None:
@@ -120,10 +162,10 @@ def tail(run: str, follow: bool, count: int) -> None:
     journal = read_journal(path)
     seen = len(journal.entries)
     for entry in journal.entries[max(0, seen - count) :]:
-        click.echo(_line(entry, journal.header, full=False))
+        _say(_line(entry, journal.header, full=False))
     if follow and not (journal.entries and journal.entries[-1].kind == ENDED):
         for entry in _following(path, journal.entries[-1].n if journal.entries else 0):
-            click.echo(_line(entry, journal.header, full=False))
+            _say(_line(entry, journal.header, full=False))
 
 
 def _following(path: Path, after: int) -> Iterator[Entry]:
@@ -194,6 +236,11 @@ def repair(run: str) -> None:
 # ---------------------------------------------------------------- texts
 
 
+def _say(text: str) -> None:
+    """Write a line of what a journal tells, which anybody may have written, without what would steer a terminal."""
+    click.echo(clean(text))
+
+
 def _line(entry: Entry, header: Header, full: bool) -> str:
     """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
     fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items())
@@ -204,7 +251,7 @@ def _line(entry: Entry, header: Header, full: bool) -> str:
 
 
 def _value(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(noted(value), ensure_ascii=False)
 
 
 def _moment(seconds: float) -> str:

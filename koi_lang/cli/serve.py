@@ -9,18 +9,17 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from koi_lang import cache, program, settings
+from koi_lang.cli import late
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
 from koi_lang.cli.prepared import prepared
 from koi_lang.errors import UsageError
-
-if TYPE_CHECKING:
-    from koi_lang.mcp_server.http import Address
+from koi_lang.mcp_server.address import Address, is_loopback
 
 ADDRESS = "127.0.0.1:8420"
 TOKEN = "KOI_SERVE_TOKEN"
@@ -88,34 +87,31 @@ def _address(reach: Reach) -> Address | None:
         if reach.token is not None or reach.no_token or reach.names:
             raise UsageError("over stdio there is no token and no name", help="Add --http, or leave them out.")
         return None
-    from koi_lang.mcp_server.http import Address, is_loopback
-
     found = WHERE.fullmatch(reach.address)
     if found is None or int(found["port"]) > 65535:
         raise UsageError(f"`--http {reach.address}` is no address", help=f"Write --http {ADDRESS}.")
     host = found["host"] or found["six"] or "127.0.0.1"
     if reach.no_token and not is_loopback(host):
         raise UsageError("without a token only this machine may be served", help="Leave out --no-token.")
-    return Address(host, int(found["port"]), _token(reach), tuple(reach.names))
+    given = None if reach.no_token else _given_token(reach)
+    token = None if reach.no_token else given or secrets.token_urlsafe(32)
+    return Address(host, int(found["port"]), token, tuple(reach.names), is_new=not given)
 
 
-def _token(reach: Reach) -> str | None:
-    if reach.no_token:
-        return None
+def _given_token(reach: Reach) -> str | None:
     given = reach.token if reach.token is not None else settings.variable(TOKEN)
     if given is not None and (not given or not given.isascii() or not given.isprintable() or " " in given):
         raise UsageError("the token is empty, or holds spaces or special characters", help="Leave it out to get one.")
-    return given or secrets.token_urlsafe(32)
+    return given
 
 
 def _serve(file: str, entry: cache.Entry, options: Options, address: Address | None) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once."""
-    from koi_lang.cli.serving import served, service_of
 
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
-        asyncio.run(served(service_of(ready), address, debug=options.debug))
+        asyncio.run(late.served(late.service_of(ready), address, debug=options.debug))
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())

@@ -13,8 +13,9 @@ from koi_lang.cli.prepared import Prepared
 from koi_lang.cli.progress import DETAILS, as_lines
 from koi_lang.cli.terminal import Terminal
 from koi_lang.failures import explain
+from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.contents import by_name, sources
-from koi_lang.mcp_server.http import Address, serve_http
+from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.server import Service, server_of
 from koi_lang.mcp_server.stdio import serve_stdio
 from koi_lang.mcp_server.tools import exposed, offers
@@ -40,13 +41,11 @@ async def served(service: Service, address: Address | None, *, debug: bool) -> N
         return
     # The library keeps others from writing to stdout only over stdio.
     with redirect_stdout(sys.stderr):
-        await serve_http(server, address, lambda url: _announce(service, url, address.token))
+        await serve_http(server, address, lambda url: _announce(service, url, address))
 
 
-def _announce(service: Service, url: str, token: str | None) -> None:
-    sys.stderr.write(f"serving `{service.name}` at {url}\n")
-    if token is not None:
-        sys.stderr.write(f"clients must send `Authorization: Bearer TOKEN` with this token: {token}\n")
+def _announce(service: Service, url: str, address: Address) -> None:
+    sys.stderr.write(f"serving `{service.name}` at {url}\n{address.advice}")
     sys.stderr.flush()
 
 

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from koi_lang.cli import late
+from koi_lang.cli.lines import harmless, whole, writable
 from koi_lang.cli.progress import Status
 from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.std.widths import clean
 
 if TYPE_CHECKING:
     from koi_lang.cli.keyboard import Draft, Keyboard
@@ -115,20 +118,19 @@ class Terminal:
                 self._grab()
 
     async def approve(self, what: str, detail: str) -> Approval:
-        """Ask for permission; no where nobody is at a terminal, and for every answer that is not clear."""
+        """Ask for permission; no for every answer that is not clear. Raises NobodyToAsk without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return "no"
-        answer = (await self.ask(f"The agent wants to {what}: {detail}\nAllow? [y]es, [a]lways, [N]o")).lower()
+            raise NobodyToAsk(f"nobody can be asked for permission to {what}")
+        asked = whole(f"The agent wants to {what}: {detail}")
+        answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
         return APPROVALS.get(answer, "no")
 
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""
-        import getpass
-
         if not sys.stdin.isatty():
             raise NobodyToAsk(f"nobody can be asked for `{name}`")
         with self._held(), self._alone():
-            return await asyncio.to_thread(getpass.getpass, f"{name}: ", sys.stderr)
+            return await asyncio.to_thread(late.getpass, f"{name}: ", sys.stderr)
 
     # ------------------------------------------------------------ lines that nobody has asked for
 
@@ -156,9 +158,7 @@ class Terminal:
         if not self.status.is_live:
             return
         if self._keyboard is None:
-            from koi_lang.cli.keyboard import Draft, Keyboard
-
-            self._keyboard, self._draft = Keyboard(), Draft()
+            self._keyboard, self._draft = late.Keyboard(), late.Draft()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self._stop)
         self._keyboard.take()
 
@@ -251,21 +251,15 @@ class Terminal:
 def _write(stream: TextIO, text: str) -> None:
     """Write a text as it is; at a terminal without what would steer it, and anywhere what cannot be written as `?`."""
     if stream.isatty():
-        from koi_lang.cli.lines import harmless
-
         text = harmless(text)
     try:
         stream.write(text)
     except UnicodeEncodeError:
-        from koi_lang.cli.lines import writable
-
         stream.write(writable(text, stream))
 
 
 def _plain(text: str) -> str:
     """A question without anything that could make it look like another one."""
-    from koi_lang.std.tables import clean
-
     return clean(text)
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import click
 
-from koi_lang import settings
+from koi_lang.cli.colours import colour_option
+from koi_lang.cli.lines import has_colours
 from koi_lang.cli.messages import writing
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
+from koi_lang.std.widths import clean
 from koi_lang.testing.cases import Case, Result, Stopwatch, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.junit import junit
@@ -56,6 +58,7 @@ class Done:
 @click.option("--durations", type=click.IntRange(0), default=0, metavar="N", help="List the N slowest tests.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a JUnit report.")
 @click.option("--update", is_flag=True, help="Write anew what recorded runs expect.")
+@colour_option
 def command(
     paths: tuple[str, ...], text: str | None, jobs: int | None, only_list: bool, update: bool, **given: object
 ) -> None:
@@ -69,7 +72,7 @@ def command(
     if not cases:
         _say_that_there_is_nothing(text)
     if only_list:
-        click.echo("\n".join(map(title, cases)))
+        click.echo(clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
     options = Options(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
     sys.exit(_run(cases, options))
@@ -101,8 +104,9 @@ def _run(cases: Sequence[Case], options: Options) -> int:
     if options.junit is not None:
         with writing(options.junit):
             options.junit.write_bytes(junit(done.results, seconds))
-    for text in report(done.results, seconds, colour=_has_colour(), durations=options.durations):
-        click.echo(text)
+    has = has_colours(sys.stdout)
+    for text in report(done.results, seconds, colour=has, durations=options.durations):
+        click.echo(text, color=has)
     if done.interrupted:
         click.echo(f"interrupted after {len(done.results)} of {len(cases)} tests", err=True)
         return EXIT_INTERRUPTED
@@ -111,19 +115,15 @@ def _run(cases: Sequence[Case], options: Options) -> int:
 
 def _collect(cases: Sequence[Case], options: Options, done: Done) -> None:
     """Run the cases into `done`, as far as they come."""
-    shows_progress = sys.stderr.isatty() and not options.verbose
+    shows_progress, has = sys.stderr.isatty() and not options.verbose, has_colours(sys.stdout)
     with closing(results(cases, jobs=options.jobs, timeout_s=options.timeout_s)) as arriving:
         for result in arriving:
             done.results.append(result)
             if options.verbose:
-                click.echo(line(result, colour=_has_colour()))
+                click.echo(line(result, colour=has), color=has)
             elif shows_progress:
                 click.echo(f"\r{len(done.results)} of {len(cases)}\x1b[K", err=True, nl=False)
             if options.stop_early and not result.outcome.ok:
                 break
     if shows_progress:
         click.echo("\r\x1b[K", err=True, nl=False)
-
-
-def _has_colour() -> bool:
-    return sys.stdout.isatty() and settings.variable("NO_COLOR") is None

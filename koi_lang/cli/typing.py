@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from koi_lang.cli.lines import heard_when
 from koi_lang.cli.terminal import Terminal
 from koi_lang.errors import EXIT_INTERRUPTED, KoiError
 from koi_lang.runtime.engine import Run
@@ -72,8 +73,7 @@ class Typing:
         if not text:
             return
         self._run.steering.say(text, how)
-        when = "at the end" if how == "follow_up" else "before the next answer of the model"
-        self.tell(f"will be heard {when}")
+        self.tell(heard_when(at_end=how == "follow_up", at_work=bool(self._run.steering.at_work)))
 
     def _take_back(self, text: str) -> None:
         taken = self._run.steering.take_back()

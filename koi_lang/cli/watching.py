@@ -11,6 +11,7 @@ from typing import TextIO
 
 from koi_lang import settings
 from koi_lang.cli.block import Block
+from koi_lang.cli.doing import doing_now
 from koi_lang.cli.lines import (
     CYAN,
     GREEN,
@@ -18,10 +19,8 @@ from koi_lang.cli.lines import (
     WEAK,
     Look,
     duration,
-    ending,
     fitted,
     look_of,
-    one_line,
     width,
     writable,
 )
@@ -36,7 +35,6 @@ INDENT = "  "
 WORTH_TELLING_S = 1.0
 # Below this many columns nothing is indented.
 NARROW = 30
-LEAST_TAIL = 12
 
 
 def watched(stream: TextIO, redact: Callable[[str], str], bill: Bill, *, plain: bool) -> Status:
@@ -50,18 +48,46 @@ def watched(stream: TextIO, redact: Callable[[str], str], bill: Bill, *, plain: 
     return Live(stream, look_of(stream), redact, bill)
 
 
-class Live(Status):
+class Teller(Status):
+    """Writes lines that stay; what is told while a question is open is told after its answer."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._held = 0
+        self._kept: list[str] = []
+
+    def hold(self) -> None:
+        """Leave the terminal to a question."""
+        self._held += 1
+
+    def go_on(self) -> None:
+        """Take the terminal back; what has happened meanwhile is told now."""
+        self._held -= 1
+        kept, self._kept = self._kept, []
+        for text in kept:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        if self._held:
+            self._kept.append(text)
+            return
+        self.clear()
+        self._stream.write(writable(text, self._stream) + "\n")
+        self._stream.flush()
+
+
+class Live(Teller):
     """Shows at the bottom of a terminal who is at work, and above it a line for every action that has ended."""
 
     is_live = True
 
     def __init__(self, stream: TextIO, look: Look, redact: Callable[[str], str], bill: Bill) -> None:
-        self._stream, self._look, self._bill = stream, look, bill
+        super().__init__(stream)
+        self._look, self._bill = look, bill
         self._work = Work(_now, redact)
         self._block = Block(stream, self._lines, look.more)
         self._run: Run | None = None
-        self._held = 0
-        self._kept: list[str] = []
 
     @contextmanager
     def shown(self, run: Run) -> Iterator[None]:
@@ -98,30 +124,18 @@ class Live(Status):
 
     def hold(self) -> None:
         """Leave the terminal to a question."""
-        self._held += 1
+        super().hold()
         self._block.hold()
 
     def go_on(self) -> None:
         """Take the terminal back; what has happened meanwhile is told now."""
-        self._held -= 1
         self._block.go_on()
-        kept, self._kept = self._kept, []
-        for text in kept:
-            self.say(text)
+        super().go_on()
 
     def draft(self, text: str) -> None:
         """Show what is being typed."""
         self._block.draft = text
         self._block.change(0.0)
-
-    def say(self, text: str) -> None:
-        """Write a line above the block."""
-        if self._held:
-            self._kept.append(text)
-            return
-        self._block.clear()
-        self._stream.write(writable(text, self._stream) + "\n")
-        self._stream.flush()
 
     # ------------------------------------------------------------ lines
 
@@ -154,21 +168,16 @@ class Live(Status):
         time = f" {duration(_now() - worker.since)}"
         head = f"{self._work.label(worker)}: "
         room = columns - len(indent) - len(look.at_work) - 1 - len(time)
-        text = fitted(head + self._doing(worker, room - width(head)), room, look.more)
+        now = doing_now(self._work, worker, room - width(head), look.more)
+        text = fitted(head + now, room, look.more)
         return f"{indent}{look.painted(look.at_work, CYAN)} {text}{look.painted(time, WEAK)}"
 
-    def _doing(self, worker: Worker, columns: int) -> str:
-        if worker.steps or worker.note or worker.asked is None:
-            return doing(worker)
-        tail = self._work.tail(worker)
-        return ending(tail, columns, self._look.more) if tail and columns >= LEAST_TAIL else "thinking"
 
-
-class Lines(Status):
+class Lines(Teller):
     """Writes one finished line for whatever is worth telling; nothing is ever changed, for those who listen."""
 
     def __init__(self, stream: TextIO, redact: Callable[[str], str]) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._work = Work(_now, redact)
 
     def __call__(self, event: Event) -> None:
@@ -181,11 +190,6 @@ class Lines(Status):
         if worker is not None and news:
             self.say(f"{self._work.label(worker)}: {news}")
 
-    def say(self, text: str) -> None:
-        """Write a line."""
-        self._stream.write(writable(text, self._stream) + "\n")
-        self._stream.flush()
-
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
@@ -193,17 +197,6 @@ def _now() -> float:
 
 def _is_told(outcome: Outcome) -> bool:
     return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
-
-
-def doing(worker: Worker) -> str:
-    """What somebody is at, without what a model is writing."""
-    steps = worker.innermost()
-    if not steps or worker.note:
-        return worker.note or "working"
-    if worker.begun > 1:
-        intents = dict.fromkeys(one_line(step.intent) for step in steps)
-        return f"{worker.ended} of {worker.begun} done: {', '.join(intents)}"
-    return f"{steps[-1].what} {steps[-1].note}".rstrip()
 
 
 def _news(worker: Worker, event: Event) -> str:

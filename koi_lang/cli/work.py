@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from koi_lang.cli.lines import brief, one_line
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.paths import Path
+from koi_lang.runtime.playbook.drafts import Draft, Written
 
-# Of what a model is writing.
-LONGEST_TAIL = 400
 LONGEST_OBJECT = 60
 LONGEST_RESULT = 200
 # The person sees what these do.
@@ -58,7 +57,7 @@ class Worker:
         steps: the actions that have begun and not ended, by path.
         begun, ended: counts the actions that are carried out at the same time.
         asked: the path of the request to a model that is open; None without one.
-        tail: the end of what the model is writing.
+        draft: what the model is writing.
     """
 
     agent: str
@@ -71,7 +70,7 @@ class Worker:
     begun: int = 0
     ended: int = 0
     asked: Path | None = None
-    tail: str = ""
+    draft: Draft = field(default_factory=Draft)
     note: str = ""
 
     def begin(self, path: Path, step: Step) -> None:
@@ -125,12 +124,12 @@ class Work:
             case "handler_ended" | "handler_failed":
                 self._workers.pop(event.path, None)
             case "model_asked" if not event.recalled:
-                worker.asked, worker.tail, worker.note = event.path, "", ""
+                worker.asked, worker.draft, worker.note = event.path, Draft(), ""
             case "model_answered" | "model_failed":
-                worker.asked, worker.tail, worker.note = None, "", ""
+                worker.asked, worker.draft, worker.note = None, Draft(), ""
             case "retry_started":
                 why = self._shown(event.data["error"], LONGEST_RESULT)
-                worker.note = f"asks again in {event.data['delay_s']:.0f} s: {why}"
+                worker.note = f"{trying_again(event.data)}: {why}"
             case "mcp_progress":
                 _note_progress(worker.steps.get(event.path), event.data)
             case type if type in BEGINNINGS:
@@ -152,7 +151,8 @@ class Work:
         worker = self.at(path)
         if worker is None or worker.asked != path:
             return False
-        worker.tail, worker.note = (worker.tail + text)[-LONGEST_TAIL:], ""
+        worker.draft.follow(text)
+        worker.note = ""
         return True
 
     def workers(self) -> list[Worker]:
@@ -174,9 +174,13 @@ class Work:
         """Forget everybody."""
         self._workers.clear()
 
-    def tail(self, worker: Worker) -> str:
-        """The end of what a model is writing, without its last word, which may be half a secret."""
-        return self._redact(one_line(worker.tail[: worker.tail.rfind(" ") + 1]))[-LONGEST_RESULT:]
+    def written(self, worker: Worker) -> Written | None:
+        """What a model is writing, without secrets; None as long as nothing can be said about it."""
+        written = worker.draft.written()
+        if written is None:
+            return None
+        name = self._redact(one_line(written.name))[:LONGEST_OBJECT]
+        return replace(written, name=name, text=self._redact(one_line(written.text))[-LONGEST_RESULT:])
 
     def _what(self, data: dict[str, Any]) -> str:
         """An action and the first of what it is given, where that is a text."""
@@ -208,6 +212,13 @@ class Work:
             return
         for path, other in self._workers.items():
             other.is_live |= worker.path[: len(path)] == path
+
+
+def trying_again(data: Mapping[str, Any]) -> str:
+    """What a failure of a request, or of a handler, is followed by; the reason belongs behind it."""
+    if "model" in data:
+        return f"asks again in {data['delay_s']:.0f} s"
+    return f"attempt {data['attempt'] + 1} of {data['tries']} after"
 
 
 def _note_progress(step: Step | None, data: dict[str, Any]) -> None:

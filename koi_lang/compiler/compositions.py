@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
 from koi_lang.compiler.templates import STATE, STATE_WORD, Hole, parts
+from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
@@ -70,6 +71,25 @@ def directives(text: n.Text, fragments: frozenset[str]) -> tuple[Directive, ...]
     if reader.lines:
         raise TemplateError(reader.lines[0][0], "this `@else` or `}` has no `@if` before it")
     return result
+
+
+def acts(items: Iterable[Directive]) -> bool:
+    """Whether a template carries out actions."""
+    nodes = (node for expression in _expressions(items) for node in everything(expression))
+    return any(isinstance(node, n.Name) and node.name == "callAction" for node in nodes)
+
+
+def _expressions(items: Iterable[Directive]) -> Iterator[n.Expression]:
+    for item in items:
+        match item:
+            case Line():
+                yield from (piece.expression for piece in item.pieces if isinstance(piece, Hole))
+            case Let():
+                yield item.value
+            case Choice():
+                for condition, body in (*item.branches, (None, item.otherwise)):
+                    yield from () if condition is None else (condition,)
+                    yield from _expressions(body)
 
 
 class _Reader:

@@ -9,12 +9,13 @@ from typing import Literal, Protocol
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
-from koi_lang.diagnostics import Diagnostic, Place, nearest
+from koi_lang.diagnostics import Diagnostic, Place, nearest, suggestion
 from koi_lang.source import Source, Span, decode
 
 SUFFIXES = (".koi", ".py")
 SCRIPTS = (".ts", ".tsx", ".js", ".jsx", ".mjs")
 INDEXES = ("index.koi", "__init__.py")
+STANDARD = "std/"
 
 
 class Files(Protocol):
@@ -30,7 +31,7 @@ class Files(Protocol):
         """The path of the `.koi` or Python file that an installed package or `std/…` name stands for."""
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, empty when there is none."""
+        """The names in a folder, or for `std` those of the standard library; empty when there is none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,17 +164,20 @@ class _Loading:
 
     def _package(self, wanted: str) -> str:
         found = self.files.package(wanted)
-        if found is None:
-            help = (
-                f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
-            )
-            raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
-        return found
+        if found is not None:
+            return found
+        if wanted.startswith(STANDARD):
+            help = suggestion(wanted, [STANDARD + name for name in self.files.names("std")], "part")
+            raise _Unresolved("E0106", f"the standard library has no `{wanted}`", help)
+        help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
+        raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
 
     def _advice(self, base: str) -> str:
+        """Which file a path may mean; an ending such as `.koi` makes no two names alike."""
         folder, name = posixpath.split(base)
-        near = nearest(name, self.files.names(folder))
-        return f"did you mean `{near}`?" if near else f"it was looked for in {folder}."
+        known = {posixpath.splitext(each)[0]: each for each in self.files.names(folder)}
+        near = nearest(posixpath.splitext(name)[0], known)
+        return f"did you mean `{known[near]}`?" if near else f"it was looked for in {folder}."
 
 
 class _Unresolved(Exception):

@@ -48,7 +48,8 @@ def text_of_triple(token: str) -> tuple[str, int]:
 
 
 def number(text: str) -> int | float:
-    """A numeral to an `int` where a double holds it exactly, else a `float`."""
+    """A numeral to an `int` where a double holds it exactly, else a `float`; `_` between digits is left out."""
+    text = text.replace("_", "")
     if text[:2] in ("0x", "0X"):
         value: int | float = int(text, 16)
     elif len(text) < 300 and text.isdigit():

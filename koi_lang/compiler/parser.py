@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 from lark import Lark, TextSlice
@@ -18,6 +19,8 @@ from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 
 MOST_PROBLEMS = 20
+# What may stand between two statements on one line that are not kept apart.
+BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
 # Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
 RESUME = re.compile(
     r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
@@ -92,9 +95,8 @@ def _check(source: Source, builder: Builder) -> None:
     """Raise the first problem that only shows when everything was read."""
     for misplaced in builder.pending.values():
         raise _SyntaxProblem(_misuse(source, misplaced))
-    for first, second in builder.neighbours:
-        between = source.text[first.end : second.start]
-        if not between.strip() and "\n" not in between:
+    for first, second in sorted(builder.neighbours):
+        if BESIDE.fullmatch(source.text, first.end, second.start):
             raise _SyntaxProblem(explain_neighbours(source, first, second))
 
 
@@ -139,8 +141,6 @@ def _lark() -> tuple[Lark, Builder]:
 
 def _tables(grammar: str) -> str | bool:
     """The file that keeps the parser's tables; False where no file can be written."""
-    from hashlib import sha256
-
     folder = settings.cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

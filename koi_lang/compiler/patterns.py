@@ -61,6 +61,8 @@ def _declaring(pattern: n.Pattern) -> n.Pattern:
 def pattern_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Pattern:
     """Read an expression as a pattern that declares names. Raises CoverError."""
     pending.pop(expression, None)
+    if isinstance(expression, n.Hole):
+        return expression
     if isinstance(expression, n.Name):
         return n.Binding(expression.span, expression.name)
     result = _composite(expression, pending, declares=True)
@@ -74,7 +76,7 @@ def target_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Expression
     pending.pop(expression, None)
     while isinstance(expression, n.Parenthesized):
         expression = expression.value
-    if isinstance(expression, (n.Name, n.Member, n.Index)):
+    if isinstance(expression, (n.Name, n.Member, n.Index, n.Hole)):
         return expression
     result = _composite(expression, pending, declares=False)
     if result is None:

@@ -16,11 +16,12 @@ def extend_koi(koi: Koi) -> None:
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from koi_lang.extensions import late
 from koi_lang.extensions.finding import installed, of_program
+from koi_lang.loading import on_demand
 from koi_lang.runtime.additions import NOTHING_ADDED, Additions
 
 if TYPE_CHECKING:
@@ -34,21 +35,17 @@ if TYPE_CHECKING:
     from koi_lang.runtime.hooks import ModelCall as ModelCall
     from koi_lang.runtime.hooks import Replace as Replace
     from koi_lang.runtime.hooks import Rewrite as Rewrite
-
-# What an extension needs, by module: loaded when it is asked for, since most runs have no extension.
-PLACES = {
-    "koi_lang.extensions.koi": ("Koi",),
-    "koi_lang.runtime.actions.table": ("ActionContext",),
-    "koi_lang.runtime.additions": ("State",),
-    "koi_lang.runtime.hooks": ("ActionCall", "Allow", "Ask", "Deny", "ModelCall", "Replace", "Rewrite"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for place, names in PLACES.items():
-        if name in names:
-            return getattr(import_module(place), name)
-    raise AttributeError(f"module `koi_lang.extensions` has no `{name}`")
+else:
+    # What an extension needs is loaded when it is asked for: most runs have no extension.
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "koi_lang.extensions.koi": ("Koi",),
+            "koi_lang.runtime.actions.table": ("ActionContext",),
+            "koi_lang.runtime.additions": ("State",),
+            "koi_lang.runtime.hooks": ("ActionCall", "Allow", "Ask", "Deny", "ModelCall", "Replace", "Rewrite"),
+        },
+    )
 
 
 def additions(module: ModuleType | None, *, use_installed: bool = True) -> Additions:
@@ -62,6 +59,4 @@ def additions(module: ModuleType | None, *, use_installed: bool = True) -> Addit
     found = [*(installed() if use_installed else ()), *(() if module is None else of_program(module))]
     if not found:
         return NOTHING_ADDED
-    from koi_lang.extensions.collecting import collected
-
-    return collected(found).added
+    return late.collected(found).added

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang import inventory
 from koi_lang.errors import ExtensionError
+from koi_lang.extensions import late
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -57,11 +58,8 @@ def installed() -> list[Extension]:
     """
     if not any(_mentions(folder) for folder in dict.fromkeys(sys.path)):
         return []
-    # What reads descriptions of packages takes longer to import than all else that a small program does.
-    from importlib.metadata import entry_points
-
     found: dict[str, Extension] = {}
-    for extension in sorted(map(_of, entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
+    for extension in sorted(map(_of, late.entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
         if extension.name in found:
             told = f"two extensions are called `{extension.name}`: {found[extension.name].label} and {extension.label}"
             raise ExtensionError(told, help="Uninstall one of the packages, or use `--no-extensions`.")

@@ -9,6 +9,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import ExtensionError
+from koi_lang.llm.catalogue import is_known, mistyped
+from koi_lang.runtime.actions.builtin import find
+from koi_lang.runtime.actions.table import ActionKind, kind_of
 from koi_lang.runtime.additions import State
 from koi_lang.runtime.hooks import TIMEOUT_S, Hook, Kind
 
@@ -17,7 +20,6 @@ if TYPE_CHECKING:
 
     from koi_lang.llm.connection import Provider
     from koi_lang.llm.providers import Make
-    from koi_lang.runtime.actions.table import ActionKind
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ACTION = re.compile(r"[A-Za-z_]\w*")
@@ -67,9 +69,6 @@ class Koi:
         """
 
         def enter(function: Function) -> Function:
-            from koi_lang.runtime.actions.builtin import find
-            from koi_lang.runtime.actions.table import kind_of
-
             try:
                 kind = kind_of(_waiting(function), needs, name=name, aliases=aliases, safe=safe)
             except (NameError, TypeError) as error:
@@ -115,8 +114,6 @@ class Koi:
             how: a row as in the table of providers, or a function that makes a model of the options of an `llm` block
                 and a function that finds keys.
         """
-        from koi_lang.llm.catalogue import is_known, mistyped
-
         self._require(NAME, name, "provider")
         if is_known(name):
             raise ExtensionError(f"the extension `{self.name}` adds `{name}`, a known provider", help=HELP)

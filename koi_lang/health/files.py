@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from koi_lang import cache, resources, settings
+from koi_lang.compiler.parser import parse
+from koi_lang.endings import failure_of
 from koi_lang.errors import KoiError
 from koi_lang.health.findings import Finding, Level
 from koi_lang.keys.store import BEGUN, Store
+from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
 PROGRAM = "role Worker { can execute }\n"
@@ -17,13 +20,11 @@ PROGRAM = "role Worker { can execute }\n"
 
 def grammar() -> Iterator[Finding]:
     """Whether the grammar is there and can be used."""
-    from koi_lang.compiler.parser import parse
-    from koi_lang.source import Source
-
     path = resources.grammar()
-    try:
-        _, problems = parse(Source("doctor.koi", PROGRAM))
-    except Exception as error:  # whatever a damaged grammar or cache makes of the parser is a finding
+    problems: list[object] = []
+    # Whatever a damaged grammar or cache makes of the parser is a finding.
+    error = failure_of(lambda: problems.extend(parse(Source("doctor.koi", PROGRAM))[1]))
+    if error is not None:
         fix = "koi cache clear" if path.is_file() else "pip install --force-reinstall koi-lang"
         yield Finding("grammar", "error", f"{path} cannot be used: {type(error).__name__}", fix)
         return

@@ -10,7 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from koi_lang import program, settings
+from httpx2 import AsyncClient, HTTPError, InvalidURL
+
+from koi_lang import building, program, settings
 from koi_lang.compiler import nodes as n
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.health.findings import Finding
@@ -52,9 +54,15 @@ def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
     for name in _described(folder):
         if name not in declared:
             try:
-                yield from _reached(name, options_of(name, folder), offline=offline)
+                yield from _reached(name, options_of(name, folder), offline=offline or _is_filled(name, folder))
             except KoiError as error:
                 yield Finding("mcp", "error", error.message)
+
+
+def _is_filled(name: str, folder: Path) -> bool:
+    """Whether variables stand in the address of a server: these may be keys, and nobody has said to send them."""
+    _, about = settings.mcp_servers(folder)[name]
+    return settings.FILLED.search(str(about.get("url", ""))) is not None
 
 
 def _reached(name: str, options: Mapping[str, Any], *, offline: bool) -> Iterator[Finding]:
@@ -87,7 +95,7 @@ def _declared(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in _programs(folder):
         with suppress(KoiError):
-            files = program.check(str(path)).files
+            files = building.check(str(path)).files
             nodes = (node for file in files for node, _ in file.index.of(n.Mcp))
             found |= {node.name.name: _plain(node.options) for node in nodes}
     return found
@@ -133,8 +141,6 @@ async def _started(server: Mcp) -> Finding:
 
 
 async def _answering(name: str, url: str) -> Finding:
-    from httpx2 import AsyncClient, HTTPError, InvalidURL
-
     try:
         async with AsyncClient(timeout=LIMIT_S) as client, client.stream("GET", url) as response:
             return Finding("mcp", "ok", f"{name}: answers with status {response.status_code}")

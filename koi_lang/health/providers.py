@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestFailed
 from koi_lang.health.findings import Finding
@@ -12,8 +13,8 @@ from koi_lang.keys.lookup import Keys
 from koi_lang.llm.catalogue import PROVIDERS
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.preferences import preferences
-from koi_lang.reach import Reached, all_reached, ollama_address
+from koi_lang.preferences import name_of, preferences
+from koi_lang.reach import Reached, all_reached, embedding_reached, ollama_address
 
 
 def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:
@@ -58,13 +59,23 @@ def ollama() -> Iterator[Finding]:
     yield Finding("providers", "ok", text)
 
 
-def preferred(keys: Keys) -> Iterator[Finding]:
-    """Which models `koi.toml` names."""
+def preferred(keys: Keys, *, offline: bool) -> Iterator[Finding]:
+    """Which models `koi.toml` names; whether that for embeddings is there, since no answer would tell."""
     try:
         usual = preferences(Path.cwd(), None, keys).usual
     except KoiError as error:
         yield Finding("models", "error", error.message, f"edit koi.toml: {error.help}" if error.help else "")
         return
     for role, options in usual.items():
-        names = "/".join(str(options[part]) for part in ("provider", "model") if part in options)
-        yield Finding("models", "ok", f"{role}: {names}")
+        yield Finding("models", "ok", f"{role}: {name_of(options)}")
+        # An address that comes with the project is given no key before something is run.
+        if role == "embedding" and not offline and "base_url" not in options:
+            yield _embedding(options, keys)
+
+
+def _embedding(options: Mapping[str, Any], keys: Keys) -> Finding:
+    try:
+        connection = asyncio.run(embedding_reached(options, keys))
+    except KoiError as error:
+        return Finding("models", "error", f"embedding: {error.message}", f"edit koi.toml: {error.help}")
+    return Finding("models", "ok", f"embedding: {connection.provider.name} answers for `{connection.model}`")

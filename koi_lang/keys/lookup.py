@@ -12,10 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from koi_lang import settings
+from koi_lang.errors import SettingsError
+from koi_lang.keys import late
 from koi_lang.keys.store import Store
 from koi_lang.redaction import redactor
 
 LONG = 20
+DOTENV, ADDRESS = ".env", "_BASE_URL"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,14 +52,26 @@ class Keys:
         self._variables = {
             "command line": given,
             "environment": settings.environment(),
-            ".env": settings.dotenv(folder),
+            DOTENV: settings.dotenv(folder),
         }
         self._stored: dict[str, str] = {}
 
     def __call__(self, name: str) -> str | None:
         """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
         found = next(self.copies(name), None)
+        if found and found.place == DOTENV and name.endswith(ADDRESS):
+            self._require_own_key(found)
         return found.value if found else None
+
+    def _require_own_key(self, address: Found) -> None:
+        """Raise SettingsError where `.env`, which may come with a project, would lead a key of the person elsewhere."""
+        provider = address.name.removesuffix(ADDRESS).lower()
+        names = next((row.keys for row in late.PROVIDERS if row.name == provider), ())
+        key = next((copy for name in names for copy in self.copies(name)), None)
+        if key is not None and key.place != DOTENV:
+            told = f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
+            help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
+            raise SettingsError(told, help=help)
 
     def copies(self, name: str) -> Iterator[Found]:
         """Every place that has a key, the one that counts first. Raises KoiError."""
@@ -93,6 +108,4 @@ class Keys:
 
 def _family(name: str) -> tuple[str, ...]:
     """All variables that may hold the same key."""
-    from koi_lang.llm.catalogue import PROVIDERS
-
-    return next((provider.keys for provider in PROVIDERS if name in provider.keys), (name,))
+    return next((provider.keys for provider in late.PROVIDERS if name in provider.keys), (name,))

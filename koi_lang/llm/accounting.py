@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from koi_lang.llm.images import TOKENS
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of, cost_usd
 
@@ -27,7 +28,8 @@ def worst_case(request: Request, model: str) -> tuple[int, float | None]:
 
 
 def _input_tokens(request: Request) -> int:
-    return _tokens(len(request.system) + sum(len(message.text) for message in request.messages))
+    characters = len(request.system) + sum(len(message.text) for message in request.messages)
+    return _tokens(characters) + TOKENS * sum(len(message.images) for message in request.messages)
 
 
 def _tokens(characters: int) -> int:

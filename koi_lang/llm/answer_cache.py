@@ -7,9 +7,11 @@ import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
 from hashlib import sha256
-from importlib import import_module
 from pathlib import Path
+from sqlite3 import Error
 from typing import Any
+
+import diskcache  # type: ignore[import-untyped]
 
 from koi_lang.errors import SettingsError
 from koi_lang.llm.connection import Connection
@@ -26,18 +28,18 @@ LONGEST_LOCK_S = 1
 def cached(model: Adapter, folder: Path, connection: Connection, on_event: OnEvent = tell_nobody) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
-    Equal are requests that agree in provider, address, model, texts, temperature, limit and form of the answer.
+    Equal are requests that agree in provider, address, model, texts, images, temperature, limit and form of the answer.
 
     Args:
         folder: made when the first request comes; nobody else may read it.
         connection: how `model` is reached, for what requests leave open.
         on_event: told `answer_cache_failed` when the folder cannot be read or written; the model is asked then.
     """
-    return _Cached(model, _Store(folder, on_event), connection)
+    return _Cached(model, Store(folder, on_event), connection)
 
 
 class _Cached(Layer):
-    def __init__(self, inner: Adapter, store: _Store, connection: Connection) -> None:
+    def __init__(self, inner: Adapter, store: Store, connection: Connection) -> None:
         super().__init__(inner)
         self._store, self._connection = store, connection
 
@@ -63,7 +65,7 @@ class _Cached(Layer):
         await super().aclose()
 
 
-class _Store:
+class Store:
     """Texts by key in a folder, opened by the first use; a broken one holds nothing.
 
     It is read and written in place: an entry takes a fraction of a millisecond.
@@ -74,21 +76,21 @@ class _Store:
         self._cache: Any = None
 
     def get(self, key: str) -> Any:
+        """The text of a key; None where there is none."""
         return self._with_cache(lambda cache: cache.get(key))
 
     def put(self, key: str, text: str) -> None:
+        """Keep a text."""
         self._with_cache(lambda cache: cache.set(key, text))
 
     def close(self) -> None:
+        """Give the files free; the next use opens them again."""
         cache, self._cache = self._cache, None
         if cache is not None:
             cache.close()
 
     def _with_cache(self, use: Callable[[Any], Any]) -> Any:
         """What comes of using the cache; None, and an event, when it cannot be used."""
-        from sqlite3 import Error
-
-        diskcache = import_module("diskcache")
         try:
             if self._cache is None:
                 _make_private(self._folder)
@@ -115,7 +117,7 @@ def _key(request: Request, connection: Connection) -> str:
         "base_url": connection.base_url,
         "model": request.model,
         "system": request.system,
-        "messages": [(turn.role, turn.text) for turn in request.messages],
+        "messages": [(turn.role, turn.text, *(image.digest for image in turn.images)) for turn in request.messages],
         "temperature": request.temperature,
         "max_tokens": request.max_tokens,
         "json": request.json,

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from koi_lang.llm import late
 from koi_lang.llm.connection import Connection
+from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.schemas import is_object, is_strict
@@ -41,12 +43,10 @@ class Anthropic(SdkModel):
         return self.aliases.get(model, model)
 
     def _open(self) -> AsyncAnthropic | AsyncAnthropicBedrock:
-        from anthropic import AsyncAnthropic, Timeout
-
-        return AsyncAnthropic(
+        return late.AsyncAnthropic(
             api_key=self.connection.key.value or "none",
             base_url=self.connection.base_url,
-            timeout=Timeout(self.connection.silence_s, connect=10.0),
+            timeout=late.Timeout(self.connection.silence_s, connect=10.0),
             max_retries=0,
         )
 
@@ -73,10 +73,7 @@ class Anthropic(SdkModel):
         return _EventReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        from anthropic import AnthropicError
-        from httpx2 import HTTPError
-
-        return AnthropicError, HTTPError, ValueError
+        return late.AnthropicError, late.HTTPError, ValueError
 
 
 class _EventReader(Ending):
@@ -117,18 +114,28 @@ def _turns(request: Request) -> list[dict[str, Any]]:
     The last turns of the user end what the provider remembers: a playbook's next request repeats everything up to the
     last one, and finds what the request before had stored at the one before it.
     """
-    turns = merge_turns(turn for turn in request.messages if turn.role != "system" and turn.text.strip())
+    said = (turn for turn in request.messages if turn.role != "system" and (turn.text.strip() or turn.images))
+    turns = merge_turns(said)
     asked = [index for index, turn in enumerate(turns) if turn.role == "user"]
     remembered = asked[-REMEMBERED_TURNS:]
     return [_turn(turn, remember=index in remembered) for index, turn in enumerate(turns)]
 
 
 def _turn(turn: Message, *, remember: bool) -> dict[str, Any]:
-    return {"role": turn.role, "content": [_block(turn.text) | REMEMBER] if remember else turn.text}
+    if not remember and not turn.images:
+        return {"role": turn.role, "content": turn.text}
+    blocks = [*map(_picture, turn.images), *([_block(turn.text)] if turn.text.strip() else [])]
+    if remember:
+        blocks[-1] |= REMEMBER
+    return {"role": turn.role, "content": blocks}
 
 
 def _block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _input_usage(usage: anthropic.types.Usage) -> Usage:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.llm import late
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connection import Connection
 
@@ -47,13 +48,11 @@ class Bedrock(Anthropic):
         raise _no_credentials()
 
     def _client_for_region(self) -> AsyncAnthropicBedrock:
-        from anthropic import AsyncAnthropicBedrock, Timeout
-
         try:
-            return AsyncAnthropicBedrock(
+            return late.AsyncAnthropicBedrock(
                 api_key=self.connection.key.value or None,
                 base_url=self.connection.base_url,
-                timeout=Timeout(self.connection.silence_s, connect=10.0),
+                timeout=late.Timeout(self.connection.silence_s, connect=10.0),
                 max_retries=0,
             )
         except ValueError as error:

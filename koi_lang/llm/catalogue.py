@@ -33,9 +33,16 @@ PROVIDERS = (
         json_schema=True,
         prefixes=("gemini-",),
     ),
-    Provider("groq", ("GROQ_API_KEY",), "openai/gpt-oss-120b", "https://api.groq.com/openai/v1", json_schema=True),
+    Provider(
+        "groq",
+        ("GROQ_API_KEY",),
+        "openai/gpt-oss-120b",
+        "https://api.groq.com/openai/v1",
+        json_schema=True,
+        seeing="qwen/qwen3.8-27b",
+    ),
     Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-flash", "https://api.deepseek.com", prefixes=("deepseek-",)),
-    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k2.6", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
+    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k3.1-pro", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
     Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", json_schema=True, prefixes=("grok-",)),
     Provider(
         "qwen",
@@ -43,6 +50,7 @@ PROVIDERS = (
         "qwen-plus",
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         prefixes=("qwen",),
+        seeing="qwen3-vl-plus",
     ),
     Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b", "https://api.together.xyz/v1", json_schema=True),
     Provider(
@@ -65,7 +73,7 @@ PROVIDERS = (
         json_mode=False,
         needs_key=False,
     ),
-    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True),
+    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True, seeing="llama3.2-vision"),
 )
 STAND_INS = ("rehearsal", "scripted")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.

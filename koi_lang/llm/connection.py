@@ -20,6 +20,7 @@ class Provider:
         json_schema: whether it can be held to a JSON Schema.
         stream_usage: whether it must, and may, be asked to count tokens of a stream.
         prefixes: how names of its own models begin.
+        seeing: a model of it that can be shown images, where `model` cannot.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Provider:
     stream_usage: bool = True
     prefixes: tuple[str, ...] = ()
     needs_key: bool = True
+    seeing: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,6 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from koi_lang.llm import late
+from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.failures import explain
 from koi_lang.llm.models import card_of
@@ -82,21 +84,19 @@ def _is_anthropic(connection: Connection) -> bool:
 
 async def _get(connection: Connection, path: str, limit_s: float) -> Any:
     """The answer as JSON; None when there is nothing at that address."""
-    from httpx2 import AsyncClient, HTTPError, InvalidURL, Timeout
-
     address = address_of(connection)
     if address is None:
         return None
     try:
         # Redirects are not followed: they could take the key somewhere else.
-        async with AsyncClient(timeout=Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
+        async with late.AsyncClient(timeout=late.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
             response = await client.get(f"{address}/{path}", headers=_headers(connection))
         if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
             return None
         if response.status_code >= 400:
             raise Refused(response)
         return response.json()
-    except (HTTPError, InvalidURL, Refused, ValueError, ExceptionGroup) as error:
+    except (late.HTTPError, late.InvalidURL, Refused, ValueError, ExceptionGroup) as error:
         raise explain(error, connection, connection.model, begun=False) from None
 
 
@@ -132,13 +132,13 @@ def _listed(entry: Mapping[str, Any], connection: Connection) -> Listed:
     """What the list says about a model; what it leaves out is taken from the cards."""
     name = entry["id"].removeprefix("models/")
     card = card_of(name)
-    prices = _prices(entry) or (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else _prices(entry)
+    usual = (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else None
     return Listed(
         name,
         _number(entry, CONTEXT) or card.context_tokens,
         _number(_object(entry.get("top_provider")) or entry, OUTPUT) or card.output_tokens,
-        prices,
-        tuple(_abilities(entry, connection)),
+        _prices(entry) or usual,
+        tuple(_abilities(entry, card, connection)),
     )
 
 
@@ -159,19 +159,29 @@ def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     return (round(given, 6), round(made, 6)) if 0 <= given < inf and 0 <= made < inf else None
 
 
-def _abilities(entry: Mapping[str, Any], connection: Connection) -> list[str]:
+def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: Connection) -> list[str]:
     """What a model can do, as far as koi has a use for it or a person asks for it first."""
-    card, told = card_of(entry["id"].removeprefix("models/")), _object(entry.get("capabilities"))
-    parameters = _list(entry.get("supported_parameters"))
-    inputs = _list(_object(entry.get("architecture")).get("input_modalities"))
+    told, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
     known = {
         "schema": connection.provider.json_schema and card.schemas,
-        "temperature": card.sampling,
-        "images": "image" in inputs or bool(told.get("vision")) or _supported(told, "image_input"),
+        "temperature": card.sampling and ("temperature" in parameters or not parameters),
+        "images": _sees(entry, told) if _tells_of_images(entry, told) else bool(card.vision),
         "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _supported(told, "thinking"),
         "tools": "tools" in parameters or bool(told.get("function_calling")),
     }
     return [name for name, has in known.items() if has]
+
+
+def _tells_of_images(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    return bool(_inputs(entry)) or "vision" in told or "image_input" in told
+
+
+def _sees(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    return "image" in _inputs(entry) or bool(told.get("vision")) or _supported(told, "image_input")
+
+
+def _inputs(entry: Mapping[str, Any]) -> list[Any]:
+    return _list(_object(entry.get("architecture")).get("input_modalities"))
 
 
 def _supported(told: Mapping[str, Any], name: str) -> bool:

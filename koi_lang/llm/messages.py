@@ -6,15 +6,22 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from koi_lang.llm.images import Image
+
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        images: what a model is shown beside the text, which tells of each of them.
+    """
 
     role: Role
     text: str
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +145,19 @@ class Adapter(Protocol):
         """Release connections; the adapter is not used afterwards."""
 
 
+def message_of(said: str | Message) -> Message:
+    """A text as a message of the user; a message as it is."""
+    return Message("user", said) if isinstance(said, str) else said
+
+
 def merge_turns(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Join neighbouring messages of one role with a blank line, since providers expect turns to alternate."""
     merged: list[Message] = []
     for message in messages:
         if merged and merged[-1].role == message.role:
-            message = Message(message.role, f"{merged.pop().text}\n\n{message.text}")
+            before = merged.pop()
+            text = "\n\n".join(filter(None, (before.text, message.text)))
+            message = Message(message.role, text, before.images + message.images)
         merged.append(message)
     return tuple(merged)
 

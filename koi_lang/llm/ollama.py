@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import SettingsError
+from koi_lang.llm import late
 
 USUAL_PORTS = {"": 11434, "http": 80, "https": 443}
 LONGEST_LOOK_S = 0.3
@@ -38,15 +39,13 @@ def models_at(address: str, *, limit_s: float = LONGEST_LOOK_S) -> tuple[str, ..
 
 
 def _installed(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, ...]:
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
-
-    kind = HTTPSConnection if scheme == "https" else HTTPConnection
+    kind = late.HTTPSConnection if scheme == "https" else late.HTTPConnection
     connection = kind(host, port, timeout=limit_s)
     try:
         connection.request("GET", "/api/tags")
         answer = connection.getresponse()
         return _names(json.loads(answer.read())) if answer.status == OK else ()
-    except (OSError, HTTPException, ValueError):
+    except (OSError, late.HTTPException, ValueError):
         return ()
     finally:
         connection.close()

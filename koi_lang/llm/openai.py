@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.llm import late
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
@@ -21,13 +22,11 @@ class OpenAI(SdkModel):
     """A model behind the chat completions interface."""
 
     def _open(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, Timeout
-
         connection = self.connection
-        client = AsyncOpenAI(
+        client = late.AsyncOpenAI(
             api_key=connection.key.value or "none",  # local servers need no key, the SDK does
             base_url=connection.base_url or connection.provider.base_url,
-            timeout=Timeout(connection.silence_s, connect=10.0),
+            timeout=late.Timeout(connection.silence_s, connect=10.0),
             max_retries=0,
         )
         if connection.provider.base_url:  # what the environment says about OpenAI is nobody else's business
@@ -54,10 +53,7 @@ class OpenAI(SdkModel):
         return _ChunkReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        from httpx2 import HTTPError
-        from openai import OpenAIError
-
-        return OpenAIError, HTTPError, ValueError
+        return late.OpenAIError, late.HTTPError, ValueError
 
 
 class _ChunkReader(Ending):
@@ -90,12 +86,20 @@ def _answer_form(request: Request, row: Provider) -> dict[str, Any] | None:
     return {"type": "json_object"} if wants_json and row.json_mode else None
 
 
-def _messages(request: Request) -> list[dict[str, str]]:
+def _messages(request: Request) -> list[dict[str, Any]]:
     turns = merge_turns((Message("system", request.system), *request.messages))
-    return [{"role": turn.role, "content": turn.text} for turn in turns if turn.text]
+    return [{"role": turn.role, "content": _content(turn)} for turn in turns if turn.text or turn.images]
+
+
+def _content(turn: Message) -> str | list[dict[str, Any]]:
+    if not turn.images:
+        return turn.text
+    images = [{"type": "image_url", "image_url": {"url": image.url}} for image in turn.images]
+    return [*images, {"type": "text", "text": turn.text}] if turn.text else images
 
 
 def _usage(usage: CompletionUsage) -> Usage:
     details = usage.prompt_tokens_details
     cached = (details.cached_tokens if details else None) or 0
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached)
+    stored = (details.cache_write_tokens if details else None) or 0
+    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached, stored)

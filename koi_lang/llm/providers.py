@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from koi_lang.errors import MissingKey, ProviderError, SettingsError
+from koi_lang.llm import late
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
@@ -96,29 +97,27 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
-    name, model_name = _added(options, around)
+    name, model_name = added(options, around)
     row = around.providers.get(name)
     if row is not None and not isinstance(row, Provider):
         made = _made(name, row, {**options, "model": model_name}, key)
         return retry(made, sleep=around.sleep, on_event=around.on_event)
     choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
     if choice.provider == "rehearsal":
-        return _rehearsal(on_note)
+        return late.Rehearsal(on_note)
     if choice.provider == "scripted":
         return _scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
     if options.get("cache") and around.cache_folder is not None:
-        from koi_lang.llm.answer_cache import cached
-
-        model = cached(model, around.cache_folder, adapter.connection, around.on_event)
+        model = late.cached(model, around.cache_folder, adapter.connection, around.on_event)
     if around.lists is None:
         return model
     return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
 
 
-def _added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+def added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
     """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
     provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
     maker, _, rest = model.partition("/")
@@ -175,12 +174,6 @@ def _adapter(connection: Connection) -> SdkModel:
     if connection.provider.style == "bedrock":
         return Bedrock(connection)
     return OpenAI(connection)
-
-
-def _rehearsal(on_note: Note | None) -> Adapter:
-    from koi_lang.llm.rehearsal import Rehearsal
-
-    return Rehearsal(on_note)
 
 
 def _scripted(answers: Any) -> Adapter:

@@ -7,14 +7,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
-from koi_lang.errors import ProviderError, SettingsError
+from koi_lang.errors import ProviderError, SettingsError, reason
 from koi_lang.llm.messages import Delta, Request, Usage, stream_text
 
+# How feedback on what was refused, failed or could not be read begins.
+REFUSALS = ("❌", "🚫")
+MOST_SHOWN = 400
 Answers: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 
 class Scripted:
-    """Gives the answers of a list one by one and keeps the requests it was asked.
+    """Gives the answers of a list one by one and keeps the requests it was asked; it looks at no image.
 
     Args:
         answers: texts or JSON values in order, or such lists by a text that the request must contain in its
@@ -49,13 +52,13 @@ class Scripted:
     def _next(self, request: Request) -> str:
         key = self._key_for(request)
         given, answers = self._given[key], self._answers[key]
-        self._given[key] = given + 1
         if given >= len(answers):
             place = f" for `{key}`" if key else ""
             raise ProviderError(
-                f"answer {given + 1}{place} was asked for and the script has {len(answers)}",
+                f"answer {given + 1}{place} was asked for and the script has {len(answers)}{_why(request)}",
                 help="Add answers to the script, or end the playbook earlier.",
             )
+        self._given[key] = given + 1
         answer = answers[given]
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
@@ -68,6 +71,14 @@ class Scripted:
         raise ProviderError(
             "the script has no answers for this request", help=f"Its playbook contains none of these: {known}."
         )
+
+
+def _why(request: Request) -> str:
+    """What the model was told last of an answer that came to nothing, which is why another one is asked for."""
+    last = request.messages[-1].text if request.messages else ""
+    refused = " ".join(line for line in last.split("\n") if line.startswith(REFUSALS))
+    shown = refused if len(refused) <= MOST_SHOWN else f"{refused[:MOST_SHOWN]}…"
+    return f", after the model was told: {shown.removesuffix('.')}" if refused else ""
 
 
 def scripted(answers: Answers) -> Scripted:
@@ -87,7 +98,8 @@ def read_answers(path: Path) -> Answers:
             [json.loads(line) for line in text.splitlines() if line.strip()] if _is_lines(path) else json.loads(text)
         )
     except (OSError, ValueError) as error:
-        raise SettingsError(f"cannot read the answers in `{path}`: {error}") from error
+        why = reason(error) if isinstance(error, OSError) else error
+        raise SettingsError(f"cannot read the answers in `{path}`: {why}") from error
     if _is_script(answers):
         return answers
     raise SettingsError(

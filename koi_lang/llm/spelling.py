@@ -41,7 +41,11 @@ def unknown(connection: Connection, known: Sequence[str]) -> UnknownModel:
     near = nearest_models(connection.model, known)
     listed = f"`koi models {provider}` lists what it has."
     help = f"Did you mean {' or '.join(f'`{name}`' for name in near)}? {listed}" if near else listed
-    return UnknownModel(f"`{provider}` has no model `{connection.model}`", help=help)
+    told = f"`{provider}` has no model `{connection.model}`"
+    maker, _, name = connection.model.partition("/")
+    if name and not near and not any(each.startswith(f"{maker}/") for each in known):
+        told = f"there is no provider `{maker}`, and {told}"
+    return UnknownModel(told, help=help)
 
 
 async def check(connection: Connection, lists: Lists, *, ask: bool) -> None:

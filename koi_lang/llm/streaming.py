@@ -12,6 +12,7 @@ from koi_lang.llm.connection import Connection
 from koi_lang.llm.failures import broken_off, cause_of, explain, overflow, refused, without_text
 from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
 from koi_lang.llm.overflow import FULL
+from koi_lang.llm.sight import seen
 
 CUT_SHORT = frozenset({"length", "max_tokens"})
 
@@ -50,8 +51,8 @@ class SdkModel(ABC):
         self._client: Any = None
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the answer. Raises RequestFailed."""
-        request = self.connection.complete(request)
+        """Stream the answer. Raises RequestFailed; `CannotSee` before anything is sent."""
+        request = seen(self.connection.complete(request), self.connection)
         if self._client is None:
             self._client = self._open()
         ending = self._ending()

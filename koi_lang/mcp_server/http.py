@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -16,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
 from koi_lang.errors import UsageError
+from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -26,30 +25,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 MOST_SESSIONS = 1000
 # How long connections that are still open get when the server ends.
 LEAVE_S = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen.
-
-    Attributes:
-        port: 0 takes any that is free.
-        known_as: further names under which clients reach the host.
-        token: what clients must show; None lets everybody in.
-    """
-
-    host: str
-    port: int
-    token: str | None
-    known_as: tuple[str, ...] = field(default=())
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 async def serve_http(server: Server[Sessions], address: Address, ready: Callable[[str], None]) -> None:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
+from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
 from koi_lang.failures import explain
 from koi_lang.mcp_server.calls import ANSWER_S, Call, ClientHost, calling, follow
@@ -37,17 +38,20 @@ class Session:
     async def live(self) -> None:
         """Hold the run until the end; calls that are not over then are cancelled."""
         try:
-            async with self._run, asyncio.TaskGroup() as group:
-                self._group, self._context = group, copy_context()
-                self._ready.set()
-                await self._over.wait()
-                for call in self._calls:
-                    call.end()
-        except Exception as error:  # nobody waits for the session any more: whoever runs the server is told
-            self._log(explain(error))
+            ended = await end_of(self._hold())
+            if ended.error is not None:  # nobody waits for the session any more: whoever runs the server is told
+                self._log(explain(ended.error))
         finally:
             self._context = None
             self._ready.set()
+
+    async def _hold(self) -> None:
+        async with self._run, asyncio.TaskGroup() as group:
+            self._group, self._context = group, copy_context()
+            self._ready.set()
+            await self._over.wait()
+            for call in self._calls:
+                call.end()
 
     def end(self) -> None:
         """Have `live` end."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import JournalError
+from koi_lang.llm.messages import Message
 from koi_lang.rpc.commands import command
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.session import Session
@@ -72,7 +73,7 @@ async def session_info(session: Session) -> Any:
 async def get_messages(session: Session, agent: str = "") -> Any:
     """The conversation of an agent, as its model knows it; without a name that of the call that was made last."""
     name, messages = _conversation(session, agent)
-    return {"agent": name, "messages": [{"role": message.role, "text": message.text} for message in messages]}
+    return {"agent": name, "messages": [_message(message) for message in messages]}
 
 
 @command()
@@ -81,6 +82,11 @@ async def get_last_assistant_text(session: Session, agent: str = "") -> Any:
     name, messages = _conversation(session, agent)
     answers = (message.text for message in reversed(messages) if message.role == "assistant")
     return {"agent": name, "text": next(answers, None)}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    images = [{"media_type": image.media_type, "bytes": image.size} for image in message.images]
+    return {"role": message.role, "text": message.text, **({"images": images} if images else {})}
 
 
 def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:

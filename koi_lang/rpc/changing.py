@@ -30,7 +30,7 @@ async def set_model(session: Session, model: str) -> Any:
     return {"model": session.served.choice.name()}
 
 
-@command(idle=True)
+@command(idle=True, aside=True)
 async def compact(session: Session, instructions: str = "", agent: str = "") -> Any:
     """Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep."""
     named = agent_named(session, agent) if agent else session.last[0] if session.last else None
@@ -50,7 +50,7 @@ async def shortened(session: Session, agent: type[Agent], instructions: str) -> 
     return done
 
 
-@command(idle=True)
+@command(idle=True, aside=True)
 async def extension_command(session: Session, name: str, args: dict[str, Any] | None = None) -> Any:
     """Carry out a command that an extension adds."""
     function = session.commands.get(name)

@@ -27,6 +27,8 @@ class Command:
         schema: JSON Schema of its fields.
         idle: whether it is refused while a call is under way.
         holds: whether what it causes is told behind its response.
+        aside: whether it takes time and may ask the client, so that others are carried out meanwhile.
+        waits: whether it is carried out behind those that take time.
     """
 
     name: str
@@ -35,6 +37,8 @@ class Command:
     function: CommandFunction
     idle: bool = False
     holds: bool = True
+    aside: bool = False
+    waits: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -45,13 +49,18 @@ class Command:
 _COMMANDS: dict[str, Command] = {}
 
 
-def command(name: str = "", *, idle: bool = False, holds: bool = True) -> Callable[[CommandFunction], CommandFunction]:
-    """Enter a function into the table; its parameters after the session are the fields of the command."""
+def command(name: str = "", **how: bool) -> Callable[[CommandFunction], CommandFunction]:
+    """Enter a function into the table; its parameters after the session are the fields of the command.
+
+    Args:
+        how: `idle`, `holds`, `aside` and `waits` of the command; one that needs an idle session waits, too.
+    """
 
     def enter(function: CommandFunction) -> CommandFunction:
         known = name or function.__name__
         description = (inspect.getdoc(function) or "").partition("\n")[0]
-        _COMMANDS[known] = Command(known, description, _schema(function), function, idle, holds)
+        waits = how.get("idle", False)
+        _COMMANDS[known] = Command(known, description, _schema(function), function, **{"waits": waits, **how})
         return function
 
     return enter
@@ -75,6 +84,18 @@ def _field(parameter: str) -> str:
 def known() -> Sequence[Command]:
     """All commands."""
     return list(_COMMANDS.values())
+
+
+def waits(message: Mapping[str, Any]) -> bool:
+    """Whether the command that a message names is carried out behind those that take time."""
+    found = _COMMANDS.get(str(message.get("type")))
+    return found is not None and found.waits
+
+
+def is_aside(message: Mapping[str, Any]) -> bool:
+    """Whether the command that a message names takes time, so that others are carried out meanwhile."""
+    found = _COMMANDS.get(str(message.get("type")))
+    return found is not None and found.aside
 
 
 def command_of(message: Mapping[str, Any]) -> Command:

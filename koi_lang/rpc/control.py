@@ -8,7 +8,7 @@ from koi_lang.rpc.client import APPROVAL, QUESTION
 from koi_lang.rpc.commands import command
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.session import GRACE_S, Session
-from koi_lang.rpc.targets import refuse_images, say
+from koi_lang.rpc.targets import say, shown
 from koi_lang.runtime.steering import PERSON
 
 # ---------------------------------------------------------------- talking
@@ -19,8 +19,7 @@ async def steer(
     session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
 ) -> Any:
     """Say something that is heard before the model is asked next; to an agent, or to whoever was not delegated work."""
-    refuse_images(images)
-    return say(session, message, "steer", agent, from_)
+    return say(session, shown(message, images), "steer", agent, from_)
 
 
 @command()
@@ -28,8 +27,7 @@ async def follow_up(
     session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
 ) -> Any:
     """Say something that is heard when the playbook would end; it then goes on."""
-    refuse_images(images)
-    return say(session, message, "follow_up", agent, from_)
+    return say(session, shown(message, images), "follow_up", agent, from_)
 
 
 @command()

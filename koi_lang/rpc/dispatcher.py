@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang import __version__
+from koi_lang.endings import end_of
 from koi_lang.errors import KoiError
 from koi_lang.failures import message as message_of
 from koi_lang.rpc import asking, beginning, changing, control, listing, resuming  # noqa: F401  (they fill the table)
 from koi_lang.rpc.again import go_over
 from koi_lang.rpc.client import ANSWER_S, Message
-from koi_lang.rpc.commands import carry_out, command_of
+from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.served import Served
 from koi_lang.rpc.session import Session
@@ -32,7 +33,8 @@ class Dispatcher:
     def __init__(self, served: Served, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
         self.session = Session(served, self._tell, go_over, answer_s=answer_s)
         self._send = send
-        self._turn = asyncio.Lock()
+        self._turn, self._errand = asyncio.Lock(), asyncio.Lock()
+        self._waiting = 0
         self._held: list[Message] | None = None
 
     def ready(self) -> dict[str, Any]:
@@ -44,6 +46,20 @@ class Dispatcher:
 
     async def handle(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
         """Carry out a command and give its response, which `reply` gets before anything that the command causes."""
+        if not waits(message):
+            return await self._in_turn(message, reply)
+        self._waiting += 1
+        try:
+            async with self._errand:
+                return await (self._aside if is_aside(message) else self._in_turn)(message, reply)
+        finally:
+            self._waiting -= 1
+
+    def takes_time(self, message: Mapping[str, Any]) -> bool:
+        """Whether what comes behind a message should be read before it has been carried out."""
+        return is_aside(message) or (self._waiting > 0 and waits(message))
+
+    async def _in_turn(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
         async with self._turn:
             self._held = []
             try:
@@ -53,17 +69,25 @@ class Dispatcher:
                 self._release()
         return response
 
+    async def _aside(self, message: Mapping[str, Any], reply: Callable[[Message], None]) -> Message:
+        """Carry out a command that may ask the client, which therefore hears at once of what it causes."""
+        response = await self._response(message)
+        reply(response)
+        return response
+
     async def _response(self, message: Mapping[str, Any]) -> Message:
-        try:
-            command = command_of(message)
-            if not command.holds:
-                self._release()
-            data = await carry_out(command, self.session, message)
-        except KoiError as error:
-            return refusal(error, message)
-        except Exception as error:  # a command that breaks must not break the session
-            return refusal(Refused("failed", message_of(error)), message)
-        return {**_begun(message), "success": True, **({} if data is None else {"data": data})}
+        ended = await end_of(self._carried_out(message))
+        if ended.error is None:
+            return {**_begun(message), "success": True, **({} if ended.value is None else {"data": ended.value})}
+        # A command that breaks must not break the session.
+        error = ended.error if isinstance(ended.error, KoiError) else Refused("failed", message_of(ended.error))
+        return refusal(error, message)
+
+    async def _carried_out(self, message: Mapping[str, Any]) -> Any:
+        command = command_of(message)
+        if not command.holds:
+            self._release()
+        return await carry_out(command, self.session, message)
 
     def _tell(self, message: Message) -> None:
         if self._held is None:

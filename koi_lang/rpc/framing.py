@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from koi_lang.rpc.refusals import Refused
 from koi_lang.runtime.journal.entries import Redact, json_line
 
-LONGEST = 1 << 20
+# Bytes: the images of a message take at most 18 MiB.
+LONGEST = 20 << 20
 # Valid in JSON texts, but some clients take them for line breaks.
 SEPARATORS = {character.encode(): b"\\u%04x" % ord(character) for character in "\u0085\u2028\u2029"}
 

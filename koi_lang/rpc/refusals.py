@@ -8,10 +8,10 @@ from koi_lang.errors import KoiError
 
 Code = Literal[
     "agent_busy",
+    "bad_image",
     "compaction_failed",
     "extension_command_not_handled",
     "failed",
-    "images_unsupported",
     "invalid_request",
     "line_too_long",
     "model_unavailable",

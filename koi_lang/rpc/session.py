@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.endings import end_of
 from koi_lang.errors import KoiError
 from koi_lang.failures import message
 from koi_lang.rpc.client import ANSWER_S, Client, Message
@@ -156,22 +157,22 @@ class Session:
     async def _hold(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
         """Keep a run open until it shall end, or an error ends it."""
         try:
-            with open_run(self.client, [self.statistics, self._tell]) as opened:
-                await self._live_in(opened, ready)
-        except Exception as error:  # the client is told, and may begin another session
-            self._failed(ready, error)
+            ended = await end_of(self._live_in(open_run, ready))
+            if ended.error is not None:
+                self._failed(ready, ended.error)
         finally:
             self._live = None
 
-    async def _live_in(self, opened: Opened, ready: asyncio.Future[None]) -> None:
+    async def _live_in(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
         """Bring a run to where the session was, if it goes on, and keep it open until it shall end."""
-        async with opened.run as run, asyncio.TaskGroup() as group:
-            run.models.on_text = partial(self._tell_text, run.id)
-            live = self._live = _Live(opened, copy_context(), group)
-            if run.effects.past is not None:
-                await self._go_over(self, run.effects.past)
-            ready.set_result(None)
-            await live.over.wait()
+        with open_run(self.client, [self.statistics, self._tell]) as opened:
+            async with opened.run as run, asyncio.TaskGroup() as group:
+                run.models.on_text = partial(self._tell_text, run.id)
+                live = self._live = _Live(opened, copy_context(), group)
+                if run.effects.past is not None:
+                    await self._go_over(self, run.effects.past)
+                ready.set_result(None)
+                await live.over.wait()
 
     def _failed(self, ready: asyncio.Future[None], error: Exception) -> None:
         if not ready.done():
@@ -253,7 +254,7 @@ class Session:
         return call
 
     async def within(self, work: Work) -> Any:
-        """What comes of something that is done in the run beside its calls. Raises as that does."""
+        """What comes of something that is done in the run beside its calls. Raises as that does, and Refused."""
         live = self._require()
         outcome: list[Any] = []
 
@@ -266,7 +267,9 @@ class Session:
         await asyncio.wait([_started(live.group, carry_out(), live.context.copy())])
         if outcome and isinstance(outcome[0], Exception):
             raise outcome[0]
-        return outcome[0] if outcome else None
+        if not outcome:
+            raise Refused("session_over", "the run of this session ended before the work was done")
+        return outcome[0]
 
     async def _carry_out(self, run: Run, call: Call, work: Work) -> None:
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.limits import UNPAID
+from koi_lang.runtime.limits import PAID, UNPAID
 
 COUNTED = {
     "action_ended": "actions",
@@ -22,7 +22,7 @@ class Statistics:
     """A consumer that counts.
 
     Attributes:
-        requests: answers of models, those from a cache not counted.
+        requests: answers of models and rankings by their embeddings, those from a cache not counted.
         unpriced: whether some of them have a price that is not known.
     """
 
@@ -36,7 +36,7 @@ class Statistics:
         """Follow an event."""
         if event.type in COUNTED:
             self.counts[COUNTED[event.type]] += 1
-        elif event.type == "model_answered" and not event.data.get("replayed"):
+        elif event.type in PAID and not event.data.get("replayed"):
             self._count(event.data)
 
     def _count(self, answered: dict[str, Any]) -> None:

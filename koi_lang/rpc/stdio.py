@@ -62,12 +62,16 @@ async def _served(
 ) -> None:
     """Answer what comes in until the client quits, or has no more to say: then what is under way has some time."""
     reply(dispatcher.ready())
-    async with dispatcher.session.opened(earlier) as session:
+    async with dispatcher.session.opened(earlier) as session, together() as group:
         async for line in lines_from(incoming):
             try:
                 message = message_in(line)
             except Refused as error:
                 reply(refusal(error))
+                continue
+            if dispatcher.takes_time(message):
+                group.create_task(dispatcher.handle(message, reply))
+                await asyncio.sleep(0)  # it takes its place before the next message
                 continue
             response = await dispatcher.handle(message, reply)
             if message.get("type") == "quit" and response["success"]:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.llm.images import BadImage, Image, require_few
+from koi_lang.llm.messages import Message, message_of
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.session import Session
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.steering import PERSON, How
+
+# Of an image, as clients send it, and as programs and journals have it.
+FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
 
 def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
@@ -47,18 +52,27 @@ def usual_handler(session: Session) -> tuple[type[Agent], str]:
     raise Refused("invalid_request", "`prompt` must name a handler", help=f"The playbooks of the program are: {names}.")
 
 
-def say(session: Session, text: str, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
+def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
     """Queue something for an agent; empty for whoever was not delegated its work. Raises Refused."""
     if to:
         agent_named(session, to)
-    if not text.strip():
+    message = message_of(said)
+    if not message.text.strip() and not message.images:
         raise Refused("invalid_request", "there is nothing to say in an empty message")
-    note = session.run.steering.say(text, how, to=to, sender=sender or PERSON)
+    note = session.run.steering.say(message, how, to=to, sender=sender or PERSON)
     return {"note": note.id, "queued": len(session.run.steering.queued())}
 
 
-def refuse_images(images: list[Any] | None) -> None:
-    """Raise Refused when a message has images."""
-    if images:
-        help = "Put the image into a file and name the file in the message."
-        raise Refused("images_unsupported", "messages with images are not supported", help=help)
+def shown(text: str, images: list[Any] | None) -> Message:
+    """A message with the images that came with it, each `{"data": base64}`. Raises Refused."""
+    named = [(f"image {number}", given) for number, given in enumerate(images or (), 1)]
+    for name, given in named:
+        if not isinstance(given, dict) or not isinstance(given.get("data"), str) or not given.keys() <= FIELDS:
+            help = 'Send {"media_type": "image/png", "data": "…"} with the bytes in base64.'
+            raise Refused("bad_image", f"{name} is not an object with `media_type` and `data`", help=help)
+    try:
+        found = tuple(Image.encoded(given["data"], name) for name, given in named)
+        require_few(found)
+    except BadImage as error:
+        raise Refused("bad_image", error.message, help=error.help) from error
+    return Message("user", text, found)

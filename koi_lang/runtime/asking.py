@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDenied, ProviderError
 from koi_lang.llm.accounting import worst_case
-from koi_lang.llm.messages import Adapter, Message, Request
+from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.runtime.arriving import NO_ANSWER, Arriving, Asked, Before
+from koi_lang.runtime.connections import Connect, Connections
 from koi_lang.runtime.failing import data_of, from_data
 from koi_lang.runtime.limits import UNPAID, Spending
 from koi_lang.runtime.outside import is_over
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.hooking import Hooked
 
-Connect = Callable[[Mapping[str, Any]], Adapter]
 OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
@@ -40,8 +40,8 @@ class Models:
 
     def __init__(self, run: Run, connect: Connect, usual: Usual, *, verbatim: bool) -> None:
         self.verbatim = verbatim
-        self._run, self._connect, self._usual = run, connect, usual
-        self._models: dict[str, Adapter] = {}
+        self._run, self._usual = run, usual
+        self._connections = Connections(connect)
         self._unpriced: set[str] = set()
         self._told = Told(run.redact)
         self.on_text: OnText | None = None
@@ -59,21 +59,15 @@ class Models:
 
     def of(self, agent: Agent, use: str = "default") -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
-        settings = self.settings(agent, use)
-        key = repr(sorted(settings.items()))
-        if key not in self._models:
-            self._models[key] = self._connect(settings)
-        return self._models[key]
+        return self._connections.of(self.settings(agent, use))
 
     async def aclose(self) -> None:
         """Close all of them."""
-        await self.forget()
+        await self._connections.aclose()
 
     async def forget(self) -> None:
-        """Close all models; those that are asked later are connected anew, with the settings that count then."""
-        models, self._models = self._models, {}
-        for model in models.values():
-            await model.aclose()
+        """Have models be connected anew, with the settings that count then; answers on their way arrive."""
+        await self._connections.forget()
 
     @asynccontextmanager
     async def asked(
@@ -86,27 +80,27 @@ class Models:
             PermissionDenied: a hook denies the request.
             ProviderError: while it is read: the model cannot answer.
         """
-        model, run = self.of(agent, use), self._run
-        spending = spending or run.spending
-        name = request.model or model.model
-        self._allow(request, model, name, spending)
-        path, place = passing("model"), current_place()
-        news = self._told.news(place, request) if run.effects.is_kept else None
-        before = None if news is None else self._before(model, place, path, news.fingerprint)
-        hooked = None if before is not None else await self._hooked((agent.name, use, name, request), path)
-        if hooked is not None and hooked.call.request is not request:
-            request, name = hooked.call.request, hooked.call.request.model or model.model
+        run, spending = self._run, spending or self._run.spending
+        async with self._connections.kept(self.of(agent, use)) as model:
+            name = request.model or model.model
             self._allow(request, model, name, spending)
-        told = {**({} if news is None else news.as_data()), **self._verbatim(request)}
-        run.events.emit("model_asked", agent.name, path=path, model=name, **told)
-        arriving = Arriving(run, Asked(agent, model, request, path), before, hooked)
-        try:
-            yield arriving
-        except ProviderError as error:
-            arriving.tell_failure(error)
-            raise
-        finally:
-            arriving.close(spending)
+            path, place = passing("model"), current_place()
+            news = self._told.news(place, request) if run.effects.is_kept else None
+            before = None if news is None else self._before(model, place, path, news.fingerprint)
+            hooked = None if before is not None else await self._hooked((agent.name, use, name, request), path)
+            if hooked is not None and hooked.call.request is not request:
+                request, name = hooked.call.request, hooked.call.request.model or model.model
+                self._allow(request, model, name, spending)
+            told = {**({} if news is None else news.as_data()), **self._verbatim(request)}
+            run.events.emit("model_asked", agent.name, path=path, model=name, **told)
+            arriving = Arriving(run, Asked(agent, model, request, path), before, hooked)
+            try:
+                yield arriving
+            except ProviderError as error:
+                arriving.tell_failure(error)
+                raise
+            finally:
+                arriving.close(spending)
 
     async def _hooked(self, asked: tuple[str, str, str, Request], path: Path) -> Hooked | None:
         """What hooks make of a request; one that is denied has failed for good. Raises PermissionDenied."""
@@ -159,9 +153,9 @@ class Models:
         return {"system": request.system, "kept": 0, "messages": messages}
 
     async def complete(
-        self, agent: Agent, instruction: str, data: str, spending: Spending | None = None, use: str = "small"
+        self, agent: Agent, instruction: str, data: str | Message, spending: Spending | None = None, use: str = "small"
     ) -> str:
         """A plain answer to an instruction about some data, from the agent's model for a use."""
-        request = Request(instruction, (Message("user", data),))
+        request = Request(instruction, (message_of(data),))
         async with self.asked(agent, request, spending, use) as arriving:
             return "".join([piece async for piece in arriving.pieces()])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.playbook.execution import Execution
 
 current: ContextVar[Run | None] = ContextVar("koi_run", default=None)
+# The agent whose handler is running, and the payload of that.
+handling: ContextVar[tuple[Agent, Any] | None] = ContextVar("koi_handling", default=None)
 delegating: ContextVar[Execution | None] = ContextVar("koi_execution", default=None)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, nullcontext
 from hashlib import blake2b
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, JournalError, KoiError
-from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.failing import data_of, from_data
 from koi_lang.runtime.outside import Effect, is_data, is_over, never
@@ -101,13 +101,11 @@ class Effects:
         with step(effect.name) as place:
             assert place is not None
             self._tell_begin(effect)
-            try:
+            with ExitStack() as ending:
+                ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
                 before = self._outcome(place, effect)
                 place.covered = True
                 value = work() if before is None else result_of(before)
-            except Exception as raised:
-                self._tell_failure(effect, raised)
-                raise
             self._tell_end(effect, value)
         return value
 
@@ -119,23 +117,17 @@ class Effects:
         if not effect.safe:
             self._events.emit("effect_started", effect.agent, **effect.told())
 
-    def _tell_failure(self, effect: Effect, raised: Exception) -> None:
-        self._events.emit("effect_failed", effect.agent, **effect.told(), **data_of(raised))
+    def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
+        if isinstance(raised, Exception):
+            self._events.emit("effect_failed", effect.agent, **effect.told(), **data_of(raised))
 
     def _tell_end(self, effect: Effect, value: Any) -> None:
         result = {"result": value} if is_data(value) else {"opaque": True}
         self._events.emit("effect_ended", effect.agent, **effect.told(), **result)
 
-    @asynccontextmanager
-    async def ending(self, tell: Callable[[Exception], None]) -> AsyncIterator[None]:
+    def ending(self, tell: Callable[[Exception], None]) -> AbstractAsyncContextManager[None]:
         """Wait at the end of a block until it is its turn to end; when it failed, `tell` is then told the error."""
-        try:
-            yield
-        except Exception as raised:
-            await self.in_order()
-            tell(raised)
-            raise
-        await self.in_order()
+        return _Ending(self, tell)
 
     async def in_order(self, kind: str = END) -> None:
         """Wait until it is the turn of something to begin or to end at the current place."""
@@ -160,12 +152,8 @@ class Effects:
 
     def _is_hidden(self, before: Entry, effect: Effect) -> bool:
         """Whether an outcome holds a secret that was not written down, and can be had again without harm."""
-        return (
-            effect.safe
-            and self.past is not None
-            and self.past.mode != "replay"
-            and HIDDEN in str(before.data.get("result"))
-        )
+        is_replay = self.past is not None and self.past.mode == "replay"
+        return effect.safe and not is_replay and before.lacks_secret("result")
 
     def _begin_anew(self, place: Place, effect: Effect, *, in_doubt: bool) -> None:
         assert self.past is not None
@@ -267,6 +255,20 @@ class Effects:
             return os.urandom(count)
         text = f"{'/'.join(place.path)}#{place.occurrence('random')}"
         return blake2b(text.encode(), key=self._seed.encode()[:64], digest_size=count).digest()
+
+
+class _Ending(AbstractAsyncContextManager[None]):
+    def __init__(self, effects: Effects, tell: Callable[[Exception], None]) -> None:
+        self._effects, self._tell = effects, tell
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if raised is not None and not isinstance(raised, Exception):
+            return
+        await self._effects.in_order()
+        if raised is not None:
+            self._tell(raised)
 
 
 def result_of(entry: Entry) -> Any:

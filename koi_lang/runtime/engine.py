@@ -13,32 +13,37 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.runtime import late
 from koi_lang.runtime.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.team import Query, Team
-from koi_lang.runtime.context import current
+from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.effects import Effects
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.failing import origin_of
-from koi_lang.runtime.host import Approval, Host, SilentHost, use_host
-from koi_lang.runtime.limits import MOST_TURNS, Budget, Spending
+from koi_lang.runtime.host import Approval, Host, NobodyToAsk, SilentHost, use_host
+from koi_lang.runtime.limits import MOST_TURNS, RUN, Budget, Spending
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.paths import enter_run, leave_run, passing
 from koi_lang.runtime.patience import Patience
 from koi_lang.runtime.prompts import Scope as PromptScope
 from koi_lang.runtime.steering import Steering
+from koi_lang.runtime.values.marks import use_marks
 from koi_lang.runtime.values.promises import Scope
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
+    from koi_lang.llm.embeddings import Embedder
     from koi_lang.llm.messages import Adapter
     from koi_lang.runtime.asking import Models
     from koi_lang.runtime.hooking import Hooks
     from koi_lang.runtime.journal.past import Past
+    from koi_lang.runtime.meaning import Meaning
     from koi_lang.runtime.registry import KeptRegistry
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
+ConnectEmbedder = Callable[[Mapping[str, Any]], "Embedder"]
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -52,6 +57,7 @@ class Services:
 
     Attributes:
         connect: makes a model from the settings of an `llm` block.
+        connect_embedder: makes one for embeddings; None where none is to be asked.
         teams: gives all teams of the program, for agents that use none.
         folder: where the registry of the run is.
         config: the content of `.koi-config.json`.
@@ -70,6 +76,7 @@ class Services:
         seed: what random numbers of the program follow from; empty makes a new one.
         models: the settings of models by purpose, such as `small`, for agents that declare none for it.
         added: what extensions add; for one run only.
+        note: is told what the person may have got wrong, a line each.
     """
 
     connect: Connect
@@ -90,7 +97,9 @@ class Services:
     id: str = ""
     seed: str = ""
     models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    connect_embedder: ConnectEmbedder | None = None
     added: Additions = NOTHING_ADDED
+    note: Callable[[str], None] = lambda line: None
 
 
 class Run:
@@ -125,7 +134,7 @@ class Run:
         self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
         self.allowed = {*services.allow, *_allowed_before(services.past)}
-        self.spending = Spending(replace(Budget.of(services.limits), turns=None), "the run", self.clock)
+        self.spending = Spending(replace(Budget.of(services.limits), turns=None), RUN, self.clock)
         self.patience = Patience.of(services.limits)
         self.steering = Steering(self.events, services.past)
         self.added, self.hooks = services.added, _hooks_of(self, services.added)
@@ -135,6 +144,7 @@ class Run:
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
         self._models: Models | None = None
+        self._meaning: Meaning | None = None
         self._registry: KeptRegistry | None = None
         self._scope = Scope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -150,6 +160,7 @@ class Run:
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
             use_host(self.host)
+            use_marks()
             await self.servers.open()
             self.keep_until_end(self.servers.close)
             ending.push(lambda kind, error, trace: self._tell_end(error))
@@ -200,6 +211,8 @@ class Run:
                 closing.callback(self._registry.close)
             if self._models is not None:
                 closing.push_async_callback(self._models.aclose)
+            if self._meaning is not None:
+                closing.push_async_callback(self._meaning.aclose)
             for end in self._endings:
                 closing.push_async_callback(end)
 
@@ -237,8 +250,11 @@ class Run:
 
     async def start(self, declared: type[Agent], event: str, payload: Any) -> Any:
         """Carry out a `run` statement."""
-        if self._services.payload and isinstance(payload, dict):
-            payload = {**payload, **self._services.payload}
+        given = self._services.payload
+        if given and isinstance(payload, dict):
+            for line in declared.about.unknown_fields(event, given, payload):
+                self._services.note(line)
+            payload = {**payload, **given}
         return await self.call(declared, event, payload)
 
     def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
@@ -248,18 +264,11 @@ class Run:
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code; an unknown one gives null."""
-        from koi_lang.runtime.actions import builtin
-        from koi_lang.runtime.actions.table import ActionContext, perform
-
-        kind = builtin.found(self, intent)
-        if kind is None:
-            return None
-        fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
-        return await perform(kind, ActionContext(self, agent), fields, checked=False)
+        return await late.called(self, agent, intent, data)
 
     def bare_scope(self) -> PromptScope:
-        """A scope for prompts called from code, outside of any playbook."""
-        return PromptScope(_Nobody(self), {})
+        """A scope for prompts that code mentions: that of the handler which is running, if one is."""
+        return PromptScope(*(handling.get() or (_Nobody(self), {})))
 
     # ------------------------------------------------------------ services
 
@@ -267,10 +276,8 @@ class Run:
     def registry(self) -> KeptRegistry:
         """The shared key/value store; opened when it is first used."""
         if self._registry is None:
-            from koi_lang.runtime.registry import KeptRegistry, open_registry
-
-            opened = open_registry(self._services.folder, self._services.config)
-            self._registry = KeptRegistry(opened, self.effects)
+            opened = late.open_registry(self._services.folder, self._services.config)
+            self._registry = late.KeptRegistry(opened, self.effects)
         return self._registry
 
     async def sleep(self, seconds: float) -> None:
@@ -281,10 +288,16 @@ class Run:
     def models(self) -> Models:
         """The models that agents use; what asks them is loaded with the first request."""
         if self._models is None:
-            from koi_lang.runtime.asking import Models
-
-            self._models = Models(self, self._services.connect, self._services.models, verbatim=self._services.verbatim)
+            services = self._services
+            self._models = late.Models(self, services.connect, services.models, verbatim=services.verbatim)
         return self._models
+
+    @property
+    def meaning(self) -> Meaning:
+        """Finds what words mean, where a model for embeddings is configured."""
+        if self._meaning is None:
+            self._meaning = late.Meaning(self, self._services.connect_embedder, self._services.models)
+        return self._meaning
 
     def budget(self, agent: Agent, event: str) -> Budget:
         """The most a call of a handler may spend: its playbook's, its agent's, the default."""
@@ -311,18 +324,18 @@ class _Announcing:
 
     async def approve(self, what: str, detail: str) -> Approval:
         self._events.emit("approval_requested", what=what, detail=detail)
-        answer = await self._host.approve(what, detail)
+        try:
+            answer = await self._host.approve(what, detail)
+        except NobodyToAsk:
+            self._events.emit("approval_given", what=what, answer="no")
+            raise
         self._events.emit("approval_given", what=what, answer=answer)
         return answer
 
 
 def _hooks_of(run: Run, added: Additions) -> Hooks | None:
     """The hooks of a run; what asks them is only loaded where there are any."""
-    if not added.hooks:
-        return None
-    from koi_lang.runtime.hooking import Hooks
-
-    return Hooks(run, added.hooks)
+    return late.Hooks(run, added.hooks) if added.hooks else None
 
 
 class _Nobody(Agent, koi_name="nobody"):

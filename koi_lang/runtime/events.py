@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.endings import failure_of
 from koi_lang.runtime.paths import Path, current_path
 
 VERSION = 1
@@ -83,15 +84,18 @@ class Events:
         where = current_path() if path is None else path
         recalled = self._known is not None and self._known(type, where)
         event = Event(self._seq, self._clock(), self._run, agent, type, data, where, recalled)
-        broken = [consumer for consumer in self._consumers if not _delivered(consumer, event)]
+        # A broken consumer loses its own output and nothing else.
+        broken = [consumer for consumer in self._consumers if _is_broken(consumer, event)]
         for consumer in broken:
+            if consumer not in self._consumers:  # it broke at an event of its own, too
+                continue
             self._consumers.remove(consumer)
             self.emit("consumer_dropped", consumer=getattr(consumer, "__name__", repr(consumer)))
 
 
-def _delivered(consumer: Consumer, event: Event) -> bool:
-    try:
-        consumer(event)
-    except Exception:  # a broken consumer loses its own output and nothing else; `emit` reports it
-        return False
-    return True
+def _is_broken(consumer: Consumer, event: Event) -> bool:
+    """Whether a consumer fails with an event. Raises RecursionError: then it is the program that calls too deeply."""
+    error = failure_of(consumer, event)
+    if isinstance(error, RecursionError):
+        raise error
+    return error is not None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from koi_lang import errors
 from koi_lang.errors import AgentError, KoiError, RequestFailed
+from koi_lang.runtime.outside import is_data
 from koi_lang.runtime.paths import passing
-from koi_lang.runtime.values.failures import ErrorValue, caught, thrown
+from koi_lang.runtime.values.failures import MADE, AggregateErrorValue, ErrorValue, caught, thrown
 from koi_lang.runtime.values.inspection import inspect
 
+T = TypeVar("T")
 ORIGIN = "__koi_origin__"
 
 
@@ -50,12 +52,28 @@ def data_of(raised: BaseException) -> dict[str, Any]:
     data: dict[str, Any] = {"error": error.message, "origin": origin_of(raised)}
     if error.help:
         data["help"] = error.help
-    if isinstance(raised, RequestFailed):
-        return {**data, "class": type(raised).__name__, "status": raised.status, "repeatable": raised.repeatable}
     if isinstance(raised, KoiError):
-        return {**data, "class": type(raised).__name__}
+        return data | _class_data(raised)
     value = caught(raised)
-    return {**data, "name": str(value.name)} if isinstance(value, ErrorValue) else {**data, "thrown": value}
+    return data | (_value_data(value) if isinstance(value, ErrorValue) else {"thrown": value})
+
+
+def _class_data(error: KoiError) -> dict[str, Any]:
+    """The class of an error, and its attributes, unless they hold more than can be kept."""
+    data: dict[str, Any] = {"class": type(error).__name__}
+    if isinstance(error, RequestFailed):
+        data |= {"status": error.status, "repeatable": error.repeatable}
+    own = {name: value for name, value in vars(error).items() if name not in ("help", ORIGIN, MADE)}
+    return data | {"attributes": own} if _has_attributes(type(error)) and is_data(own) else data
+
+
+def _value_data(value: ErrorValue) -> dict[str, Any]:
+    """What code sees of an error: its name, its kind, and what it was raised for."""
+    data: dict[str, Any] = {"name": str(value.name), "kind": value.kind}
+    if isinstance(value.cause, ErrorValue):
+        cause = value.cause
+        data["cause"] = {"error": str(cause.message), "name": str(cause.name), "kind": cause.kind}
+    return data
 
 
 def from_data(data: Mapping[str, Any]) -> BaseException:
@@ -65,15 +83,40 @@ def from_data(data: Mapping[str, Any]) -> BaseException:
         return _koi_error(data, message, help)
     if "thrown" in data:
         return thrown(data["thrown"])
-    value = ErrorValue(message)
-    value.name = data.get("name", "Error")
+    return _error_value(data)
+
+
+def _error_value(data: Mapping[str, Any]) -> ErrorValue:
+    name = data.get("name", "Error")
+    kinds = {kind.kind: kind for kind in _below(ErrorValue) if kind is not AggregateErrorValue}
+    value = kinds.get(data.get("kind", name), ErrorValue)(str(data.get("error", "")))
+    value.name = name
+    if isinstance(data.get("cause"), dict):
+        value.cause = _error_value(data["cause"])
     return value
 
 
 def _koi_error(data: Mapping[str, Any], message: str, help: Any) -> KoiError:
-    found = getattr(errors, str(data["class"]), AgentError)
-    kind = found if isinstance(found, type) and issubclass(found, KoiError) else AgentError
+    """An error of a class that is defined by now; of several with a name the newest."""
+    kind = {kind.__name__: kind for kind in _below(KoiError)}.get(str(data["class"]), AgentError)
+    if isinstance(data.get("attributes"), dict):
+        error = kind.__new__(kind, message)
+        vars(error).update({**data["attributes"], "help": help})
+        return error
+    if _has_attributes(kind) and kind.__module__ != errors.__name__:
+        kind = AgentError  # what makes it up is not known
     error = kind(message, help=help)
     if isinstance(error, RequestFailed):
         error.status, error.repeatable = data.get("status"), bool(data.get("repeatable"))
     return error
+
+
+def _has_attributes(kind: type[KoiError]) -> bool:
+    return kind.__init__ is not KoiError.__init__
+
+
+def _below(kind: type[T]) -> Iterator[type[T]]:
+    """All classes that are derived from one."""
+    for derived in kind.__subclasses__():
+        yield derived
+        yield from _below(derived)

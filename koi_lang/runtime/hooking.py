@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
+from koi_lang.endings import raised_as
 from koi_lang.errors import KoiError, PermissionDenied
-from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.hooks import (
     DECISIONS,
     ActionCall,
@@ -27,7 +27,7 @@ from koi_lang.runtime.hooks import (
     Replace,
     Rewrite,
 )
-from koi_lang.runtime.host import NobodyToAsk, visible
+from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
 from koi_lang.runtime.outside import is_data
 from koi_lang.runtime.paths import Path, current_place, passing
 
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 MOST_SHOWN = 6000
 DECIDED, REPLACED = "hook_decided", "hook_replaced"
 Call = TypeVar("Call", ActionCall, ModelCall)
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked(Deny):
+    """Do not do it, since the person was to decide and nobody is there."""
 
 
 class HookFailed(KoiError):
@@ -91,7 +96,7 @@ class Hooks:
             decision = await self._decide("before_action", call, lambda to: _with_fields(call, to, check))
             self._tell(call, path, decision)
         if isinstance(decision, Deny):
-            raise PermissionDenied(decision.reason)
+            raise _denied(decision)
         if isinstance(decision, Replace):
             return decision.result
         if isinstance(decision, Rewrite):
@@ -117,7 +122,8 @@ class Hooks:
             return None
         entry = past.find(DECIDED, path)
         if entry is not None:
-            return None if past.mode != "replay" and _lacks_secret(entry) else _decision_of(entry)
+            # What held a secret that was not written down is only known to the hook.
+            return None if past.mode != "replay" and entry.lacks_secret("to", "result") else _decision_of(entry)
         # What had ended when there was no hook yet is not asked about.
         return Allow() if past.outcome(place.path) is not None else None
 
@@ -144,7 +150,7 @@ class Hooks:
             name = type(decision).__name__.lower()
             self._run.events.emit(DECIDED, call.agent, intent="model", decision=name, **told)
         if isinstance(decision, Deny):
-            raise PermissionDenied(decision.reason)
+            raise _denied(decision)
         if isinstance(decision, Rewrite):
             call = replace(call, request=decision.to)
         return Hooked(self, call, str(decision.result) if isinstance(decision, Replace) else None)
@@ -203,7 +209,8 @@ class Hooks:
         try:
             answer = await self._run.host.approve(f"carry out {_shown(call)}", detail)
         except NobodyToAsk:
-            answer = "no"
+            told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
+            return Unasked(told)
         if answer == "always":
             self._run.allow(rule)
         if answer in ("yes", "always"):
@@ -230,14 +237,16 @@ class Hooks:
     async def _said(self, hook: Hook, *given: Any) -> Any:
         """What a hook returns. Raises HookFailed."""
         timeout = asyncio.timeout(hook.timeout_s)
-        try:
+
+        def failure(error: Exception) -> HookFailed:
+            if timeout.expired():
+                return HookFailed(f"it did not answer within {hook.timeout_s:g} s")
+            return HookFailed(f"{type(error).__name__}: {str(error) or 'no message'}")
+
+        with raised_as(failure):
             async with timeout:
                 said = hook.function(*given)
                 return await said if isinstance(said, Awaitable) else said
-        except Exception as error:  # decides about the call, and is told as an event
-            if timeout.expired():
-                raise HookFailed(f"it did not answer within {hook.timeout_s:g} s") from error
-            raise HookFailed(f"{type(error).__name__}: {str(error) or 'no message'}") from error
 
     def _tell_failure(self, hook: Hook, call: ActionCall | ModelCall, error: str) -> None:
         intent = call.intent if isinstance(call, ActionCall) else "model"
@@ -312,9 +321,10 @@ def _decision_of(entry: Entry) -> Decision | None:
     return None
 
 
-def _lacks_secret(entry: Entry) -> bool:
-    """Whether what a hook made of an action held a secret that was not written down; only the hook knows it."""
-    return HIDDEN in str([entry.data.get("to"), entry.data.get("result")])
+def _denied(decision: Deny) -> PermissionDenied:
+    if isinstance(decision, Unasked):
+        return NobodyAllows(decision.reason, help="Run the program in a terminal.")
+    return PermissionDenied(decision.reason)
 
 
 def _shown(call: ActionCall | ModelCall) -> str:

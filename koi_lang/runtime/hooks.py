@@ -77,7 +77,8 @@ class ModelCall:
 
     Attributes:
         agent: on whose behalf.
-        use: what the model is for: `default`, `small`, `judge`.
+        use: what the model is for: `default`, `small`, `judge`, `embedding`; that of the last answers with vectors, so
+            a `Replace` leaves the choice to words.
         model: its name.
     """
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Literal, Protocol
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, PermissionDenied
 
 Approval = Literal["yes", "always", "no"]
+# They count as letters and signs and look like nothing.
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+# Enough blanks push what stands before them out of sight.
+GAP = re.compile(" {16,}")
 
 
 class NobodyToAsk(KoiError):
     """A person's answer was needed and nobody can be asked."""
+
+
+class NobodyAllows(PermissionDenied):
+    """A permission was needed and nobody can be asked for it; the help says how to give it beforehand."""
 
 
 class Host(Protocol):
@@ -29,7 +38,7 @@ class Host(Protocol):
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAsk."""
 
     async def approve(self, what: str, detail: str) -> Approval:
-        """Whether the person allows something, once or always; `no` when nobody can be asked."""
+        """Whether the person allows something, once or always. Raises NobodyToAsk, or says `no` for it."""
 
     async def secret(self, name: str) -> str:
         """A value that must not be shown while typed. Raises NobodyToAsk."""
@@ -47,8 +56,13 @@ def chosen(answer: str, options: Sequence[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """A text in which no control character can hide or overwrite what a person is asked about."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+    """A text in which no control character and no gap can hide or overwrite what a person is asked about."""
+    shown = "".join(c if c.isprintable() and c not in BLANK else _spelt(c) for c in text)
+    return GAP.sub(lambda gap: f"[{len(gap[0])} blanks]", shown)
+
+
+def _spelt(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class SilentHost:
@@ -69,8 +83,8 @@ class SilentHost:
         )
 
     async def approve(self, what: str, detail: str) -> Approval:
-        """Deny."""
-        return "no"
+        """Refuse: there is nobody."""
+        raise NobodyToAsk(f"nobody can be asked for permission to {what}")
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""

@@ -9,10 +9,15 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from koi_lang.errors import PlaybookError
+from koi_lang.runtime.context import current_execution
 
 MOST_TURNS = 50
 # Providers and models that work inside this process.
 UNPAID = ("scripted", "rehearsal")
+# Events that tell what was paid for: tokens, and usd where the price is known.
+PAID = ("model_answered", "texts_embedded")
+# What messages call the run as a whole.
+RUN = "the run"
 
 
 class LimitReached(PlaybookError):
@@ -20,12 +25,17 @@ class LimitReached(PlaybookError):
 
     Attributes:
         limit: its name.
-        what: whose limit it is: a call such as `A.go`, or the run.
+        what: whose limit it is: a call such as `A.go`, or `RUN`.
     """
 
     def __init__(self, limit: str, what: str, message: str, help: str) -> None:
         super().__init__(f"{what} {message}", help=help)
         self.limit, self.what = limit, what
+
+    def is_final(self) -> bool:
+        """Whether the limit is that of the run, or of a playbook that the current code was started by."""
+        execution = current_execution()
+        return self.what == RUN or (execution is not None and self.what in execution.spending.names())
 
 
 @dataclass(frozen=True, slots=True)

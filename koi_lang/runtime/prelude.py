@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.runtime import late
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Mcp, on
 from koi_lang.runtime.agents.declared import role as Role
 from koi_lang.runtime.agents.skills import export, skill
-from koi_lang.runtime.agents.team import Query, Team, send
+from koi_lang.runtime.agents.team import Query, Team, query, send
 from koi_lang.runtime.bindings import Box, both, coalesce, either, open_object, peek, put_last, unpack, without
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.expectations import compare, expect, expect_failure
 from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules import python_file
-from koi_lang.runtime.prompts import Prompt, fill
+from koi_lang.runtime.prompts import Composed, Prompt, fill
 from koi_lang.runtime.trials import given, output
-from koi_lang.runtime.values.failures import caught, thrown
+from koi_lang.runtime.values.failures import handled as caught
+from koi_lang.runtime.values.failures import thrown
 from koi_lang.runtime.values.globals import GLOBALS
 from koi_lang.runtime.values.members import (
     apply,
@@ -90,17 +92,15 @@ async def run(agent: type[Agent], event: str, payload: Any) -> Any:
 
 async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
     """Have a model carry out a playbook."""
-    from koi_lang.runtime.playbook.loop import run_playbook
-
-    return await run_playbook(agent, event, args, parts)
+    return await late.run_playbook(agent, event, args, parts)
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
+    "Agent", "Any", "Box", "Composed", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
     "caught", "coalesce", "compare", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export",
     "fill", "get", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys",
     "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on", "open_object", "output",
-    "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "regex", "registry", "remainder", "remove",
-    "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "tool",
-    "truth", "type_of", "undefined", "unpack", "without",
+    "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry", "remainder",
+    "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown",
+    "tool", "truth", "type_of", "undefined", "unpack", "without",
 ]  # fmt: skip

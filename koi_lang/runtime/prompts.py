@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from koi_lang.errors import AgentError
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.values.json_text import stringify
+from koi_lang.runtime.images import told
 from koi_lang.runtime.values.operators import text
 from koi_lang.runtime.values.promises import settle
 from koi_lang.runtime.values.undefined import undefined
@@ -48,6 +49,7 @@ class Prompt:
     """
 
     __koi_members__: Mapping[str, str] = {"text": "text", "name": "name"}
+    separator: ClassVar[str] = "\n\n"
 
     def __init__(
         self,
@@ -55,16 +57,29 @@ class Prompt:
         raw: Callable[[], list[str | Prompt]],
         parts: Callable[..., Any] | None = None,
         parameters: Sequence[str] = (),
-        composed: bool = False,
     ) -> None:
         self.name, self.parameters = name, tuple(parameters)
         self._raw, self._parts = raw, parts or (lambda scope, *given: raw())
-        self._separator = "\n" if composed else "\n\n"
+
+    @property
+    def waits(self) -> bool:
+        """Whether actions are carried out before there is a text."""
+        return any(isinstance(part, Prompt) and part.waits for part in self._raw())
 
     @property
     def text(self) -> str:
-        """The text as written, holes included."""
-        return "\n\n".join(part if isinstance(part, str) else part.text for part in self._raw())
+        """The text as written, holes included; prompts in it that are composed are composed.
+
+        Raises:
+            AgentError: it has to be waited for.
+        """
+        if self.waits:
+            help = f"write `await {self.name}`."
+            raise AgentError(f"the prompt `{self.name}` carries out actions before it is a text", help=help)
+        return self._text()
+
+    def _text(self) -> str:
+        return self.separator.join(part if isinstance(part, str) else part.text for part in self._raw())
 
     def __str__(self) -> str:
         return self.text
@@ -73,11 +88,52 @@ class Prompt:
         """The text for a scope. Too few arguments are taken from the scope's args and state, in this order."""
         given = [*arguments, *(scope.args, scope.state)[len(arguments) :]][: len(self.parameters)]
         given += [undefined] * (len(self.parameters) - len(given))
-        return await joined(await settle(self._parts(scope, *given)), scope, self._separator)
+        return await joined(await settle(self._parts(scope, *given)), scope, self.separator)
 
-    async def __call__(self, *arguments: Any) -> str:
-        """The text of a parameterised prompt, called from code."""
-        return await self.render(current_run().bare_scope(), *arguments)
+    def __call__(self, *arguments: Any) -> str | Coroutine[Any, Any, str]:
+        """The text of a parameterised prompt, called from code; a coroutine of it when it has to be waited for."""
+        rendered = self.render(current_run().bare_scope(), *arguments)
+        return rendered if self.waits else _at_once(rendered)
+
+    async def awaited(self) -> str:
+        """The text that code has waited for."""
+        return await self.render(current_run().bare_scope()) if self.waits else self.text
+
+
+class Composed(Prompt):
+    """A prompt whose lines are put together for each scope; in code, for the handler that is running."""
+
+    separator = "\n"
+
+    def __init__(
+        self,
+        name: str,
+        fragments: Callable[[], list[str | Prompt]],
+        parts: Callable[..., Any],
+        parameters: Sequence[str] = (),
+        acts: bool = False,
+    ) -> None:
+        """`acts`: to compose it, actions are carried out."""
+        super().__init__(name, fragments, parts, parameters)
+        self._acts = acts
+
+    @property
+    def waits(self) -> bool:
+        """Whether actions are carried out before there is a text."""
+        return self._acts or super().waits
+
+    def _text(self) -> str:
+        return _at_once(self.render(current_run().bare_scope()))
+
+
+def _at_once(work: Coroutine[Any, Any, str]) -> str:
+    """The result of work that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        return str(end.value)
+    work.close()
+    raise AssertionError("a prompt without actions has waited")
 
 
 async def joined(parts: Sequence[Any], scope: Scope, separator: str) -> str:
@@ -95,5 +151,5 @@ def _filling(value: Any) -> str:
     if value is None or value is undefined:
         return ""
     if isinstance(value, (dict, list, tuple)):
-        return str(stringify(value))
+        return told(value)
     return str(text(value))

@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from koi_lang.errors import AgentError
+from koi_lang.runtime import late
 from koi_lang.runtime.events import Events
+from koi_lang.runtime.images import images_in, value_of
 from koi_lang.runtime.outside import is_over
 from koi_lang.runtime.paths import Path, Place, current_place, passing
 
 if TYPE_CHECKING:
+    from koi_lang.llm.images import Image
+    from koi_lang.llm.messages import Message
     from koi_lang.runtime.journal.past import Past
 
 How = Literal["steer", "follow_up"]
@@ -36,6 +40,7 @@ class Note:
         id: counts from 1 within the run.
         to: name of the agent it is for; empty for whoever was not delegated its work by another agent.
         sender: `person`, or the name of whoever else says it.
+        images: what is shown beside the text.
     """
 
     id: int
@@ -43,10 +48,12 @@ class Note:
     how: How
     to: str = ""
     sender: str = PERSON
+    images: tuple[Image, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"id": self.id, "text": self.text, "mode": self.how, "to": self.to, "from": self.sender}
+        images = {"images": [value_of(image) for image in self.images]} if self.images else {}
+        return {"id": self.id, "text": self.text, "mode": self.how, "to": self.to, "from": self.sender, **images}
 
     @property
     def message(self) -> str:
@@ -60,7 +67,8 @@ class Note:
 def note_of(data: Mapping[str, Any]) -> Note:
     """The note in the data of an event."""
     how: How = "follow_up" if data.get("mode") == "follow_up" else "steer"
-    return Note(int(data["id"]), str(data["text"]), how, str(data.get("to", "")), str(data.get("from", PERSON)))
+    to, sender = str(data.get("to", "")), str(data.get("from", PERSON))
+    return Note(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,12 +106,13 @@ class Steering:
 
     # ------------------------------------------------------------ what surfaces do
 
-    def say(self, text: str, how: How = "steer", *, to: str = "", sender: str = PERSON) -> Note:
+    def say(self, said: str | Message, how: How = "steer", *, to: str = "", sender: str = PERSON) -> Note:
         """Queue a note. Raises AgentError when it is empty."""
-        if not text.strip():
+        message = late.message_of(said)
+        if not message.text.strip() and not message.images:
             raise AgentError("there is nothing to say in an empty message")
         self._last_id += 1
-        note = Note(self._last_id, text, how, to, sender)
+        note = Note(self._last_id, message.text, how, to, sender, message.images)
         self._queue.append(note)
         self.tell()
         return note
@@ -169,7 +178,7 @@ class Steering:
             if self._queue and not has_returned:
                 self.tell()
 
-    async def before_request(self, agent: str, *, delegated: bool) -> list[str]:
+    async def before_request(self, agent: str, *, delegated: bool) -> list[Note]:
         """What an agent is told before its model is asked; waits while the run is paused."""
         if self.is_paused:
             self.held.append(agent)
@@ -179,11 +188,11 @@ class Steering:
                 self.held.remove(agent)
         return self._delivered("steer", agent, delegated)
 
-    def at_end(self, agent: str, *, delegated: bool) -> list[str]:
+    def at_end(self, agent: str, *, delegated: bool) -> list[Note]:
         """What an agent is told when its playbook would end; nothing lets it end."""
         return self._delivered("follow_up", agent, delegated)
 
-    def _delivered(self, how: How, agent: str, delegated: bool) -> list[str]:
+    def _delivered(self, how: How, agent: str, delegated: bool) -> list[Note]:
         place, path = current_place(), passing(POINTS[how])
         known = [] if place is None else self._recalled(place, path)
         new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
@@ -192,7 +201,7 @@ class Steering:
         if new:
             self._queue = [note for note in self._queue if note not in new]
             self.tell()
-        return [note.message for note in (*known, *new)]
+        return [*known, *new]
 
     def _next(self, how: How, agent: str, delegated: bool) -> list[Note]:
         meant = [note for note in self.queued(how) if note.to == agent or (not note.to and not delegated)]

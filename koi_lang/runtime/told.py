@@ -71,7 +71,8 @@ class Told:
 
     def _chained(self, chain: bytes, messages: Sequence[Message]) -> bytes:
         for message in messages:
-            text = f"{message.role}\0{self._redact(message.text)}".encode("utf-8", "surrogatepass")
+            shown = "".join(f"\0{image.digest}" for image in message.images)
+            text = f"{message.role}\0{self._redact(message.text)}{shown}".encode("utf-8", "surrogatepass")
             chain = blake2b(chain + text, digest_size=16).digest()
         return chain
 

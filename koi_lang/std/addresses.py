@@ -92,7 +92,10 @@ def require_public(host: str, port: int, numbers: Sequence[Number], allowed: All
 
 def is_public(number: Number) -> bool:
     """Whether a number belongs to a host on the internet, whatever it is wrapped in."""
-    return all(each.is_global and not each.is_multicast and not each.is_reserved for each in _meant(number))
+    return all(
+        each.is_global and not (each.is_multicast or each.is_reserved or getattr(each, "is_site_local", False))
+        for each in _meant(number)
+    )
 
 
 def _meant(number: Number) -> Iterator[Number]:

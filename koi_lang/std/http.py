@@ -8,7 +8,8 @@ from typing import Any
 from koi_lang.errors import AgentError
 from koi_lang.runtime.values import json_text
 from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.std.asked import Asked, checked
+from koi_lang.std import late
+from koi_lang.std.asked import checked
 from koi_lang.std.outside import told
 
 
@@ -27,14 +28,7 @@ async def request(address: str, options: Any) -> dict[str, Any]:
         AgentError: the request is none, no answer came, or one that is too large, too late, or no text.
     """
     asked = checked(address, options if isinstance(options, dict) else {})
-    return dict(await told(asked.effect, lambda: _answered(asked)))
-
-
-async def _answered(asked: Asked) -> dict[str, Any]:
-    """What is answered; what talks HTTP is loaded with the first request."""
-    from koi_lang.std.exchange import answered
-
-    return await answered(asked)
+    return dict(await told(asked.effect, lambda: late.answered(asked)))
 
 
 def require_ok(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from koi_lang import late
+
 
 def calculated(expression: str, values: Any) -> Any:
     """The value of an expression over some names; only operators and harmless functions. Raises KoiError."""
-    from koi_lang.expressions import evaluate
-
-    return evaluate(expression, values if isinstance(values, dict) else {})
+    return late.evaluate(expression, values if isinstance(values, dict) else {})

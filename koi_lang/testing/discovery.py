@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from koi_lang.disk import inside
 from koi_lang.errors import UsageError
 from koi_lang.testing import blocks, recordings
 from koi_lang.testing.cases import Case, Collect
@@ -13,7 +13,6 @@ from koi_lang.testing.cases import Case, Collect
 TESTS = ".test.koi"
 # Recorded runs are found under folders of this name.
 RECORDED, RECORDED_UNDER = ".jsonl", "tests"
-PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 COLLECTORS: Mapping[str, Collect] = {".koi": blocks.collect, ".jsonl": recordings.collect}
 
 
@@ -44,14 +43,7 @@ def _files(path: Path, suffixes: Collection[str]) -> Sequence[Path]:
 
 
 def _in_folder(folder: Path) -> Iterator[Path]:
-    for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_passed_over(Path(here, name))]
-        yield from (Path(here, name) for name in names if _is_test(Path(here, name)))
-
-
-def _is_passed_over(folder: Path) -> bool:
-    """Whether a folder belongs to a tool: hidden ones, packages, environments of Python."""
-    return folder.name.startswith(".") or folder.name in PASSED_OVER or (folder / "pyvenv.cfg").exists()
+    return filter(_is_test, inside(folder, ""))
 
 
 def _is_test(file: Path) -> bool:

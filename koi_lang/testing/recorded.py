@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang import inventory, program
+from koi_lang.disk import absolute
 from koi_lang.errors import JournalError, ProviderError
 from koi_lang.expressions import evaluate
 from koi_lang.extensions import additions
@@ -122,7 +123,7 @@ def replayed(path: Path, show: Callable[[str], None], also: Sequence[Consumer] =
     if not file.is_file():
         help = "Give the program its place back; `koi runs export` writes a recording that goes with its program."
         raise JournalError(f"the program `{file}` of the recording does not exist", help=help)
-    module = program.module_of(program.absolute(str(file)))
+    module = program.module_of(absolute(str(file)))
     return asyncio.run(_replay(module, journal, show, also))
 
 

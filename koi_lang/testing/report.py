@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from koi_lang.std.widths import clean
 from koi_lang.testing.cases import Result, title
 
 RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
@@ -40,22 +41,22 @@ def counted(results: Sequence[Result], seconds: float, *, colour: bool) -> str:
 def line(result: Result, *, colour: bool) -> str:
     """One case on a line."""
     word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
-    return f"{_painted(word, shade, colour)} {title(result.case)} ({result.outcome.seconds:.2f} s)"
+    return f"{_painted(word, shade, colour)} {_title(result)} ({result.outcome.seconds:.2f} s)"
 
 
 def details(result: Result) -> Iterator[str]:
     """What there is to know about a failure."""
     outcome = result.outcome
-    yield from outcome.message.split("\n")
+    yield from clean(outcome.message).split("\n")
     for name, lines in (("printed", outcome.printed), ("logged", outcome.logged)):
         if lines:
             left_out = len(lines) - MOST_LINES
             yield f"  {name}:" if left_out <= 0 else f"  {name}, without the first {left_out} lines:"
-            yield from (f"    {line}".rstrip() for line in lines[-MOST_LINES:])
+            yield from (f"    {clean(line)}".rstrip() for line in lines[-MOST_LINES:])
 
 
 def _failure(result: Result, colour: bool) -> Iterator[str]:
-    yield _painted(f"failed {title(result.case)}", RED + BOLD, colour)
+    yield _painted(f"failed {_title(result)}", RED + BOLD, colour)
     yield ""
     yield from details(result)
     yield ""
@@ -64,8 +65,13 @@ def _failure(result: Result, colour: bool) -> Iterator[str]:
 def _slowest(results: Sequence[Result], count: int) -> Iterator[str]:
     slowest = sorted(results, key=lambda result: -result.outcome.seconds)[:count]
     yield "slowest:"
-    yield from (f"  {result.outcome.seconds:8.2f} s  {title(result.case)}" for result in slowest)
+    yield from (f"  {result.outcome.seconds:8.2f} s  {_title(result)}" for result in slowest)
     yield ""
+
+
+def _title(result: Result) -> str:
+    """File and name of a case; both may hold anything."""
+    return clean(title(result.case))
 
 
 def _painted(text: str, shade: str, colour: bool) -> str:

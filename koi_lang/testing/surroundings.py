@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError, ProviderError, Unscripted
 from koi_lang.llm.messages import Adapter, Delta, Request
@@ -12,9 +12,11 @@ from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Scripted
 from koi_lang.runtime.agents.declared import Mcp
 from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
-from koi_lang.runtime.mcp.connection import Connection
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.trials import Trial
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp.connection import Connection
 
 LONGEST_PLAYBOOK = 60
 

@@ -13,23 +13,27 @@ from pathlib import Path
 import pexpect
 import pyte
 
-import koi_lang
+from tests import forks
 
 SCREENS = Path(__file__).with_name("screens")
 LIMIT_S = 30.0
 # What is drawn at once may arrive in parts, which are not further apart than this.
 PART_S = 0.05
+RESUME = re.compile(r"koi resume [0-9a-f]+")
 TIME = re.compile(r"\b(?:\d+m\d\ds|\d+(?:\.\d)? ?s)\b")
 
 
 class Shown:
-    """A `koi` command in a terminal, and the screen of that."""
+    """A `koi` command in a terminal, and the screen of that; with an interpreter of its own if it is to run alone."""
 
-    def __init__(self, folder: Path, words: list[str], columns: int, rows: int, **environment: str) -> None:
-        known = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
+    def __init__(
+        self, folder: Path, words: list[str], columns: int, rows: int, alone: bool = False, **environment: str
+    ) -> None:
+        known = {**os.environ, "PYTHONPATH": str(forks.CHECKOUT), "TERM": "xterm"}
+        python, *others = [sys.executable, *forks.KOI, *words] if alone else forks.koi(*words)
         self.child = pexpect.spawn(
-            sys.executable,
-            ["-m", "koi_lang", *words],
+            python,
+            others,
             cwd=folder,
             env={**known, "PYTHONUTF8": "1", **environment},
             dimensions=(rows, columns),
@@ -69,9 +73,9 @@ class Shown:
         return time.monotonic() - self._since
 
     def text(self) -> str:
-        """The lines of the screen, with times masked; the place of the cursor is not shown."""
+        """The lines of the screen, with times and ids of runs masked; the place of the cursor is not shown."""
         lines = [line.rstrip() for line in self.screen.display]
-        return TIME.sub("#s", "\n".join(lines).rstrip()) + "\n"
+        return RESUME.sub("koi resume #", TIME.sub("#s", "\n".join(lines).rstrip())) + "\n"
 
     def _read_until(self, holds: Callable[[], bool]) -> None:
         while not holds():

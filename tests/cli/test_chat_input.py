@@ -280,22 +280,6 @@ def test_permission_is_asked_for(project: Project, answer: str) -> None:
     typed(project, test, act("shell", command="echo ran", description="to see"), say("end"), done())
 
 
-@pytest.mark.parametrize("text", ["data:image/png;base64,AAAA", "'{folder}/a cat.png'"])
-def test_images_are_refused(project: Project, text: str) -> None:
-    """A pasted image is not sent; it is said what to do, and the text stays in the input."""
-
-    async def test(talk: Typed) -> None:
-        (project.folder / "a cat.png").write_bytes(b"")
-        pasted = text.format(folder=project.folder)
-        talk.press(f"\x1b[200~{pasted}\x1b[201~", ENTER)
-        await talk.until_shown("messages carry text only")
-        await talk.until(lambda: talk.editor.text == pasted)
-
-        assert [] == messages(talk)
-
-    typed(project, test)
-
-
 def test_what_looks_like_a_command_is_kept(project: Project) -> None:
     """A mistyped command is no message; behind a space it is one."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Any
 
 import pytest
 
 from koi_lang.cli.keyboard import Draft
-from koi_lang.cli.lines import brief, duration, ending, fitted, harmless, width
+from koi_lang.cli.lines import brief, counted, duration, ending, fitted, harmless, heard_when, width
+from koi_lang.cli.watching import Lines
 
 
 @pytest.mark.parametrize("columns", range(8))
@@ -52,16 +54,36 @@ def test_a_value_is_told_briefly(value: Any, expected: str) -> None:
         ("a\x1b]52;c;QQ==\x1b\\b\x1b]0;never ended", "ab"),
         ("a\x1bPq\x1b\\b\x9b2Jc\x07\x08\rd\x7f", "ab2Jcd"),
         ("a\x1b", "a"),
+        ("\x1b[8mhidden\n", "\x1b[8mhidden\n\x1b[0m"),
+        ("\x1b[30;40mhidden\x1b[0m", "\x1b[30;40mhidden\x1b[0m"),
     ],
 )
 def test_printed_text_is_harmless(text: str, expected: str) -> None:
-    """Colours, tabs and line breaks stay; whatever else would steer a terminal goes."""
+    """Colours, tabs and line breaks stay, colours to the end of the text; whatever else steers a terminal goes."""
     assert expected == harmless(text)
 
 
 def test_a_time_is_told_in_two_parts() -> None:
     """Seconds, minutes, hours."""
     assert ["0s", "59s", "1m00s", "59m59s", "1h00m", "27h46m"] == [*map(duration, (0.9, 59, 60, 3599.9, 3600, 99999))]
+
+
+def test_a_number_of_things_is_told() -> None:
+    """One thing has a noun without an ending."""
+    assert ["0 files", "1 file", "2,000 files"] == [counted(number, "file") for number in (0, 1, 2000)]
+
+
+def test_lines_wait_for_the_answer_to_a_question() -> None:
+    """Where lines are never changed, what is told while a question is open is told after its answer."""
+    stream = io.StringIO()
+    lines = Lines(stream, str)
+
+    lines.hold()
+    lines.say("Ann: thinking")
+    before = stream.getvalue()
+    lines.go_on()
+
+    assert ("", "Ann: thinking\n") == (before, stream.getvalue())
 
 
 @pytest.mark.parametrize("size", [1, 2, sys.maxsize])
@@ -81,3 +103,16 @@ def test_the_end_of_input_needs_an_empty_line() -> None:
     draft = Draft()
 
     assert ([], "ab") == (draft.take(b"a\x04b"), draft.text)
+
+
+def test_what_is_said_while_code_runs_waits_for_a_playbook() -> None:
+    """Where no playbook is at work, no model is said to be asked."""
+    assert [
+        "will be heard before the next answer of the model",
+        "will be heard at the end",
+        "will be heard by the next playbook; none is at work",
+    ] == [
+        heard_when(at_end=False, at_work=True),
+        heard_when(at_end=True, at_work=True),
+        heard_when(at_end=False, at_work=False),
+    ]

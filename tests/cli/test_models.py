@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import time
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ from types import ModuleType
 import koi_lang
 from koi_lang.expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
+from tests import forks
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import adapter
 from tests.projects import Project
@@ -41,8 +41,7 @@ async def koi(project: Project, *words: str, **environment: str) -> tuple[int | 
 async def started(project: Project, *words: str, **environment: str) -> asyncio.subprocess.Process:
     """A `koi` command that runs."""
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "koi_lang", *words),
+        *forks.koi(*words),
         cwd=project.folder,
         env={**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), **environment},
         stdout=asyncio.subprocess.PIPE,
@@ -109,7 +108,7 @@ def test_ctrl_c_ends_a_run_that_waits_for_its_model(project: Project) -> None:
 
     code, err, took_s = asyncio.run(run())
 
-    assert (130, b"interrupted\n") == (code, err)
+    assert (130, b"interrupted\n`koi resume ") == (code, err[:24])
     assert took_s < 1.0
 
 

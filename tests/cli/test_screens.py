@@ -56,9 +56,9 @@ def start(project: Project) -> Iterator[Start]:
         os.mkfifo(project.folder / name.lower())
     begun: list[Shown] = []
 
-    def begin(answers: Any, words: Sequence[str] = RUN, columns: int = 70, rows: int = 12, **environment: str) -> Shown:
+    def begin(answers: Any, words: Sequence[str] = RUN, columns: int = 70, rows: int = 12, **how: Any) -> Shown:
         project.write("answers.json", json.dumps(answers))
-        begun.append(Shown(project.folder, [*words], columns, rows, **environment))
+        begun.append(Shown(project.folder, [*words], columns, rows, **how))
         return begun[-1]
 
     yield begin
@@ -150,7 +150,7 @@ def test_colours(project: Project, start: Start, environment: dict[str, str], ha
 def test_a_terminal_without_unicode(project: Project, start: Start, accept: bool) -> None:
     """Where the marks cannot be written there are others, and a question mark for each character of a text."""
     answers = {**team(), "as Ann": [act("registry_get", key="größe"), done(found="naïve")]}
-    shown = start(answers, PYTHONIOENCODING="ascii", PYTHONUTF8="0", columns=50)
+    shown = start(answers, alone=True, PYTHONIOENCODING="ascii", PYTHONUTF8="0", columns=50)
 
     shown.until("1 of 4 done")
     actual = shown.until("Dee: shell")
@@ -181,7 +181,7 @@ def test_an_interrupted_run(start: Start, accept: bool) -> None:
     taken = termios.tcgetattr(shown.child.child_fd)[ECHO]
 
     shown.child.sendintr()
-    actual = shown.until("interrupted")
+    actual = shown.until("goes on")
     given_back = termios.tcgetattr(shown.child.child_fd)[ECHO]
 
     assert golden("interrupted", actual, accept) == actual
@@ -190,7 +190,7 @@ def test_an_interrupted_run(start: Start, accept: bool) -> None:
 
 def test_a_stopped_run(start: Start) -> None:
     """Ctrl-Z takes the live lines away and gives the keyboard back; they come again when the run goes on."""
-    shown = start(team())
+    shown = start(team(), alone=True)
     shown.until("Dee: shell")
 
     shown.child.send("\x1a")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pexpect
 import pytest
 
 import koi_lang
+from tests import forks
 from tests.projects import Project
 
 ASKING = '''
@@ -32,8 +32,8 @@ SLEEPING = """
 def terminal(project: Project) -> pexpect.spawn:
     """A terminal that runs the program `a.koi` of the project."""
     environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
-    command = [sys.executable, "-m", "koi_lang", "run", "a.koi"]
-    return lambda: pexpect.spawn(command[0], command[1:], cwd=project.folder, env=environment, timeout=30)
+    command, *words = forks.koi("run", "a.koi")
+    return lambda: pexpect.spawn(command, words, cwd=project.folder, env=environment, timeout=30)
 
 
 def test_a_question_is_shown_and_answered(project: Project, terminal) -> None:
@@ -66,13 +66,14 @@ def test_the_end_of_input_is_told(project: Project, terminal) -> None:
 
 
 def test_ctrl_c_ends_a_run(project: Project, terminal) -> None:
-    """An interrupted run says so and ends with 130."""
+    """An interrupted run says so, and how it goes on, and ends with 130."""
     project.write("a.koi", SLEEPING)
 
     child = terminal()
     child.expect_exact("resting")
     child.sendintr()
     child.expect_exact("interrupted")
+    child.expect(r"`koi resume [0-9a-f]+` goes on\r\n")
     child.expect(pexpect.EOF)
     child.close()
 

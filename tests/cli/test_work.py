@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.watching import doing
+from koi_lang.cli.doing import doing, doing_now
 from koi_lang.cli.work import Outcome, Work
 from koi_lang.runtime.events import Event, Events
+from koi_lang.runtime.playbook.drafts import Written
 
 LEAD, ANN, TWIN = ("Lead.go#1",), ("Lead.go#1", "ann::go#1", "Ann.go#1"), ("Lead.go#1", "ann::go#2", "Ann.go#1")
 
@@ -96,11 +97,35 @@ def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
     before = told.work.wrote((*ANN, "model#1"), "early ")
     told("model_asked", *ANN, "model#1", model="m")
     during = told.work.wrote((*ANN, "model#1"), "one two\nthree hun")
-    tail = told.work.tail(told.work.workers()[1])
+    written = told.work.written(told.work.workers()[1])
     told("model_answered", *ANN, "model#1", model="m")
 
-    assert (False, True, "one two three") == (before, during, tail)
+    assert (False, True, Written("prose", text="one two three")) == (before, during, written)
     assert not told.work.wrote((*ANN, "model#1"), "late ")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("", 40, "thinking"),
+        ("This is hunter2 and some prose that goes on", 30, "…ted] and some prose that goes"),
+        ("This is short ", 7, "thinking"),
+        ('{"thought": "First I look ', 40, "thinking: First I look"),
+        ('{"intent": "print", "message": "Hello Ada, ', 40, 'writing print "Hello Ada,…"'),
+        ('{"intent": "print", "message": "Hello Ada, how are you"', 30, 'writing print "…, how are you"'),
+        ('{"intent": "print", "message": "你好世界你好世界"', 26, 'writing print "…你好世界"'),
+        ('{"intent": "print", "message": "Hello Ada, ', 0, "writing print"),
+        ('{"message": "Hello Ada, ', 40, 'writing "Hello Ada,…"'),
+        ('[{"intent": "a"}, {"intent": "b"', 40, "planning (2 actions)"),
+        ('{"intent": "hunter2\\n\\u001b[2J"', 40, "writing [redacted]"),
+    ],
+)
+def test_what_a_model_writes_is_told(told: Told, text: str, columns: int, expected: str) -> None:
+    """While a model writes, its line says which action that is and what with, as far as there is room for it."""
+    told("model_asked", *ANN, "model#1", model="m")
+    told.work.wrote((*ANN, "model#1"), text)
+
+    assert expected == doing_now(told.work, told.work.workers()[1], columns, "…")
 
 
 def test_what_is_recalled_is_not_told() -> None:
@@ -116,3 +141,11 @@ def test_what_is_recalled_is_not_told() -> None:
 
     assert ([], []) == (before, told.ended)
     assert ["Lead: ann::go", "  Ann: shell"] == told.lines
+
+
+def test_another_attempt_is_shown(told: Told) -> None:
+    """What failed is seen while a handler is tried again, and while a model is asked again."""
+    told("retry_started", *ANN, handler="go", attempt=1, tries=3, delay_s=0.2, error="no hunter2")
+    told("retry_started", *TWIN, model="m", attempt=1, tries=3, delay_s=2.0, error="busy")
+
+    assert ["  Ann 1: attempt 2 of 3 after: no [redacted]", "  Ann 2: asks again in 2 s: busy"] == told.lines[1:]

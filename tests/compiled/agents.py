@@ -73,14 +73,15 @@ class Boss(koi.Agent, koi_name='Boss', role=lambda: Lead, teams=lambda: [Office]
     async def start(this, args):
         sum = await koi.send(
             this,
-            koi.peers(this),
-            'add',
+            koi.query(koi.peers(this), 'add', role=Worker, select='any'),
             {'a': 1, 'b': 2},
-            role=Worker,
-            select='any',
             timeout_s=5.0,
         )
-        all = await koi.send(this, koi.peers(this, koi.live(Office)), 'add', args, select='all')
+        all = await koi.send(
+            this,
+            koi.query(koi.peers(this, koi.live(Office)), 'add', select='all'),
+            args,
+        )
         told = await koi.settle(
             koi.apply_member(
                 koi.invoke(koi.invoke(koi.peers(this, koi.live(Office)), 'event', 'write'), 'any'),

@@ -49,11 +49,11 @@ class Closures(koi.Agent, koi_name='Closures', role=lambda: Worker):
             times = koi.Box()
             times.value = 0
 
-            def arrow(*, times=times, word=word):
+            def anonymous(*, times=times, word=word):
                 times.value = koi.add(times.value, 1)
                 return koi.add(word, times.value)
 
-            koi.invoke(made, 'push', arrow)
+            koi.invoke(made, 'push', anonymous)
         return made
 
     @koi.on('recursion')

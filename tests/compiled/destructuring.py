@@ -41,13 +41,13 @@ class Patterns(koi.Agent, koi_name='Patterns', role=lambda: Worker):
             key, value = koi.unpack(item, 2)
             koi.invoke(koi.console, 'log', key, value)
 
-        def arrow(argument):
+        def anonymous(argument):
             x, y = koi.unpack(argument, 2)
             return koi.add(x, y)
 
-        def arrow_2(argument_2):
+        def anonymous_2(argument_2):
             parts = koi.open_object(argument_2)
             z = 1 if (part := koi.get(parts, 'z')) is koi.undefined else part
             return z
 
-        return koi.invoke(koi.invoke(koi.get(args, 'pairs'), 'map', arrow), 'map', arrow_2)
+        return koi.invoke(koi.invoke(koi.get(args, 'pairs'), 'map', anonymous), 'map', anonymous_2)

@@ -36,7 +36,7 @@ class Reader(
         )
         return koi.add(
             koi.call(words.first, koi.get(args, 'text')),
-            await koi.send(this, koi.peers(this), 'lookup', args, select='any'),
+            await koi.send(this, koi.query(koi.peers(this), 'lookup', select='any'), args),
         )
 
     @koi.on('ask', playbook=True)

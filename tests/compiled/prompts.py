@@ -28,7 +28,7 @@ async def compose_Plan(scope):
     return lines
 
 
-Plan = koi.Prompt('Plan', lambda: [], compose_Plan, composed=True)
+Plan = koi.Composed('Plan', lambda: [Rules, Both], compose_Plan)
 
 
 class Host(koi.Agent, koi_name='Host', role=lambda: Worker, state=lambda: {'count': 0}):

@@ -49,7 +49,8 @@ class Statements(koi.Agent, koi_name='Statements', role=lambda: Worker):
             koi.invoke(koi.console, 'log', 'done')
         try:
             koi.invoke(koi.JSON, 'parse', koi.get(args, 'text'))
-        except Exception:
+        except Exception as exception_2:
+            koi.caught(exception_2)
             return None
         return koi.undefined
 

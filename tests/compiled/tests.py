@@ -37,7 +37,9 @@ def koi_tests():
         koi.compare('==', sum, 3)
         koi.compare('!==', sum, 4)
         koi.expect(koi.greater(sum, 2) and koi.same(koi.get(koi.output(), 'length'), 0))
-        koi.expect(await koi.send(None, koi.live(Sums), 'add', {'a': 1, 'b': 2}, select='any'))
+        koi.expect(
+            await koi.send(None, koi.query(koi.live(Sums), 'add', select='any'), {'a': 1, 'b': 2}),
+        )
         koi.expect(await koi.settle(koi.run(Adder, 'count', koi.undefined)))
         return koi.undefined
 
@@ -54,11 +56,11 @@ def koi_tests():
             ),
         )
 
-        def arrow(each):
+        def anonymous(each):
             koi.compare('<', each, 5)
             return koi.undefined
 
-        koi.invoke(all, 'forEach', arrow)
+        koi.invoke(all, 'forEach', anonymous)
         try:
             await koi.settle(koi.run(Adder, 'fail', {}))
         except Exception as failure:

@@ -9,7 +9,7 @@ from typing import Any
 from koi_lang.runtime.additions import Additions
 from koi_lang.runtime.hooks import Hook, Kind
 from koi_lang.runtime.host import Approval
-from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.past import Past, lasting_entries
 from tests.playbook.playing import Played
 from tests.running import RecordingHost
@@ -45,15 +45,15 @@ class Person(RecordingHost):
         return self.decisions.pop(0)
 
 
-def entries(played: Played) -> list[Entry]:
+def entries(played: Played, redact: Redact = str) -> list[Entry]:
     """What a journal would hold of a run."""
-    lines = [line_of(entry_of(event, number), str) for number, event in enumerate(played.events, 1)]
+    lines = [line_of(entry_of(event, number), redact) for number, event in enumerate(played.events, 1)]
     return [entry for entry in map(entry_in, lines) if entry is not None]
 
 
-def past_of(played: Played, until: Callable[[Entry], bool] | None = None) -> Past:
+def past_of(played: Played, until: Callable[[Entry], bool] | None = None, redact: Redact = str) -> Past:
     """What is known of a run that went on until some entry, the first of its kind included."""
-    known = entries(played)
+    known = entries(played, redact)
     if until is None:
         return Past(lasting_entries(known), "resume")
     end = next(number for number, entry in enumerate(known) if until(entry))

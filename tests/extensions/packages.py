@@ -9,10 +9,8 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-import koi_lang
-from tests.projects import Project
-
-CHECKOUT = Path(koi_lang.__file__).parents[1]
+from tests import forks
+from tests.projects import LIMIT_S, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +30,15 @@ class Site:
         (self.folder / f"{known}.py").write_text(textwrap.dedent(module))
 
     def koi(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """The outcome of a `koi` command."""
-        return self.python("-m", "koi_lang", *words, stdin=stdin)
+        """The outcome of a `koi` command, in a process that is forked."""
+        environment = {**self.project.environment, "PYTHONPATH": self.path}
+        return forks.run(words, self.project.folder, environment, stdin, LIMIT_S)
 
     def python(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """The outcome of a Python that finds the packages."""
-        return self.project.run(
-            sys.executable, *words, stdin=stdin, PYTHONPATH=os.pathsep.join([str(self.folder), str(CHECKOUT)])
-        )
+        return self.project.run(sys.executable, *words, stdin=stdin, PYTHONPATH=self.path)
+
+    @property
+    def path(self) -> str:
+        """Where Python searches for packages."""
+        return os.pathsep.join([str(self.folder), str(forks.CHECKOUT)])

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.extensions.packages import CHECKOUT, Site
+from tests.extensions.packages import Site
+from tests.forks import CHECKOUT
 from tests.projects import Project
 
 EXAMPLE = CHECKOUT / "examples" / "extension"

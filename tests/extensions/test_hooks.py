@@ -124,7 +124,7 @@ def test_a_rewriting_widens_no_permission(play: Player) -> None:
     )
 
     assert (hook.seen[0].intent, "the role `Worker` lacks" in refused.feedback[1]) == ("return", True)
-    assert "the person did not allow `id`" in asked.feedback[1]
+    assert "nobody can be asked to allow `id`" in asked.feedback[1]
 
 
 def test_a_replaced_action_is_not_carried_out(play: Player) -> None:
@@ -167,7 +167,10 @@ def test_nobody_to_ask_denies(play: Player) -> None:
     """Without a person, what is asked about is not done."""
     played = play(solo(), PRINT, added=hooks(saying(Ask("it is loud"))))
 
-    assert (played.printed, "was not allowed by the person" in played.feedback[1]) == ((), True)
+    failed = next(event for event in played.events if event.type == "action_failed")
+
+    assert (played.printed, "nobody can be asked to allow `print`" in played.feedback[1]) == ((), True)
+    assert ("NobodyAllows", "Run the program in a terminal.") == (failed.data["class"], failed.data["help"])
 
 
 def test_what_is_asked_hides_nothing(play: Player) -> None:

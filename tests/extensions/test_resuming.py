@@ -226,8 +226,18 @@ def test_a_state_holds_json(value: Any) -> None:
 
 def test_a_decision_without_its_secret_is_made_again(play: Player) -> None:
     """What a hook rewrote with a secret was not written down whole, so that the hook is asked for it again."""
-    first = play(STATE, BATCH, added=hooks(saying(Rewrite({"updates": {"n": f"key {HIDDEN}"}}))), detailed=True)
+    first = play(STATE, BATCH, added=hooks(saying(Rewrite({"updates": {"n": "key abc"}}))), detailed=True)
     again = saying(Rewrite({"updates": {"n": "key abc"}}))
-    second = go_on(play, first, "print", hooks(again))
+    past = past_of(first, is_done("print"), lambda text: text.replace("abc", HIDDEN))
+    second = play(STATE, BATCH, added=hooks(again), detailed=True, past=past)
 
     assert (second.state("Main")["n"], [call.intent for call in again.seen]) == ("key abc", ["update_state", "return"])
+
+
+def test_a_decision_that_says_redacted_by_chance_counts(play: Player) -> None:
+    """What was written down as it was is not asked for again, whatever it says."""
+    first = play(STATE, BATCH, added=hooks(saying(Rewrite({"updates": {"n": f"key {HIDDEN}"}}))), detailed=True)
+    again = saying()
+    second = go_on(play, first, "print", hooks(again))
+
+    assert (f"key {HIDDEN}", ["return"]) == (second.state("Main")["n"], [call.intent for call in again.seen])

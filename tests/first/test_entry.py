@@ -6,12 +6,12 @@ import ast
 import asyncio
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pexpect
 
 import koi_lang
+from tests import forks
 from tests.first.machine import ANYBODY, GREETING, KEY, Machine
 from tests.llm.server import ModelServer
 from tests.projects import Project
@@ -80,8 +80,9 @@ def test_a_fresh_machine_greets_after_three_commands(installed: Installed, tmp_p
 def terminal(machine: Machine, *words: str) -> pexpect.spawn:
     """A command in a terminal, as a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "TERM": "xterm"}
+    python, *others = forks.koi(*words)
     return pexpect.spawn(
-        sys.executable, ["-m", "koi_lang", *words],
+        python, others,
         cwd=str(machine.folder), env=environment, encoding="utf-8", timeout=LIMIT_S, dimensions=(40, 120),
     )  # fmt: skip
 

@@ -34,7 +34,13 @@ ROUTED = {
     "top_provider": {"max_completion_tokens": 8192},
     "pricing": {"prompt": "0.00000025", "completion": "0.000001"},
     "architecture": {"input_modalities": ["text", "image"]},
-    "supported_parameters": ["tools", "reasoning"],
+    "supported_parameters": ["tools", "reasoning", "temperature"],
+}
+FIXED = {"id": "maker/fixed", "supported_parameters": ["tools"], "architecture": {"input_modalities": ["text"]}}
+OTHERWISE = {
+    "id": "openai/gpt-4o",
+    "context_length": 64_000,
+    "pricing": {"prompt": "0.000003", "completion": "0.000012"},
 }
 TOGETHER = {"id": "org/model", "context_length": 4096, "pricing": {"input": 0.2, "output": 0.6}}
 ANTHROPIC = {
@@ -60,12 +66,14 @@ def listed(provider: str, *entries: dict[str, Any]) -> list[Listed]:
     ("provider", "entry", "expected"),
     [
         ("openrouter", ROUTED, (131_072, 8192, (0.25, 1.0), ("schema", "temperature", "images", "reasoning", "tools"))),
+        ("openrouter", FIXED, (None, None, None, ("schema", "tools"))),
+        ("openrouter", OTHERWISE, (64_000, 16_384, (3.0, 12.0), ("schema", "temperature", "images"))),
         ("together", TOGETHER, (4096, None, (0.2, 0.6), ("schema", "temperature"))),
         ("anthropic", ANTHROPIC, (200_000, 64_000, (3.0, 15.0), ("schema", "temperature", "images"))),
         ("mistral", MISTRAL, (32_000, None, None, ("schema", "temperature", "tools"))),
-        ("openai", {"id": "gpt-4o-mini"}, (128_000, 16_384, (0.15, 0.6), ("schema", "temperature"))),
+        ("openai", {"id": "gpt-4o-mini"}, (128_000, 16_384, (0.15, 0.6), ("schema", "temperature", "images"))),
         ("openai", {"id": "gpt-4o", "pricing": {"prompt": "free"}, "capabilities": ["x"], "context_length": "9"},
-         (128_000, 16_384, (2.5, 10.0), ("schema", "temperature"))),
+         (128_000, 16_384, (2.5, 10.0), ("schema", "temperature", "images"))),
         ("groq", {"id": "whisper", "pricing": None}, (None, None, None, ("schema", "temperature"))),
     ],
 )  # fmt: skip
@@ -140,7 +148,8 @@ def test_a_list_is_asked_for_once_a_day(machine: Machine) -> None:
 
     assert looks == [1, 1, 2]
     assert page.splitlines()[0] == "openai  (asked just now)"
-    assert page.splitlines()[2].split() == [
+    assert page.splitlines()[1].split() == ["model", "reads", "writes", "in/out", "per", "million", "abilities"]
+    assert page.splitlines()[3].split() == [
         "gpt-4o-mini",
         "128k",
         "16.4k",
@@ -149,6 +158,19 @@ def test_a_list_is_asked_for_once_a_day(machine: Machine) -> None:
         "$0.6",
         "schema",
         "temperature",
+        "images",
+    ]
+
+
+def test_a_price_that_is_not_the_highest_is_marked(machine: Machine) -> None:
+    """Where long requests cost more, a `+` and a line below say so; columns are as narrow as their contents."""
+    done, _ = asyncio.run(served(machine, "models", "openai", models=("gpt-4o", "gpt-6-luna")))
+
+    assert done.out.splitlines()[1:] == [
+        "  model       reads  writes  in/out per million  abilities",
+        "  gpt-4o       128k   16.4k  $2.5 / $10          schema temperature images",
+        "  gpt-6-luna  1.05M    128k  $0.1 / $0.5+        schema images",
+        "  + long requests cost more",
     ]
 
 

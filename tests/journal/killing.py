@@ -24,7 +24,10 @@ LOADED = (
     "koi_lang.cli.run",
     "koi_lang.cli.resume",
     "koi_lang.runtime.playbook.loop",
+    "koi_lang.runtime.prelude",
+    "koi_lang.runtime.registry.store",
     "koi_lang.runtime.journal.writer",
+    "koi_lang.compiler.compile",
     "koi_lang.llm.providers",
     "koi_lang.llm.scripted",
     "koi_lang.expressions",
@@ -65,12 +68,18 @@ def forked(words: Sequence[str], folder: Path, prepare: Callable[[], None]) -> i
     os._exit(0)
 
 
-def kill_and_resume(base: Path, lines: int) -> dict[str, object]:
-    """What came of a run that was killed after so many lines."""
-    folder = base / f"killed{lines}"
+def anew(base: Path) -> Path:
+    """A folder with the program, always in the same place, so that it is compiled once."""
+    folder = base / "again"
     folder.mkdir()
     for name in FILES:
         shutil.copy(base / name, folder / name)
+    return folder
+
+
+def kill_and_resume(base: Path, lines: int) -> dict[str, object]:
+    """What came of a run that was killed after so many lines."""
+    folder = anew(base)
     killed = forked(RUN, folder, lambda: kill_after(lines))
     resumed = forked(RESUME, folder, lambda: None) if killed else None
     texts = {

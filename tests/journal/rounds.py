@@ -14,17 +14,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.journal.killing import FILES, RESUME, RUN, forked, kill_after, load_all
+from tests.journal.killing import RESUME, RUN, anew, forked, kill_after, load_all
 
 MOST_LINES, MOST_ROUNDS = 40, 60
 
 
 def until_it_ends(base: Path, seed: int) -> dict[str, object]:
     """What came of a run that was killed after a few lines again and again."""
-    folder, chance = base / f"round{seed}", random.Random(seed)
-    folder.mkdir()
-    for name in FILES:
-        shutil.copy(base / name, folder / name)
+    folder, chance = anew(base), random.Random(seed)
     words: Sequence[str] = RUN
     code, kills = -9, 0
     while code < 0 and kills < MOST_ROUNDS:

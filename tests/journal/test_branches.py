@@ -23,6 +23,11 @@ agent Lead : R {
 }
 run Lead.start({})
 '''
+TWO_PRINTS = """
+role R { can execute }
+agent A : R { on go(x: Json) { console.log("a"); console.log("b") } }
+run A.go({})
+"""
 DONE = {"intent": "return", "data": {"ok": True}}
 
 
@@ -155,11 +160,26 @@ def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
     assert (2, before) == (len(family.journals()), first.read_bytes())
 
 
+def test_a_run_that_went_on_as_a_branch_is_not_resumed_again(koi: Commands) -> None:
+    """Without an id, a run that was interrupted and has a branch is passed over; its own id still resumes it."""
+    koi.record(TWO_PRINTS)
+    koi.cut_behind("printed")
+    koi.project.write("main.koi", TWO_PRINTS.replace('"b"', '"c"'))
+    first, again = koi("resume"), koi("resume")
+    run, branch = (path.stem for path in koi.journals())
+
+    assert ("c\n", 0, 1) == (first.out, first.code, again.code)
+    assert again.err.startswith("error: no run of this folder was interrupted\n")
+    assert f"help: `{run}` went on as the branch `{branch}`; `koi resume {run}` goes on" in again.err
+    assert "c\n" == koi("resume", run).out
+    assert f"going on as a branch of {run}: 1 line of output is known\n" == first.err
+    assert koi("runs", "tree").out == koi("runs", "tree", "last").out != ""
+
+
 def test_a_changed_print_is_shown(family: Commands) -> None:
     """A branch does not show again what was shown, but what the program says differently now."""
-    code = 'role R { can execute }\nagent A : R { on go(x: Json) { console.log("a"); console.log("b") } }\nrun A.go({})'
-    family.record(code)
-    family.project.write("main.koi", code.replace('"a"', '"c"'))
+    family.record(TWO_PRINTS)
+    family.project.write("main.koi", TWO_PRINTS.replace('"a"', '"c"'))
 
     assert "c\n" == family("resume", "last").out
 

@@ -166,6 +166,23 @@ def test_show_tells_what_happened(recorded: Recorded) -> None:
     assert len(read(recorded.path).entries) == len(short.partition("\n\n")[2].splitlines())
 
 
+@pytest.mark.parametrize("words", [("list",), ("show",), ("show", "--full"), ("tree",), ("tail",)])
+def test_a_journal_does_not_steer_the_terminal(recorded: Recorded, words: tuple[str, ...]) -> None:
+    """A journal may have been written by anybody; names, places and fields are shown without escapes."""
+    header, *entries = map(json.loads, recorded.path.read_text().splitlines())
+    changed = {"program": header["program"] + ESCAPES, "version": ESCAPES, "words": [ESCAPES]}
+    strange = [{**each, "path": [*each["path"], ESCAPES], ESCAPES: ESCAPES} for each in entries]
+    strange += [{**entries[-1], "kind": ESCAPES}]
+    recorded.path.write_text("".join(f"{json.dumps(line)}\n" for line in ({**header, **changed}, *strange)))
+
+    shown = recorded.project.koi("runs", *words).stdout
+
+    assert shown.replace("\n", "").isprintable()
+
+
+ESCAPES = "\x1b]0;title\x07\x1b[8m\x9b31m\u202e"
+
+
 def test_tail_shows_the_last_entries(recorded: Recorded) -> None:
     """`-n` says how many; following a run that has ended ends at once."""
     two, followed = recorded.runs("tail", "-n", "2", "last"), recorded.runs("tail", "-f", "-n", "1", "last")
@@ -222,8 +239,11 @@ def test_unknown_runs_are_told(recorded: Recorded, words: tuple[str, ...]) -> No
 
 
 def test_a_folder_without_journals(project: Project) -> None:
-    """Listing shows only the heading; naming a run says how one is recorded."""
-    assert 1 == len(project.koi("runs").stdout.splitlines())
+    """Listing says that there is none, beside the output; naming a run says how one is recorded."""
+    listed = project.koi("runs")
+
+    told = "no run was recorded in this folder; `koi run FILE` records one\n"
+    assert (0, "", told) == (listed.returncode, listed.stdout, listed.stderr)
     assert "`koi run --record FILE` writes a journal" in project.koi("runs", "show", "last").stderr
 
 

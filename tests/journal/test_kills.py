@@ -13,7 +13,7 @@ import pytest
 from tests.journal.killing import RUN
 from tests.projects import Project
 
-SLICES = 6
+SLICES = 4
 PROGRAM = '''
     import effects from "./effects.py"
     role Boss { can delegate, can execute, can registry:write, can registry:read }

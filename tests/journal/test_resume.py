@@ -17,6 +17,7 @@ import pytest
 
 import koi_lang
 from koi_lang.runtime.journal import store
+from tests import forks
 from tests.cli.test_models import KEY, started
 from tests.journal.commands import Commands, Done
 from tests.journal.killing import RUN
@@ -262,8 +263,8 @@ def test_an_action_in_doubt_is_left_out(doubtful: Commands) -> None:
 def test_the_person_decides_in_a_terminal(doubtful: Commands, answer: str, effects: list[str]) -> None:
     """At a terminal the person is asked, with stopping as the answer to an empty line."""
     environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
-    words, folder = ["-m", "koi_lang", "resume", "last"], str(doubtful.folder)
-    with pexpect.spawn(sys.executable, words, cwd=folder, env=environment, encoding="utf-8", timeout=LIMIT_S) as child:
+    (python, *words), folder = forks.koi("resume", "last"), str(doubtful.folder)
+    with pexpect.spawn(python, words, cwd=folder, env=environment, encoding="utf-8", timeout=LIMIT_S) as child:
         child.expect("Do it again, leave it out, or stop.*: ")
         child.sendline("" if answer == "stop" else answer)
         child.expect(pexpect.EOF)
@@ -319,7 +320,7 @@ def test_a_run_that_goes_on_is_not_resumed(cut: Commands) -> None:
 
 def test_a_run_is_resumed_once(cut: Commands) -> None:
     """Of two resumes at the same time one is refused, and every action is done once."""
-    words = (sys.executable, "-m", "koi_lang", "resume", "last")
+    words = forks.koi("resume", "last")
     program = cut.folder / "answers.json"
     program.write_text(json.dumps([*STEPS[:1], {"batch": [shell("sleep 1"), shell("echo two >> effects")]}, DONE]))
 
@@ -401,8 +402,11 @@ def test_list_shows_what_became_of_a_run(cut: Commands) -> None:
     cut("resume", "last")
     parent = cut.journal.stem
     cut("resume", "last", "--branch")
-    rows = [row.split() for row in cut("runs", "list").out.splitlines()[1:]]
+    head, *rows = [row.split() for row in cut("runs", "list").out.splitlines()]
+    first, second = json.loads(cut("runs", "list", "--json").out)
 
     assert ("interrupted", ["ok", "ok"]) == (before[4], [row[4] for row in rows])
-    assert (parent, 2) == (rows[0][0], len(rows))
+    assert (parent, 2, ["branch", "of"]) == (rows[0][0], len(rows), head[8:])
+    assert ([], [parent, "from", "entry", str(second["entry"])]) == (rows[0][9:], rows[1][9:])
+    assert (parent, None, parent, rows[1][0]) == (first["run"], first["parent"], second["parent"], second["run"])
     assert f"\nparent    {parent} from entry " in cut("runs", "show", "last").out

@@ -17,7 +17,7 @@ from koi_lang.errors import JournalError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction import HIDDEN, redactor
 from koi_lang.runtime.events import Event, Events
-from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
+from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
@@ -179,3 +179,29 @@ def limited_files() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize(
+    ("fields", "lacks"),
+    [
+        ({"result": "my topsecretvalue"}, True),
+        ({"result": {"topsecretvalue": 1}}, True),
+        ({"result": f"it said {HIDDEN}"}, False),
+        ({"result": 1, "fields": "topsecretvalue"}, False),
+        ({"result": f"it said {HIDDEN}", "recalled": True}, True),
+    ],
+)
+def test_an_entry_tells_what_it_lacks(fields: dict[str, Any], lacks: bool) -> None:
+    """Only what a secret was taken out of counts as incomplete; in what is recalled, a mark does, too."""
+    line = line_of(Entry(1, 2.0, "done", data=fields), redactor({"MY_KEY": "topsecretvalue"}))
+    entry = entry_in(line)
+
+    assert entry is not None
+    assert lacks == entry.lacks_secret("result")
+
+
+def test_an_entry_of_an_older_journal_lacks_what_says_so() -> None:
+    """Journals that do not name what they lack are judged by what they contain."""
+    entries = [Entry(1, 2.0, "done", data={"result": said}) for said in (f"key {HIDDEN}", "key")]
+
+    assert [True, False] == [entry.lacks_secret("result") for entry in entries]

@@ -1,4 +1,4 @@
-"""A model provider on 127.0.0.1: speaks the streaming wire formats of OpenAI and Anthropic, and can misbehave."""
+"""A model provider on 127.0.0.1: speaks the wire formats of OpenAI and Anthropic, and can misbehave."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 import socket
 import struct
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from tests.llm.wire import Answer, anthropic_events, openai_events
+from tests.llm.wire import Answer, anthropic_events, embeddings, openai_events
 
 __all__ = ["Answer", "Asked", "ModelServer"]
 
@@ -36,16 +36,23 @@ class Asked:
 class ModelServer:
     """Answers requests in order; the last answer is repeated. Lists of models, if it has any, are answered apart.
 
+    Given a function from texts to vectors, it answers requests for embeddings apart, too.
+
     Use as `async with ModelServer(["text", Answer(status=429)]) as server`, then point an adapter at `server.url`.
     """
 
     def __init__(
-        self, answers: Sequence[Answer | str] = (Answer(),), models: Sequence[str | Mapping[str, Any]] = ()
+        self,
+        answers: Sequence[Answer | str] = (Answer(),),
+        models: Sequence[str | Mapping[str, Any]] = (),
+        embed: Callable[[str], Sequence[float]] | None = None,
     ) -> None:
         self._answers = [Answer(pieces=(each,)) if isinstance(each, str) else each for each in answers]
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, asyncio.Task[Any] | None] = {}
         self._models = [{"id": each} if isinstance(each, str) else each for each in models]
+        self._embed = embed
+        self.embedded: list[Asked] = []
         self.requests: list[Asked] = []
         self.looks: list[Asked] = []
         self.go_on = asyncio.Event()
@@ -83,6 +90,10 @@ class ModelServer:
                     self.looks.append(asked)
                     await self._list(asked, writer)
                     continue
+                if self._embed is not None and asked.path.endswith("/embeddings"):
+                    self.embedded.append(asked)
+                    await _send_document(embeddings(asked.body["input"], self._embed), writer)
+                    continue
                 self.requests.append(asked)
                 self.asked.set()
                 await self._answer(asked, self._answers[min(len(self.requests), len(self._answers)) - 1], writer)
@@ -96,10 +107,8 @@ class ModelServer:
         """The list of models, or the one that is asked for."""
         name = asked.path.partition("/models/")[2]
         found = next((each for each in self._models if each["id"] == name), None)
-        status = 404 if name and found is None else 200
-        body = json.dumps(found if name else {"object": "list", "data": self._models}).encode()
-        writer.write(_head(status, JSON, {"content-length": str(len(body))}) + body)
-        await writer.drain()
+        document = found if name else {"object": "list", "data": self._models}
+        await _send_document(document, writer, status=404 if name and found is None else 200)
 
     async def _answer(self, asked: Asked, answer: Answer, writer: asyncio.StreamWriter) -> None:
         if answer.silent:
@@ -126,6 +135,12 @@ class ModelServer:
             await writer.drain()
             if answer.pause and _has_text(event, answer):
                 await self.go_on.wait()
+
+
+async def _send_document(document: Any, writer: asyncio.StreamWriter, status: int = 200) -> None:
+    body = json.dumps(document).encode()
+    writer.write(_head(status, JSON, {"content-length": str(len(body))}) + body)
+    await writer.drain()
 
 
 def _events(asked: Asked, answer: Answer) -> Iterator[str]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.llm.accounting import usage_of, worst_case
+from koi_lang.llm.cards import PRICES_AS_OF
 from koi_lang.llm.messages import Message, Request, Usage
-from koi_lang.llm.models import PRICES_AS_OF, cost_usd
+from koi_lang.llm.models import cost_usd
 from tests.llm.flaky import REQUEST
 
 FOUR_TOKENS = Request("12345678", (Message("user", "1234"), Message("assistant", "1234")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -84,6 +85,18 @@ def test_the_pieces_of_an_answer_arrive_and_usage_ends_it(kind: str) -> None:
     deltas = answer_to(kind, Answer(pieces=('{"a"', ": 1}")))
 
     assert [TextDelta('{"a"'), TextDelta(": 1}"), Finished(Usage(7, 3, 2), stop)] == deltas
+
+
+def test_openai_tells_which_tokens_it_was_paid_to_remember() -> None:
+    """Newer models of OpenAI take more for input that they store."""
+    details = {"cached_tokens": 2, "cache_write_tokens": 5}
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10, "prompt_tokens_details": details}
+    end = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m", "usage": usage}
+    choices = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+
+    deltas = answer_to("openai", Answer(raw=f"data: {json.dumps({**end, 'choices': choices})}\n\ndata: [DONE]\n\n"))
+
+    assert Finished(Usage(9, 1, 2, 5), "stop") == deltas[-1]
 
 
 @BOTH

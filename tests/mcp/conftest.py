@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from koi_lang import program
+from tests import forks
 from tests.playbook.playing import Played, Player, act
 
 SERVER = Path(__file__).with_name("server.py")
@@ -33,7 +34,8 @@ class Shelf:
     def program(self, can: str = "call_mcp", code: str = "", **options: Any) -> str:
         """A program whose `Main` may do something and uses a server, by default over stdio."""
         env = {"PIDS": str(self.pids), "SHELF": "oak", "EMPTY": ""}
-        declared = options or {"command": sys.executable, "args": [str(SERVER)], "env": env}
+        command, *words = forks.python(str(SERVER))
+        declared = options or {"command": command, "args": words, "env": env}
         return (
             f"role Worker {{ can {can} }}\nmcp files = {json.dumps(declared)}\n"
             f'agent Main : Worker {{\n  uses mcp files\n  uses team All\n  on go(args) {{ playbook """Do it.""" }}\n'
@@ -94,7 +96,7 @@ def older_address() -> Iterator[str]:
 @contextmanager
 def serving(way: str) -> Iterator[int]:
     """The port at which the server listens for a while."""
-    command, env = [sys.executable, str(SERVER), way], {**os.environ, "PIDS": ""}
+    command, env = forks.python(str(SERVER), way), {**os.environ, "PIDS": ""}
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:

@@ -2,7 +2,7 @@
 
 Habits: `exits` at its start, `mute`, `garbage` on stdout before each answer, `stray` answers to other requests before
 each answer, `early` notifications before each answer, `misplaced` answers that never have the right id, `many` tools,
-`orders` in its descriptions. With `PIDS` it notes its process in that file.
+`orders` in its descriptions, `grumbling` on stderr before it echoes. With `PIDS` it notes its process in that file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "sample": {"text": TEXT},
     "elicit": {"schema": {"type": "object"}, "url": TEXT},
     "grow": {},
-    "picture": {},
+    "picture": {"data": TEXT},
     "big": {"bytes": {"type": "integer"}, "fails": {"type": "boolean"}},
     "die": {},
     "environment": {"name": TEXT},
@@ -75,6 +75,8 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
     """What a tool gives."""
     match name:
         case "echo":
+            if HABIT == "grumbling":
+                print("Traceback: not again", file=sys.stderr, flush=True)
             return text(given["text"])
         case "steps":
             for step in (1, 2):
@@ -97,7 +99,8 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
         case "grown":
             return text(f"grown to {given['size']}")
         case "picture":
-            return {"content": [{"type": "image", "data": "aGk=" * 4000, "mimeType": "image/png"}]}
+            data = given.get("data", "aGk=" * 4000)
+            return {"content": [{"type": "image", "data": data, "mimeType": "image/png"}]}
         case "big":
             return text("x" * given["bytes"], isError=given.get("fails", False))
         case "environment":

@@ -100,10 +100,11 @@ def test_a_server_that_ends_at_its_start(shelf: Shelf) -> None:
 
 
 def test_a_command_that_does_not_exist(shelf: Shelf) -> None:
-    """The system's own words are the cause."""
+    """The command is named, and what to do."""
     played = shelf(call("read", path="a"), command="/no/such/server")
 
-    assert "cannot be reached: [Errno 2] No such file or directory: '/no/such/server'" in played.feedback[1]
+    told = "`files` cannot be started: there is no command `/no/such/server`. Install it, or write where the program is"
+    assert told in played.feedback[1]
 
 
 def test_a_process_is_gone_when_the_run_fails(shelf: Shelf) -> None:

@@ -71,6 +71,14 @@ def test_one_that_answers_with_ten_megabytes(shelf: Shelf) -> None:
     assert all(len(text) < 7000 for text in told)
 
 
+def test_one_that_said_something_before_it_died(shelf: Shelf) -> None:
+    """What stood on stderr of a call that was answered explains no later end of the server."""
+    played = shelf(ECHO, call("die"), **shelf.raw("grumbling"))
+
+    told = "❌ call_mcp failed: the MCP server `files` was lost during `die`: the pipe\nburst\nContinue."
+    assert told == played.feedback[2]
+
+
 def test_one_that_dies_in_the_middle_of_a_call(shelf: Shelf) -> None:
     """The call fails with what it said last, and the next one has a new process."""
     played = shelf(call("die"), ECHO, **shelf.raw())

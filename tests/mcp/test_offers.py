@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
+
 import pytest
 
+from koi_lang.llm.messages import Request
 from koi_lang.runtime.mcp.offers import MOST_IN_FULL, Offer, found, lines
 from koi_lang.runtime.mcp.tools import Tool
-from tests.mcp.conftest import Shelf
+from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
-from tests.playbook.playing import act
+from tests.pictures import RED
+from tests.playbook.playing import Voice, act
 
 TOKENS = 2000
 ABOUT = "Writes a report on one of the many things that can be reported on, in the format that is asked for."
@@ -74,6 +79,19 @@ def test_documents_are_offered_where_there_are_some(shelf: Shelf) -> None:
     assert "- mcp_read_resource(mcp: string, uri?: string) " in with_some.requests[0].system
     assert '{"uri":"shelf://plain","mimeType":"text/plain","text":"on paper"}' in with_some.feedback[1]
     assert '✅ mcp_get_prompt -> {"text":"Greet Ada."}\nContinue.' == prompt.feedback[1]
+
+
+def test_a_model_that_sees_is_shown_an_image(shelf: Shelf) -> None:
+    """The image of a result is shown in the next message to a model that is known to see, beside the note."""
+    given = iter([call("picture", id="x", data=RED.data), act("return", data={})])
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        yield json.dumps(next(given))
+
+    played = shelf.play(shelf.program(**shelf.raw()), Voice(speak, name="gpt-4o"))
+    told = played.requests[1].messages[-1]
+
+    assert (True, (RED,)) == (f"[image, image/png, {RED.size} bytes]" in told.text, told.images)
 
 
 def test_an_image_is_told_not_shown(shelf: Shelf) -> None:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang import inventory, program
+from koi_lang.disk import absolute
 from koi_lang.expressions import evaluate
 from koi_lang.failures import explain
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
@@ -96,7 +97,7 @@ class Player:
         path = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()[:12]}.koi"
         if not path.exists():
             path.write_text(source, "utf-8")
-        return program.module_of(program.absolute(str(path)))
+        return program.module_of(absolute(str(path)))
 
     def __call__(
         self,

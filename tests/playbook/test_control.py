@@ -57,10 +57,11 @@ def printed(play: Player, *actions: Any, answer: str = "5", source: str = "", pa
         ("${state.n + 1}", "1"),
         ("${Number(q.output.answer) * 2}", "10"),
         ("${q.output.answer + q.output.answer}", "55"),
-        ("${q.output.missing}", "${q.output.missing}"),
         ("${HOME} and ${nobody.output.x}", "${HOME} and ${nobody.output.x}"),
         ("${q.output.answer ? 'yes' : 'no'}", "yes"),
         ("$5 {a} ${}", "$5 {a} ${}"),
+        ("`${name}: ${res.output.text} ${state.name}`", "`${name}: ${res.output.text} ${state.name}`"),
+        ("let s = `${qq.output.answer}`", "let s = `${qq.output.answer}`"),
     ],
 )
 def test_references(play: Player, text: str, expected: str) -> None:
@@ -69,6 +70,41 @@ def test_references(play: Player, text: str, expected: str) -> None:
     payload = {"list": [{"x": 1}, {"x": 2}]}
 
     assert (expected,) == printed(play, asking(), say(text), source=program, payload=payload)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("${s.output.stdout}", "`${s.output.stdout}` has no value: `s` failed"),
+        ("so: {{ s.output.stdout }}!", "`{{ s.output.stdout }}` has no value: `s` failed"),
+        ("${s.output.stdout || 'none'}", "has no value: `s` failed"),
+        ("${maybe.output.n}", "`maybe` was skipped, because its condition does not hold"),
+        ("${first.output.anwser}", "`${first.output.anwser}` has no value: `first.output` has `answer`"),
+        ("${first.output.answer.deep.x} x", "`first.output` has `answer`"),
+        ("${nobody.output.x}", "there is no result `nobody`. There are results of `first`."),
+        ("said ${frist.output.answer}", "there is no result `frist`. Did you mean `first`?"),
+        ("${inner.output.x}", "`inner` failed"),
+        ("${previousResult.nothing}", "`previousResult` has `answer`"),
+    ],
+)
+def test_what_gave_no_result_cannot_be_referred_to(play: Player, text: str, told: str) -> None:
+    """A reference to what failed, was skipped or does not exist is an error for the model, and is never passed on."""
+    nested = act("if", condition=True, then=[act("shell", id="inner", command="true", description="")])
+    first = [asking("first"), act("print", id="maybe", message="no", condition=False)]
+    answers = [*first, act("shell", id="s", command="ls", description=""), nested, done(r=[{"deep": text}]), done()]
+    played = play(solo("execute"), answers, host=RecordingHost(["5"]))
+
+    assert told in played.feedback[-1]
+    assert {} == played.result
+
+
+def test_a_second_attempt_gives_the_result(play: Player) -> None:
+    """What failed and then succeeded under the same id can be referred to; one of two branches with an id, too."""
+    failed = act("shell", id="s", command="<NAME>", description="")
+    choice = [say("a", id="c"), say("b", id="c", condition=False)]
+    batch = {"batch": [act("shell", id="s", command="echo hi", description=""), *choice, done(r="${s.output.stdout}")]}
+
+    assert {"r": "hi\n"} == play(solo("execute"), [failed, batch], allow=["shell"]).result
 
 
 def test_any_id_can_be_referred_to(play: Player) -> None:

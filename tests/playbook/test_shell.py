@@ -90,6 +90,23 @@ def test_nothing_can_hide_in_a_request(play: Player) -> None:
     assert [r"run `rm x\r\x1b[2Kls\n`: to see"] == host.requested
 
 
+def test_nothing_is_pushed_out_of_sight(play: Player) -> None:
+    """Gaps of a command are counted, and a description is cut, so that what stands before them stays to be seen."""
+    host = Deciding(decision="no")
+    hiding = {**command("rm x" + " " * 900 + "\u2800# ls"), "description": "a" * 900}
+    play(PROGRAM, [hiding, done()], host=host)
+
+    assert [f"run `rm x[900 blanks]\\u2800# ls`: {'a' * 299}…"] == host.requested
+
+
+def test_always_counts_in_one_folder_only(play: Player) -> None:
+    """A folder named `=a` does not turn the command `b` into the command `a=b` that was allowed for always."""
+    host = Deciding(decision="always")
+    play(PROGRAM, [command("a=b true"), command("b true", cwd="=a"), done()], host=host)
+
+    assert 2 == len(host.requested)
+
+
 @pytest.mark.parametrize(
     ("rule", "allowed", "refused"),
     [

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.compiler.rules import agents as compiled
 from koi_lang.errors import SettingsError
 from koi_lang.llm.scripted import Scripted
-from koi_lang.runtime.playbook import window
 from koi_lang.runtime.playbook.window import Window, window_of
 from tests.playbook.tellers import Teller, in_turn, program
 from tests.support import diagnostics_of_text
@@ -22,6 +20,12 @@ from tests.support import diagnostics_of_text
     [
         ("gpt-4o", {}, (128_000 - 16_384, 20_000)),
         ("nobody-knows", {}, (100_000, 20_000)),
+        ("claude-sonnet-5-5", {}, (1_000_000 - 16_384, 20_000)),
+        ("gpt-5.4-mini", {}, (272_000, 20_000)),
+        ("gpt-5.4-mini", {"context_tokens": 400_000}, (272_000, 20_000)),
+        ("gpt-6-luna", {}, (272_000, 20_000)),
+        ("gpt-6-luna", {"context_tokens": 1_000_000}, (922_000, 20_000)),
+        ("gpt-6-luna", {"compact": {"threshold_tokens": 500_000}}, (500_000, 20_000)),
         ("gpt-4o", {"compact": {"threshold_tokens": 50_000}}, (50_000, 50_000 // 3)),
         ("gpt-4o", {"context_tokens": 16_000}, (12_000, 4_000)),
         (
@@ -34,7 +38,10 @@ from tests.support import diagnostics_of_text
     ],
 )
 def test_the_window_follows_from_the_model_and_the_block(model: str, block: Any, expected: tuple[Any, ...]) -> None:
-    """What is declared goes before what is known of the model; without both, 100,000 tokens are the limit."""
+    """What is declared goes before what is known of the model; without both, 100,000 tokens are the limit.
+
+    Requests that cost more for their length are made only if the block asks for that.
+    """
     found = window_of(block, Scripted([]) if model == "scripted" else Teller(in_turn(), name=model))
 
     assert expected == (found.limit, found.keep)
@@ -75,9 +82,9 @@ def test_a_system_text_takes_room() -> None:
     assert [False, True] == [beside.is_exceeded(13_000, system) for system in (12_000, 11_999)]
 
 
-def test_the_compiler_knows_the_same_options() -> None:
-    """What the check of `llm` blocks accepts is what the runtime reads."""
-    assert compiled.COMPACT_OPTIONS == window.OPTIONS
+def test_keeping_answers_is_no_unknown_option() -> None:
+    """What `[models]` of `koi.toml` may hold is known in an `llm` block, too, such as `cache`."""
+    assert [] == diagnostics_of_text(program("cache: true"))
 
 
 def test_a_mistyped_option_is_noticed() -> None:

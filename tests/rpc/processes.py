@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import termios
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import koi_lang
+from tests import forks
 from tests.projects import Project
 
 # So many bytes are unread, and so often in a row the same number, when a pipe is full.
@@ -30,7 +30,7 @@ class Process:
 
     def __init__(self, folder: Path, words: tuple[str, ...], environment: Mapping[str, str]) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "koi_lang", "rpc", *words],
+            forks.koi("rpc", *words),
             cwd=folder,
             env={**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), **environment},
             stdin=subprocess.PIPE,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from koi_lang.runtime.hooks import Ask, ModelCall
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.store import path_of
+from tests.extensions.hooking import hooks
 from tests.playbook.playing import act, done
 from tests.rpc.talking import MODELS, Talk, Talker
 
@@ -504,6 +507,31 @@ def test_a_conversation_is_shortened(talk: Talker) -> None:
         assert "printed digits" in (await client.data("get_messages"))["messages"][0]["text"]
 
     talk(PROGRAM, test)
+
+
+def test_a_hook_may_ask_while_a_conversation_is_shortened(talk: Talker) -> None:
+    """The client hears of the question at once, and its answer counts; what comes behind `compact` waits for it."""
+
+    def careful(call: ModelCall) -> Ask | None:
+        return Ask("costs") if call.use == "small" else None
+
+    async def test(client: Talk) -> None:
+        client.answer(*(act("print", message=f"{n}" * 4000) for n in range(4)), done(), "They have printed.")
+        await client.data("prompt", message="x", name="Main.go")
+        await client.until("call_ended")
+        async with asyncio.TaskGroup() as group:
+            compacting = group.create_task(client.data("compact"))
+            request = await client.until("approval_request")
+            renamed = group.create_task(client.data("set_session_name", name="after"))
+            takes = [client.dispatcher.takes_time({"type": type}) for type in ("compact", "prompt", "approve")]
+            await client.data("approve", request=request["id"], decision="yes")
+
+        assert ([True, True, False], False) == (takes, client.dispatcher.takes_time({"type": "prompt"}))
+        assert ("manual", {"name": "after"}) == (compacting.result()["reason"], renamed.result())
+        order = [message["command"] for message in client.messages if message["type"] == "response"]
+        assert ["prompt", "approve", "compact", "set_session_name"] == order
+
+    talk(PROGRAM, test, added=hooks(careful, kind="before_model"))
 
 
 def test_extensions_add_commands(talk: Talker) -> None:

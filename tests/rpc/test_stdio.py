@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import koi_lang
+from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import Outbox, Unread
 from koi_lang.runtime.tasks import together
 from tests.playbook.playing import act, done
@@ -90,10 +91,26 @@ def test_lines_end_with_line_feeds_only(program: Project) -> None:
         assert 0 == koi.ended()
 
 
+def test_what_takes_time_keeps_its_place(program: Project) -> None:
+    """What needs an idle session is carried out behind it; what does not is answered meanwhile."""
+    with rpc(program, "a.koi") as koi:
+        types = ("compact", "set_session_name", "get_state")
+        koi.write(
+            b"".join(b'{"type": "%s"%s}\n' % (type.encode(), b', "name": "x"' * (type[0] == "s")) for type in types)
+        )
+        responses = [koi.until("response") for _ in types]
+
+        order = [response["command"] for response in responses]
+        assert order.index("compact") < order.index("set_session_name")
+        assert {"compact": False, "set_session_name": True, "get_state": True} == {
+            response["command"]: response["success"] for response in responses
+        }
+
+
 def test_what_cannot_be_read_is_answered(program: Project) -> None:
     """Broken and endless lines get an answer, and the session goes on."""
     with rpc(program, "a.koi") as koi:
-        koi.write(b'{"type": \n\xff\n"x"\n' + b"x" * 3_000_000 + b'\n{"type":"get_state","id":9}\n')
+        koi.write(b'{"type": \n\xff\n"x"\n' + b"x" * (LONGEST + 1) + b'\n{"type":"get_state","id":9}\n')
         responses = [koi.until("response") for _ in range(5)]
 
         codes = ["parse_error", "parse_error", "parse_error", "line_too_long", None]

@@ -21,6 +21,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests import forks
+
 PROGRAM = Path(__file__).with_name("served.koi")
 TOKEN = "a-token-for-tests"
 LIMIT_S = 40
@@ -43,7 +45,7 @@ class Place:
 
     def command(self, *words: str) -> list[str]:
         """A `koi serve mcp` command."""
-        return [sys.executable, "-m", "koi_lang", "serve", "mcp", *words]
+        return forks.koi("serve", "mcp", *words)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -100,7 +102,7 @@ def listening(place: Place, *words: str) -> Iterator[Listening]:
     printed = Path(tempfile.mkstemp(dir=place.folder)[1])
     with printed.open("w") as stdout:
         process = subprocess.Popen(
-            place.command(*words),
+            [sys.executable, "-m", "koi_lang", "serve", "mcp", *words],
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,

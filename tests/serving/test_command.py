@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 from koi_lang.cli import main
+from tests import forks
 from tests.projects import Project
 from tests.serving.conftest import INITIALIZE, LIMIT_S, PROGRAM, Place, written
 
@@ -173,7 +173,7 @@ def test_hooks_count_in_served_programs(project: Project) -> None:
 
 def answers(project: Project, *messages: dict[str, Any], words: Sequence[str] = ()) -> list[Any]:
     """What `a.koi` answers to messages, one after the other."""
-    command = [sys.executable, "-m", "koi_lang", "serve", "mcp", "a.koi", "--quiet", *words]
+    command = forks.koi("serve", "mcp", "a.koi", "--quiet", *words)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=project.folder, env=environment) as process:

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 
 from koi_lang.cli import main
+from koi_lang.mcp_server.address import Address
 from tests.serving.conftest import AUTHORIZED, INITIALIZE, LIMIT_S, PROGRAM, TOKEN, Listening, Place, listening, posted
 
 
@@ -98,6 +99,14 @@ def test_a_token_is_made_and_shown(place: Place) -> None:
         assert token not in process.communicate(timeout=LIMIT_S)[1]
 
     assert len(token) >= 40
+
+
+def test_a_token_that_was_given_is_not_shown() -> None:
+    """A token from the environment does not come into the terminal, and so into the logs of services."""
+    advice = Address("127.0.0.1", 8420, TOKEN).advice
+
+    assert advice.endswith("with the token that was given\n")
+    assert TOKEN not in advice
 
 
 async def names(place: Place, url: str, token: str) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from koi_lang import inventory, program
+from koi_lang import building, inventory
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.tools import Offer, exposed, offers
 from koi_lang.runtime.actions.builtin import all_actions
@@ -128,4 +128,4 @@ def test_programs_that_cannot_be_served(project: Project, text: str, told: str, 
 
 def test_the_program_of_these_tests_has_no_errors() -> None:
     """What is served here is a program that `koi check` accepts."""
-    assert () == program.check(str(Path(PROGRAM))).errors
+    assert () == building.check(str(Path(PROGRAM))).errors

@@ -257,7 +257,7 @@ def test_what_is_no_request_is_refused(address: str, options: dict[str, Any]) ->
         *((number, False) for number in ("10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1")),
         *(
             (number, False)
-            for number in ("0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "fe80::1", "fd00::1", "ff02::1")
+            for number in ("0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "fe80::1", "fd00::1", "fec0::1", "ff02::1")
         ),
         *((number, False) for number in ("::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "::ffff:0:127.0.0.1")),
     ],

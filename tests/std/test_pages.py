@@ -3,49 +3,42 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from koi_lang import program, resources
+from koi_lang import building, resources
 from koi_lang.cli.std import files, part
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import own_symbols
+from tests import forks, pages
 from tests.projects import Project
-from tests.running import run_file
 from tests.wheel import Installed
 
-FENCE = re.compile(r"```(koi|json|text)\n(.*?)```", re.DOTALL)
 NAMES = [path.stem for path in files()]
 
 
-def fences(name: str) -> dict[str, str]:
-    """The program, the answers of a model and the output on a page."""
-    page = (resources.standard_skills() / f"{name}.md").read_text("utf-8")
-    found = FENCE.findall(re.sub(r"\\n```json\\n|\\n```\\n", lambda escaped: escaped[0].replace("`", "\x00"), page))
-    return {kind: text.replace("\x00", "`") for kind, text in found}
+def example_of(name: str) -> pages.Example:
+    """The program on a page."""
+    (example,) = pages.examples((resources.standard_skills() / f"{name}.md").read_text("utf-8"))
+    return example
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_tells_the_truth(name: str, project: Project) -> None:
     """The example on a page prints what the page says."""
-    told = fences(name)
-    path = project.write("example.koi", told["koi"])
-    answers = json.loads(told["json"]) if "json" in told else None
+    example = example_of(name)
 
-    outcome = run_file(path, project.folder, answers=answers)
-
-    assert (told["text"].splitlines(), "") == (list(outcome.printed), outcome.error)
+    assert example.told == pages.shown(example.run(project.folder), project.folder)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_is_clean(name: str) -> None:
     """No check has anything to say about a part of the standard library or the example on its page."""
-    assert program.check(str(resources.standard_skills() / f"{name}.koi"), strict=True).diagnostics == ()
+    assert building.check(str(resources.standard_skills() / f"{name}.koi"), strict=True).diagnostics == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,12 +65,12 @@ def test_names_are_used_once() -> None:
 
 def unit_of(path: Path) -> Unit:
     """A file of the standard library, parsed."""
-    return next(file.unit for file in program.check(str(path)).files if file.unit.path == path.as_posix())
+    return next(file.unit for file in building.check(str(path)).files if file.unit.path == path.as_posix())
 
 
 def koi(*words: str) -> subprocess.CompletedProcess[str]:
     """What a command prints."""
-    return subprocess.run([sys.executable, "-m", "koi_lang", *words], capture_output=True, text=True, timeout=60)
+    return forks.run(words, forks.CHECKOUT, os.environ)
 
 
 def test_the_command_lists_and_shows() -> None:
@@ -106,9 +99,9 @@ def test_the_list_as_json() -> None:
 def test_the_wheel_brings_the_library(installed: Installed) -> None:
     """What a user installs has all pages, and its parts can be imported."""
     program = installed.folder / "library.koi"
-    program.write_text(fences("csv")["koi"])
+    program.write_text(example_of("csv").program)
     ran = installed.run("-m", "koi_lang", "run", "--no-record", "library.koi")
     listed = installed.run("-m", "koi_lang", "std", "csv")
 
-    assert (ran.stdout, ran.returncode) == (fences("csv")["text"], 0), ran.stderr
+    assert (ran.stdout, ran.returncode) == (example_of("csv").told, 0), ran.stderr
     assert listed.stdout.startswith("# std/csv\n")

@@ -15,6 +15,7 @@ import pexpect
 import pytest
 
 import koi_lang
+from tests import forks
 from tests.projects import Project
 
 GOOD = 'test "adds" { expect 1 + 1 == 2 }\ntest "multiplies" { expect 2 * 3 == 6 }\n'
@@ -186,9 +187,9 @@ def test_a_terminal_has_colours(project: Project, environment: dict[str, str], c
     project.write("a.test.koi", GOOD)
     around = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     around |= {"PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), **environment}
-    words = ["-m", "koi_lang", "test"]
+    python, *words = forks.koi("test")
 
-    shown = pexpect.spawn(sys.executable, words, cwd=str(project.folder), env=around, timeout=30).read().decode()
+    shown = pexpect.spawn(python, words, cwd=str(project.folder), env=around, timeout=30).read().decode()
 
     assert ("\x1b[32m2 passed" in shown, "2 passed in" in shown) == (coloured, True)
 

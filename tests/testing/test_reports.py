@@ -31,13 +31,22 @@ def test_failures_come_first() -> None:
         "error: it went wrong [E0500]",
         " --> a.test.koi:3:1",
         "  printed:",
-        "    one\x00",
+        "    one",
         "    two",
         "  logged:",
         "    note",
         "",
         "1 failed, 1 passed in 2.00 s",
     ]
+
+
+def test_names_and_output_do_not_steer_the_terminal() -> None:
+    """A name of a file or test may hold anything; a report shows it without escapes."""
+    outcome = Outcome(False, 0.0, "error: \x1b]0;no\x07oh", ("\x9b31m\x1b[8mred",))
+
+    shown = "".join(report([result("a\x1b]0;title\x07\u202eb", outcome, "\x1b[8m.test.koi")], 1.0, colour=False))
+
+    assert shown.isprintable()
 
 
 def test_of_much_output_the_end_is_shown() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.host import SilentHost, use_host
+from koi_lang.runtime.values.clocks import use_clock
 from koi_lang.runtime.values.globals import GLOBALS
+from koi_lang.runtime.values.marks import duration
 from koi_lang.runtime.values.members import invoke
 
 
@@ -96,3 +98,52 @@ def test_plain_values_of_a_table_have_a_column_of_their_own(host: Recorder) -> N
         host.printed[0].split("\n")[3],
         host.printed[1],
     ] == ["│ (index) │ 0 │ 1 │ Values │", "│ 0       │   │   │ 1      │", "5"]
+
+
+def each(host: Recorder, *calls: tuple[Any, ...], clock: Any = None) -> None:
+    """Several calls of methods of one console, each a name and its arguments."""
+
+    def speak() -> None:
+        use_host(host)
+        use_clock(clock or (lambda: 0.0))
+        for method, *values in calls:
+            invoke(GLOBALS["console"], method, *values)
+
+    copy_context().run(speak)
+
+
+def test_groups_are_indented(host: Recorder) -> None:
+    """Every line inside of a group has two more blanks, also lines that are no output; too many ends do no harm."""
+    inside = [("log", "x\ny"), ("group",), ("error", "e"), ("groupEnd",), ("table", [1])]
+    each(host, ("groupCollapsed", "g", 1), *inside, ("groupEnd",), ("groupEnd",), ("log", "out"))
+
+    assert ["g 1", "  x\n  y", "out"] == [*host.printed[:2], host.printed[-1]]
+    assert all(line.startswith("  ") for line in host.printed[2].split("\n"))
+    assert ["    e"] == host.logged
+
+
+def test_calls_are_counted_by_label(host: Recorder) -> None:
+    """A count begins anew after it was reset; one that does not exist is told beside the output."""
+    each(host, ("count",), ("count",), ("count", 5), ("countReset",), ("count",), ("countReset", "z"))
+
+    assert ["default: 1", "default: 2", "5: 1", "default: 1"] == host.printed
+    assert ["Count for 'z' does not exist"] == host.logged
+
+
+def test_clocks_have_labels(host: Recorder) -> None:
+    """The time since `time` is printed, until `timeEnd`; wrong labels are told beside the output."""
+    times = iter([0.0, 0.25, 1.5, 1.5])
+    timed = [("time", "t"), ("timeLog", "t", "half", 2), ("time", "t"), ("timeEnd", "t"), ("timeEnd", "t")]
+    each(host, *timed, clock=lambda: next(times))
+
+    assert ["t: 250ms half 2", "t: 1.500s"] == host.printed
+    assert ["Label 't' already exists for console.time()", "No such label 't' for console.timeEnd()"] == host.logged
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [(0.12345, "0.123ms"), (999, "999ms"), (62345, "1:02.345 (m:ss.mmm)"), (3602345.0, "1:00:02.345 (h:mm:ss.mmm)")],
+)
+def test_durations_are_written_as_by_node(ms: float, text: str) -> None:
+    """From a second on a time has three decimals, from a minute on colons."""
+    assert text == duration(ms)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import pathlib
 from typing import Any
 
 import pytest
@@ -248,3 +251,34 @@ def test_a_long_set_is_cut_after_a_hundred() -> None:
 def test_python_objects_print_themselves() -> None:
     """What comes from a Python module prints as Python prints it."""
     assert inspect([1j]) == "[ 1j ]"
+
+
+def test_functions_without_a_name_are_anonymous() -> None:
+    """What the compiler calls a function that has no name is not shown as its name."""
+
+    def anonymous_2() -> None: ...
+
+    def named() -> None: ...
+
+    assert "[ [Function (anonymous)], [Function: named] ]" == inspect([anonymous_2, named])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({1, 2}, "Set(2) { 1, 2 }"),
+        ({"a": frozenset({"x"})}, "{ a: Set(1) { 'x' } }"),
+        (set(), "Set(0) {}"),
+        (datetime.datetime(2025, 6, 1, 15, 4), "2025-06-01T15:04:00"),
+        ([datetime.date(2025, 6, 1), datetime.time(1, 2)], "[ 2025-06-01, 01:02:00 ]"),
+        (datetime.timedelta(days=1, seconds=5), "1 day, 0:00:05"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (b"ab", "<Buffer 61 62>"),
+        (b"", "<Buffer >"),
+        (bytes(52), f"<Buffer {' '.join(['00'] * 50)} ... 2 more bytes>"),
+        (pathlib.PurePosixPath("a/b"), "a/b"),
+    ],
+)
+def test_values_of_python_have_a_form_of_their_own(value: Any, shown: str) -> None:
+    """What Python modules give is shown as the kindred value of Koi or Node, and not as Python writes it."""
+    assert shown == inspect(value)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from koi_lang.runtime.values.failures import ErrorValue, TypeErrorValue
+from koi_lang.runtime.values.globals import GLOBALS
 from koi_lang.runtime.values.members import (
     apply,
     apply_member,
@@ -280,6 +281,14 @@ def test_methods_are_called_on_their_object() -> None:
         ([], "x", "`x` of an array is not a function"),
         ("s", "x", '`x` of "s" is not a function'),
         (Point(1), "x", "`x` of `Point` is not a function"),
+        ([], "foreach", "`foreach` of an array is not a function; did you mean `forEach`?"),
+        ("s", "toUppercase", '`toUppercase` of "s" is not a function; did you mean `toUpperCase`?'),
+        (5, "toFixd", "`toFixd` of 5 is not a function; did you mean `toFixed`?"),
+        (GLOBALS["console"], "lgo", "`lgo` of an object is not a function; did you mean `log`?"),
+        (GLOBALS["Array"], "isarray", "`isarray` of the function `Array` is not a function; did you mean `isArray`?"),
+        (new(GLOBALS["Map"]), "gett", "`gett` of `Map` is not a function; did you mean `get`?"),
+        (math, "squrt", "`squrt` of the module `math` is not a function; did you mean `sqrt`?"),
+        (Point(1), "movd", "`movd` of `Point` is not a function; did you mean `moved`?"),
     ],
 )
 def test_a_member_that_is_no_function_is_named(value: Any, key: str, message: str) -> None:

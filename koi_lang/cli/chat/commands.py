@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.cli import branches
+from koi_lang.cli.chat.clipboard import clipboard_image
+from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.chat.screens import bill
 from koi_lang.cli.chat.targets import targets, text_of
 from koi_lang.cli.lines import brief, fitted, one_line
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.llm.images import Image
 from koi_lang.rpc.client import APPROVAL
 from koi_lang.rpc.refusals import Refused
 from koi_lang.runtime.journal import store
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 Function = Callable[["Conversation", str], Awaitable[None]]
 # Of the sessions that could go on.
 MOST_LISTED = 10
+CLIPBOARD = "clipboard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +133,23 @@ async def cost(chat: Conversation, given: str) -> None:
     chat.screen.say(f"{counted}, {bill(statistics)} ({tokens})")
 
 
+@command("[PATH]")
+async def image(chat: Conversation, given: str) -> None:
+    """Attach an image to the next message: a file, or without a path what the clipboard holds."""
+    if given:
+        path = named_file(given)
+        chat.screen.attach(chat.attached.add(path.name, image_file(path)))
+    else:
+        chat.screen.attach(chat.attached.add(CLIPBOARD, Image.of(await clipboard_image(), CLIPBOARD)))
+
+
 # ---------------------------------------------------------------- what is being done
 
 
 @command("[TEXT]")
 async def queue(chat: Conversation, given: str) -> None:
     """Say something when the work would end; the work then goes on."""
-    await chat.ask("follow_up", message=given)
+    await chat.ask("follow_up", **chat.fields(given))
     chat.screen.note("will be heard at the end")
 
 
@@ -222,7 +236,7 @@ async def branch_(chat: Conversation, given: str) -> None:
     chat.telling.tell_earlier()
     chat.screen.note(f"going on from entry {at} as {chat.session.run.id}; the other branch stays as it is")
     if message is not None:
-        chat.screen.put_back(text_of(message.data.get("args")))
+        chat.screen.put_back(chat.recall(message.data.get("args")))
 
 
 @command("[ID]")

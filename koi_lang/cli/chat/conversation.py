@@ -7,24 +7,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.cli.chat.commands import command_in
-from koi_lang.cli.chat.images import refuse_images
+from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.screens import (
     APPROVALS,
     Request,
     Screen,
     bill,
 )
-from koi_lang.cli.chat.targets import Target
+from koi_lang.cli.chat.targets import IMAGES, Target, text_of
 from koi_lang.cli.chat.telling import Telling
-from koi_lang.cli.lines import harmless, one_line
+from koi_lang.cli.lines import harmless, heard_when, one_line
 from koi_lang.errors import KoiError, UsageError
+from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.client import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.served import Served
 from koi_lang.rpc.session import Session
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.steering import How
+from koi_lang.runtime.images import value_of
+from koi_lang.runtime.journal.calls import CALL_STARTED
+from koi_lang.runtime.steering import STEERED, How
 
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
@@ -43,6 +46,7 @@ class Conversation:
     Attributes:
         requests: what the person is asked and has not answered, the oldest first.
         telling: shows what happens in calls.
+        attached: the images in it.
         over: whether the person has ended it.
     """
 
@@ -52,6 +56,7 @@ class Conversation:
         self.requests: list[Request] = []
         self.telling = Telling(screen, redact)
         self.over = False
+        self.attached = Attached()
         self._news = asyncio.Event()
 
     @property
@@ -93,23 +98,45 @@ class Conversation:
     async def _say(self, text: str, how: How) -> None:
         """Give a message to whoever is at work, else to the handler; one that cannot be given comes back."""
         try:
-            refuse_images(text)
+            if self.screen.person and self.attach(text):
+                return
             if text.startswith("/"):
                 help = "`/help` lists them; a message may begin with a slash behind a space."
                 raise UsageError(f"there is no command `{text.split()[0]}`", help=help)
             if not self.is_busy:
-                await self.ask("run_playbook", name=self.target.name, args=self.target.payload(text.strip()))
+                payload = self.target.payload(text.strip(), self._images(text))
+                await self.ask("run_playbook", name=self.target.name, args=payload)
                 return
-            await self.ask(how, message=text.strip())
+            await self.ask(how, **self.fields(text.strip()))
         except KoiError:
             self.screen.put_back(text)
             raise
-        when = "at the end" if how == "follow_up" else "before the next answer of the model"
-        self.screen.note(f"will be heard {when}")
+        at_work = bool(self.session.run.steering.at_work)
+        self.screen.note(heard_when(at_end=how == "follow_up", at_work=at_work))
+
+    def attach(self, text: str) -> bool:
+        """Attach the images that a text is nothing but, if it is; gives whether it was. Raises KoiError."""
+        found = pasted_images(text)
+        for name, image in found:
+            self.screen.attach(self.attached.add(name, image))
+        return bool(found)
+
+    def fields(self, text: str) -> dict[str, Any]:
+        """The fields of a command that says something, with the images that the text names. Raises BadImage."""
+        images = [value_of(image) for image in self._images(text)]
+        return {"message": text, **({"images": images} if images else {})}
+
+    def _images(self, text: str) -> list[Image]:
+        images = self.attached.of(text)
+        require_few(images)
+        return images
 
     async def answer(self, text: str) -> None:
-        """Answer the oldest request. Raises Refused."""
+        """Answer the oldest request. Raises Refused, and UsageError for an answer with images."""
         request = self.requests[0]
+        if self.attached.of(text):
+            self.screen.put_back(text)
+            raise UsageError("an answer carries no images", help="Answer with a text, and show images in a message.")
         if request["type"] == APPROVAL:
             decision = _decision(text)
             if decision is None:
@@ -167,6 +194,10 @@ class Conversation:
 
     def _follow_event(self, event: Event) -> None:
         self.telling.follow(event)
+        if event.type == CALL_STARTED:
+            self.recall(event.data.get("args"))
+        elif event.type == STEERED:
+            self.attached.recall(str(event.data["text"]), event.data.get("images", ()))
         if event.type == "call_ended" and not event.recalled and self.session.is_open:
             self._take_left(event)
 
@@ -178,6 +209,12 @@ class Conversation:
             self.screen.order(f" {left}")
         elif left:
             self.screen.put_back(left)
+
+    def recall(self, payload: Any) -> str:
+        """The message in what a handler was given; its images can be sent again."""
+        text = text_of(payload)
+        self.attached.recall(text, payload.get(IMAGES, ()) if isinstance(payload, dict) else ())
+        return text
 
     def tell_end(self) -> None:
         """Say how the conversation can go on later, if it can."""

@@ -18,9 +18,11 @@ from koi_lang.cli.chat import keys
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.cli.chat.conversation import Conversation
 from koi_lang.cli.chat.history import Kept
+from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.paper import Paper, Stray
 from koi_lang.cli.chat.screens import Request, options_of, request_text
 from koi_lang.cli.lines import RED, WEAK, Look, fitted, harmless, one_line
+from koi_lang.errors import KoiError
 from koi_lang.rpc.client import APPROVAL
 from koi_lang.runtime.steering import How
 from koi_lang.runtime.tasks import together
@@ -39,6 +41,7 @@ class Editor:
     """
 
     keys: Sequence[str] = keys.HELP
+    person = True
 
     def __init__(self, look: Look, redact: Callable[[str], str]) -> None:
         self.chat: Conversation
@@ -81,6 +84,22 @@ class Editor:
     def order(self, text: str) -> None:
         """Hand over a command, or a message, and leave the input as it is."""
         self._typed.put_nowait((text, "steer"))
+
+    def paste(self, text: str) -> None:
+        """Attach the images that a pasted text is nothing but; any other text goes into the input."""
+        try:
+            if not self.chat.requests and self.chat.attach(text):
+                return
+        except KoiError as error:
+            self.fail(f"error: {error.message}" + (f"\n  = help: {error.help}" if error.help else ""))
+            if not pasted_files(text):
+                return
+        self._session.default_buffer.insert_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    @property
+    def mark(self) -> str:
+        """The mark of an image that stands before the cursor; empty where there is none."""
+        return self.chat.attached.mark_before(self._session.default_buffer.document.text_before_cursor)
 
     def interrupt(self) -> None:
         """Ctrl-C: empty the input, else end the work, else warn, else end the conversation."""
@@ -130,6 +149,13 @@ class Editor:
             return
         buffer = self._session.default_buffer
         buffer.document = Document("\n".join(filter(None, (text, buffer.text))))
+
+    def attach(self, mark: str) -> None:
+        """Put the mark of an image where the cursor is."""
+        if self._session.app.is_running:
+            self._session.default_buffer.insert_text(f"{mark} ")
+        else:
+            self._draft += f"{mark} "
 
     def change(self) -> None:
         """Draw the line at the bottom anew."""

@@ -1,36 +1,116 @@
-"""A message to the image that was pasted into it, which messages cannot carry."""
+"""What a person pastes, drops or names to images, and images to the marks that stand for them in what is typed."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import split
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from koi_lang.errors import UsageError
+from koi_lang.cli.lines import one_line
+from koi_lang.errors import UsageError, reason
+from koi_lang.llm.images import FORMS, BadImage, Image, require_small, size_text
+from koi_lang.runtime.images import image_in
 
-DATA = re.compile(r"data:image/[\w.+-]+;base64,")
+DATA = re.compile(r"data:image/[\w.+-]+;base64,(?P<data>[\w+/=\s]+)")
+MARK = re.compile(r"\[image (\d+): [^\[\]\n]*\]")
+BRACKETS = str.maketrans("[]", "()")
+# Also those that models do not read, so that a person learns of it.
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".heic", ".avif"})
-LONGEST_PATH = 4096
+LONGEST = 16_384
+PASTED = "pasted"
 
 
-def refuse_images(text: str) -> None:
-    """Raise UsageError when a message is, or holds, an image; a file that is only spoken of is none."""
-    if DATA.search(text):
-        help = "Keep the image in a file, and say what the agent is to do with that file."
-        raise UsageError("the message holds an image, and messages carry text only", help=help)
-    path = _path(text)
-    if path is not None:
-        help = f"Say what the agent is to do with the file, such as: How large is {path.name}?"
-        raise UsageError(f"`{path.name}` is an image, and messages carry text only", help=help)
+class Attached:
+    """The images of a conversation by their marks, such as `[image 1: photo.png, 12 kB]`; a text has those it names."""
+
+    def __init__(self) -> None:
+        self._images: dict[str, Image] = {}
+
+    def add(self, name: str, image: Image) -> str:
+        """Give an image a mark."""
+        number = max((int(mark[1]) for mark in map(MARK.match, self._images) if mark), default=0) + 1
+        shown = one_line(name).translate(BRACKETS)
+        mark = f"[image {number}: {shown}, {size_text(image.size)}]"
+        self._images[mark] = image
+        return mark
+
+    def recall(self, text: str, values: Sequence[Any]) -> None:
+        """Know the images of a text that was written earlier, as values; nothing where they are not one a mark."""
+        marks = _marks(text)
+        for mark, image in zip(marks, map(image_in, values), strict=False) if len(marks) == len(values) else ():
+            if image is not None:
+                self._images.setdefault(mark, image)
+
+    def of(self, text: str) -> list[Image]:
+        """The images that a text names, in its order."""
+        return [self._images[mark] for mark in _marks(text) if mark in self._images]
+
+    def mark_before(self, text: str) -> str:
+        """The mark that a text ends with, and the blank behind it; empty where it ends otherwise."""
+        ends = (mark + blank for mark in self._images for blank in ("", " "))
+        return next((end for end in ends if text.endswith(end)), "")
 
 
-def _path(text: str) -> Path | None:
-    """The image file that is all there is in a message, as terminals paste what is dropped on them."""
-    if len(text) > LONGEST_PATH or "\n" in text.strip():
-        return None
+def _marks(text: str) -> list[str]:
+    """The marks in a text, each once."""
+    return list(dict.fromkeys(mark[0] for mark in MARK.finditer(text)))
+
+
+def pasted_images(text: str) -> list[tuple[str, Image]]:
+    """The images, with names, that a text is nothing but; none for other texts. Raises UsageError or BadImage."""
+    data = DATA.fullmatch(text.strip())
+    if data is not None:
+        return [(PASTED, Image.encoded("".join(data["data"].split()), PASTED))]
+    return [(path.name, image_file(path)) for path in pasted_files(text)]
+
+
+def pasted_files(text: str) -> list[Path]:
+    """The image files that a text is nothing but paths of, as terminals write what is dropped on them."""
+    if len(text) > LONGEST:
+        return []
+    paths = [path for line in text.splitlines() if line.strip() for path in _paths(line.strip())]
+    return [] if None in paths else [path for path in paths if path is not None]
+
+
+def _paths(line: str) -> list[Path | None]:
+    """The files of a line: the line itself where it is a path, else its words, quoted as for a shell."""
+    whole = _file(line)
+    if whole is not None:
+        return [whole]
     try:
-        words = split(text.strip().removeprefix("file://"))
-        path = Path(words[0]).expanduser() if len(words) == 1 else None
-        return path if path is not None and path.suffix.lower() in SUFFIXES and path.is_file() else None
+        return [_file(word) for word in split(line)]
+    except ValueError:  # a quote without its end
+        return [None]
+
+
+def _file(word: str) -> Path | None:
+    """The image file that a word names, as a path or as a `file:` address."""
+    try:
+        path = Path(unquote(urlsplit(word).path)) if word.startswith("file:") else Path(word).expanduser()
+        return path if path.suffix.lower() in SUFFIXES and path.is_file() else None
     except (ValueError, OSError, RuntimeError):  # no path at all
         return None
+
+
+def named_file(text: str) -> Path:
+    """The file that a person names, in any of the ways it may be pasted."""
+    files = pasted_files(text)
+    try:
+        return files[0] if len(files) == 1 else Path(text).expanduser()
+    except RuntimeError:  # the home of somebody who is not known
+        return Path(text)
+
+
+def image_file(path: Path) -> Image:
+    """The image in a file. Raises UsageError or BadImage."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadImage(f"`{path}` is no file", help=FORMS)
+        require_small(path.stat().st_size, path.name)
+        return Image.of(path.read_bytes(), path.name)
+    except (OSError, ValueError) as error:
+        told = reason(error) if isinstance(error, OSError) else "this is no path"
+        raise UsageError(f"cannot read `{path}`: {told}", help="Name a file: `/image photo.png`.") from error

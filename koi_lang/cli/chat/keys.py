@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat.editor import Editor
@@ -15,6 +16,7 @@ HELP = (
     "Enter        send; while the agent works: heard before its next answer",
     "Alt-Enter    while the agent works: heard at the end (/queue)",
     "Ctrl-J       a new line; so does a backslash before Enter",
+    "Ctrl-V       attach the image in the clipboard (/image); a file that is dropped or pasted is attached, too",
     "Alt-Up       take back what is queued (/back)",
     "Esc, Ctrl-C  end the work that is under way (/abort); queued text comes back",
     "Ctrl-D       end the conversation (/quit)",
@@ -50,6 +52,18 @@ def bindings(editor: Editor) -> KeyBindings:
     @keys.add("escape", "up")
     def take_back(event: KeyPressEvent) -> None:
         editor.order("/back")
+
+    @keys.add("c-v")
+    def attach(event: KeyPressEvent) -> None:
+        editor.order("/image")
+
+    @keys.add(Keys.BracketedPaste)
+    def paste(event: KeyPressEvent) -> None:
+        editor.paste(event.data)
+
+    @keys.add("backspace", filter=Condition(lambda: bool(editor.mark)))
+    def delete(event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(editor.mark))
 
     @keys.add("c-c")
     def interrupt(event: KeyPressEvent) -> None:

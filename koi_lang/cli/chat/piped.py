@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.screens import Request, request_text
 from koi_lang.cli.lines import Look, harmless, writable
 from koi_lang.rpc.client import APPROVAL
@@ -38,8 +40,9 @@ class Piped:
 
     def __init__(self, look: Look, *, person: bool) -> None:
         self.chat: Conversation
-        self.look, self._person = look, person
+        self.look, self.person = look, person
         self._begun = ""
+        self._marks: list[str] = []
         self._group: asyncio.TaskGroup | None = None
 
     def columns(self) -> int:
@@ -52,7 +55,7 @@ class Piped:
 
     def note(self, text: str) -> None:
         """Write an aside, where somebody reads it."""
-        if self._person:
+        if self.person:
             _write(sys.stderr, harmless(text))
 
     def fail(self, text: str) -> None:
@@ -62,13 +65,18 @@ class Piped:
     def ask(self, request: Request) -> None:
         """Write a request, where somebody can see it; nothing is allowed where nobody can."""
         self.note(request_text(request))
-        if not self._person and request["type"] == APPROVAL:
+        if not self.person and request["type"] == APPROVAL:
             self.fail(f"{request_text(request).splitlines()[0]}: nobody can be asked; see `--allow`")
             self.chat.leave_open(request)
 
     def put_back(self, text: str) -> None:
         """Say what nobody has heard."""
         self.note(f"nobody has heard: {text}")
+
+    def attach(self, mark: str) -> None:
+        """Keep the mark of an image for the next message."""
+        self._marks.append(mark)
+        self.note(f"{mark} goes with the next message")
 
     def order(self, text: str) -> None:
         """Hand a text over before the next line."""
@@ -106,11 +114,17 @@ class Piped:
                 return
 
     async def _hand_over(self, text: str) -> None:
-        if not self._person:
+        if not self.person:
             await self.chat.wait()
+        if self._marks and self._is_message(text):
+            text, self._marks = " ".join([*self._marks, text]), []
         await self.chat.hear(text)
-        if not self._person:
+        if not self.person:
             await self.chat.wait()
+
+    def _is_message(self, text: str) -> bool:
+        is_file = self.person and pasted_files(text)
+        return bool(text.strip()) and command_in(text) is None and not self.chat.requests and not is_file
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from koi_lang.cli.lines import Look, brief, duration, fitted, harmless, one_line
+from koi_lang.cli.lines import Look, brief, duration, fitted, harmless, one_line, whole
 from koi_lang.cli.work import PLAIN_TO_SEE, Outcome
 from koi_lang.rpc.client import APPROVAL
 from koi_lang.rpc.statistics import Statistics
+from koi_lang.runtime.host import visible
+from koi_lang.runtime.images import noted
 
 # An action that takes less is not told how long it took.
 WORTH_TELLING_S = 1.0
@@ -23,10 +25,12 @@ class Screen(Protocol):
     Attributes:
         look: the marks it can show.
         keys: lines about how it is used.
+        person: whether somebody types, so that a path alone in a line is a file that was dropped on the terminal.
     """
 
     look: Look
     keys: Sequence[str]
+    person: bool
 
     def columns(self) -> int:
         """How wide it is."""
@@ -45,6 +49,9 @@ class Screen(Protocol):
 
     def put_back(self, text: str) -> None:
         """Give the person a text back that nobody has heard."""
+
+    def attach(self, mark: str) -> None:
+        """Have an image, by its mark, belong to what is typed next."""
 
     def order(self, text: str) -> None:
         """Hand a text over as if it had been typed."""
@@ -78,7 +85,7 @@ def options_of(request: Request) -> Sequence[str]:
 def request_text(request: Request) -> str:
     """A request with its options, numbered."""
     if request["type"] == APPROVAL:
-        asked = f"Allow to {one_line(str(request['what']))}: {harmless(str(request['detail']))}"
+        asked = whole(f"Allow to {visible(str(request['what']))}: {harmless(str(request['detail']))}")
     else:
         asked = harmless(str(request["question"]).rstrip())
     numbered = [f"  {number}. {one_line(option)}" for number, option in enumerate(options_of(request), 1)]
@@ -91,7 +98,7 @@ def answer_text(result: Any) -> str:
         result = next(iter(result.values()))
     if result is None or result == {}:
         return ""
-    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, indent=2, default=str)
+    return result if isinstance(result, str) else json.dumps(noted(result), ensure_ascii=False, indent=2, default=str)
 
 
 def bill(statistics: Statistics) -> str:

@@ -8,13 +8,16 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.llm.images import Image
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Handler
+from koi_lang.runtime.images import value_of
 from koi_lang.runtime.schema import Schema
 
 # Of events that are meant for messages, the first one that an agent handles; and of the object they are put into.
 EVENTS = ("chat", "message")
 FIELD = "message"
+IMAGES = "images"
 EXAMPLE = 'Give an agent a handler such as `on chat(args: { message: string }) { playbook """…""" }`.'
 
 
@@ -37,14 +40,19 @@ class Target:
         """How it is called."""
         return f"{self.agent}.{self.event}"
 
-    def payload(self, text: str) -> Any:
-        """What the handler is given for a message."""
-        return text if self.field is None else {self.field: text}
+    def payload(self, text: str, images: Sequence[Image] = ()) -> Any:
+        """What the handler is given for a message. Raises UsageError when it takes no images."""
+        if self.field is None and images:
+            help = "Have it take an object, `on chat(args: { message: string })`, or leave the images away."
+            raise UsageError(f"`{self.name}` takes a text, which has no place for images", help=help)
+        given = {IMAGES: [value_of(image) for image in images]} if images else {}
+        return text if self.field is None else {self.field: text, **given}
 
 
 def text_of(payload: Any) -> str:
     """The message in what a handler was given; empty where there is none."""
-    values = list(payload.values()) if isinstance(payload, dict) else [payload]
+    known = payload if isinstance(payload, dict) else {FIELD: payload}
+    values = [value for name, value in known.items() if name != IMAGES]
     return values[0] if len(values) == 1 and isinstance(values[0], str) else ""
 
 

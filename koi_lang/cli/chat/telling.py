@@ -9,9 +9,9 @@ from typing import Any
 
 from koi_lang.cli.chat.screens import Screen, action_line, answer_text, called, is_told
 from koi_lang.cli.chat.targets import text_of
+from koi_lang.cli.doing import doing_now
 from koi_lang.cli.lines import harmless, one_line
-from koi_lang.cli.watching import doing
-from koi_lang.cli.work import Work, Worker
+from koi_lang.cli.work import Work, trying_again
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.steering import PERSON, STEERED
 
@@ -76,7 +76,7 @@ class Telling:
             case "model_asked":
                 self.model = str(data.get("model", ""))
             case "retry_started":
-                self.screen.note(one_line(f"asks again in {data['delay_s']:.0f} s: {data['error']}"))
+                self.screen.note(one_line(f"{trying_again(data)}: {data['error']}"))
             case "compacted":
                 kept = f"{data.get('tokens_before'):,} tokens became {data.get('tokens_after'):,}"
                 self.screen.note(f"the conversation of `{event.agent}` was shortened: {kept}")
@@ -101,8 +101,5 @@ class Telling:
 
     def state(self) -> str:
         """Who is at work, and with what; empty where nobody is."""
-        return ", ".join(f"{self._work.label(worker)}: {_what(worker)}" for worker in self._work.workers())
-
-
-def _what(worker: Worker) -> str:
-    return "thinking" if worker.asked is not None and not worker.steps and not worker.note else doing(worker)
+        work = self._work
+        return ", ".join(f"{work.label(worker)}: {doing_now(work, worker)}" for worker in work.workers())

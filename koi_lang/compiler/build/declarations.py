@@ -24,35 +24,44 @@ class Builder(Statements):
     """Rules of declarations; handed to the parser, which calls a method when its rule is complete."""
 
     def program(self, children: Children) -> n.Program:
+        """All that a file declares, in its order."""
         return n.Program(cover(children), only(children, n.Declaration))
 
     def import_(self, children: Children) -> n.Import:
+        """`import name: type from "path"`; the name and the type may be missing."""
         _, name, _, type, _, path = children
         return n.Import(cover(children), name and name_of(name), type and str(type), path)
 
     def package(self, children: Children) -> n.Package:
+        """`package "name"`, an import that brings no name."""
         return n.Package(cover(children), children[1])
 
     def role(self, children: Children) -> n.Role:
+        """`role Name { can … }` with its permissions."""
         return n.Role(cover(children), name_of(children[1]), children[3])
 
     def capabilities(self, children: Children) -> tuple[n.Name, ...]:
+        """What stands between the braces of a role."""
         return only(children, n.Name)
 
     def capability(self, children: Children) -> n.Name:
+        """`can word` or `can word:detail`; the name keeps the colon."""
         _, word, _, detail = children
         return n.Name(cover(children[1:]), str(word) if detail is None else f"{word}:{detail}")
 
     def team(self, children: Children) -> n.Team:
+        """`team Name { key: Member, … }`; an `override` before the braces is left out."""
         return n.Team(cover(children), name_of(children[1]), children[4])
 
     def override(self, children: Children) -> None:
-        return None
+        """`override { … }` of a team, which is read and has no effect."""
 
     def members(self, children: Children) -> tuple[n.TeamMember, ...]:
+        """What stands between the braces of a team."""
         return only(children, n.TeamMember)
 
     def team_member(self, children: Children) -> n.TeamMember:
+        """`key: Agent`, `key: "text"` or `key: mcp://server/tool`."""
         key, _, value = children
         return n.TeamMember(between(key, value), name_of(key), self._member_value(value))
 
@@ -64,22 +73,28 @@ class Builder(Statements):
         return self._quoted(token)
 
     def mcp(self, children: Children) -> n.Mcp:
+        """`mcp name = { … }`."""
         return n.Mcp(cover(children), name_of(children[1]), children[3])
 
     def prompt(self, children: Children) -> n.Prompt:
+        """`prompt Name(parameters) = …`, with `export` or without; the value is parts or a composition."""
         exported, _, name, parameters, _, value = children
         return n.Prompt(cover(children), name_of(name), parameters, value, exported is not None)
 
     def prompt_parameters(self, children: Children) -> tuple[n.PromptParameter, ...]:
+        """The parameters of a prompt; none without parentheses."""
         return only(children, n.PromptParameter)
 
     def prompt_parameter(self, children: Children) -> n.PromptParameter:
+        """`name: type`, where the type is kept as it is written."""
         return n.PromptParameter(cover(children), name_of(children[0]), str(children[2]))
 
     def prompt_parts(self, children: Children) -> tuple[n.Node, ...]:
+        """Texts and names of other prompts, without the `+` between them."""
         return tuple(children[::2])
 
     def compose(self, children: Children) -> n.Compose:
+        """`compose(names) { fragments: { … } template: "…" model: "…" }`; of entries of one kind the last counts."""
         entries = dict(
             child for child in children if isinstance(child, tuple) and len(child) == 2 and child[0] in ENTRIES
         )
@@ -88,21 +103,27 @@ class Builder(Statements):
         return n.Compose(span, names, entries.get("fragments", ()), entries.get("template"), entries.get("model"))
 
     def compose_names(self, children: Children) -> tuple[n.Name, ...]:
+        """The names between the parentheses of `compose`."""
         return names_of(children)
 
     def fragments(self, children: Children) -> tuple[str, tuple[tuple[n.Name, n.Name], ...]]:
+        """The entry `fragments`, as pairs of a name and a prompt."""
         return "fragments", only(children, tuple)
 
     def fragment(self, children: Children) -> tuple[n.Name, n.Name]:
+        """`name: Prompt`."""
         return name_of(children[0]), name_of(children[2])
 
     def template_entry(self, children: Children) -> tuple[str, n.Text]:
+        """The entry `template` with its text."""
         return "template", children[2]
 
     def model_entry(self, children: Children) -> tuple[str, n.Text]:
+        """The entry `model` with its text."""
         return "model", children[2]
 
     def run(self, children: Children) -> n.Run:
+        """`run Agent.handler(…)` or `run Agent["handler"](…)`. Raises BuildError for other calls."""
         target = children[1]
         shape = "write `run Agent.handler({ … })`."
         if not isinstance(target, n.Call):
@@ -116,52 +137,67 @@ class Builder(Statements):
         return n.Run(cover(children), callee.object, handler, target.arguments)
 
     def test(self, children: Children) -> n.Test:
+        """`test "name" { … }`."""
         return n.Test(cover(children), children[1], children[2])
 
     # ------------------------------------------------------------ agents and skills
 
     def agent(self, children: Children) -> n.Agent:
+        """`agent Name : Role { … }`."""
         _, name, _, role, _, items, _ = children
         return n.Agent(cover(children), name_of(name), name_of(role), items)
 
     def agent_items(self, children: Children) -> tuple[n.Node, ...]:
+        """What stands between the braces of an agent."""
         return only(children, n.Node)
 
     def uses(self, children: Children) -> n.Uses:
+        """`uses team A, B`, likewise of skills and servers; the kind is in small letters."""
         return n.Uses(cover(children), children[1].lower(), names_of(children[2:]))
 
     def expose(self, children: Children) -> n.ExposeMcp:
+        """`expose mcp`."""
         return n.ExposeMcp(cover(children))
 
     def llm(self, children: Children) -> n.Llm:
+        """`llm default = { … }`, or for another purpose."""
         return n.Llm(cover(children), str(children[1]), children[3])
 
     def amnesia(self, children: Children) -> n.Amnesia:
+        """`amnesia = true`, in capitals or not."""
         return n.Amnesia(cover(children), children[2].lower() == "true")
 
     def handler(self, children: Children) -> n.Handler:
+        """`on event(parameters) { … }`, with `private` and `async` or without."""
         private, _, name, _, parameters, _, is_async, body = children
         return n.Handler(cover(children), name_of(name), parameters, body, private is not None, is_async is not None)
 
     def state(self, children: Children) -> n.State:
+        """`state { … }` with its fields."""
         return n.State(cover(children), only(children, n.Field))
 
     def field(self, children: Children) -> n.Field:
+        """`name: type = value`; the type or the value may be missing."""
         name, _, type, _, value = children
         return n.Field(cover(children), name_of(name), type, value)
 
     def named_playbook(self, children: Children) -> n.NamedPlaybook:
+        """`playbook "name" "text"` in an agent, which handlers use by its name."""
         return n.NamedPlaybook(cover(children), children[1], children[2])
 
     def resilience(self, children: Children) -> n.Resilience:
+        """`resilience "handler" { … }` with a pair for each property."""
         return n.Resilience(cover(children), children[1], only(children, tuple))
 
     def resilience_property(self, children: Children) -> tuple[n.Name, n.Expression]:
+        """`name = value`, of whatever name."""
         return name_of(children[0]), children[2]
 
     def skill(self, children: Children) -> n.Skill:
+        """`skill Name { … }`."""
         _, name, _, items, _ = children
         return n.Skill(cover(children), name_of(name), items)
 
     def skill_items(self, children: Children) -> tuple[n.Node, ...]:
+        """What stands between the braces of a skill."""
         return only(children, n.Node)

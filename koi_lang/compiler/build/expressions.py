@@ -23,6 +23,8 @@ from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of,
 from koi_lang.source import Span
 
 LONGEST_TYPE = 2000
+# What there is to say of a list with a hole.
+NOTHING_THERE = ("nothing stands before this `,`", "delete it, or write the value before it.", "E0172")
 SEND_FORM = 'write `await send peers.event("name").any()({ … })`.'
 
 
@@ -50,19 +52,24 @@ class Expressions:
         self.neighbours: list[tuple[Span, Span]] = []
 
     def name(self, children: Children) -> n.Name:
+        """A word that stands for a value."""
         token = children[0]
         return n.Name(Span(token.start_pos, token.end_pos), str(token))
 
     def number(self, children: Children) -> n.Literal:
+        """A number in any of its notations."""
         return n.Literal(span_of(children[0]), number(children[0]))
 
     def boolean(self, children: Children) -> n.Literal:
+        """`true` or `false`, in capitals or not."""
         return n.Literal(span_of(children[0]), children[0].lower() == "true")
 
     def null(self, children: Children) -> n.Literal:
+        """`null`, which is None as a value."""
         return n.Literal(span_of(children[0]), None)
 
     def text(self, children: Children) -> n.Text:
+        """A quoted text, with its escapes read."""
         return self._quoted(children[0])
 
     def _quoted(self, token: Token) -> n.Text:
@@ -73,13 +80,16 @@ class Expressions:
         return n.Text(span, text_of_string(token), None)
 
     def regex(self, children: Children) -> n.Regex:
+        """`/pattern/flags`."""
         pattern, _, flags = children[0][1:].rpartition("/")
         return n.Regex(span_of(children[0]), pattern, flags)
 
     def mcp_address(self, children: Children) -> n.McpAddress:
+        """`mcp://server/tool`."""
         return n.McpAddress(span_of(children[0]), str(children[0]))
 
     def template(self, children: Children) -> n.Template:
+        """Text between backticks with `${…}` in it: texts and expressions in turn."""
         parts: list[str | n.Expression] = []
         for child in children[1:-1]:
             if not isinstance(child, Token):
@@ -89,15 +99,30 @@ class Expressions:
         return n.Template(between(children[0], children[-1]), tuple(parts))
 
     def spread(self, children: Children) -> n.Spread:
+        """`...expression` in a call, list or object."""
         return n.Spread(cover(children), children[1])
 
     def arguments(self, children: Children) -> tuple[n.Expression, ...]:
+        """What stands between the parentheses of a call."""
         return only(children, n.Expression)
 
+    def items(self, children: Children) -> tuple[n.Expression, ...]:
+        """What stands between the brackets of a list."""
+        return only(children, n.Expression)
+
+    def hole(self, children: Children) -> n.Hole:
+        """A comma with nothing before it."""
+        return n.Hole(span_of(children[0]))
+
     def array(self, children: Children) -> n.Array:
-        return n.Array(between(children[0], children[-1]), children[1])
+        """`[…]`, which may turn out to be a pattern; a hole in it is noted until it does."""
+        result = n.Array(between(children[0], children[-1]), children[1])
+        for hole in only(result.items, n.Hole):
+            self.pending.setdefault(result, BuildError(hole.span, *NOTHING_THERE))
+        return result
 
     def object(self, children: Children) -> n.Object:
+        """`{ … }`; a default in it is right in patterns only, and is noted until one is made of it."""
         result = n.Object(between(children[0], children[-1]), only(children, n.Property, n.Spread))
         for property in result.properties:
             if isinstance(property, n.Property) and property.default is not None:
@@ -105,16 +130,24 @@ class Expressions:
         return result
 
     def property(self, children: Children) -> n.Property | n.Spread:
+        """`key: value`, with a quoted key or not, or a spread."""
         if isinstance(children[0], n.Spread):
             return children[0]
-        key = children[0]
-        text = text_of_string(key) if key.type == "STRING" else str(key)
-        return n.Property(between(key, children[2]), text, children[2])
+        return n.Property(between(children[0], children[2]), _key(children[0]), children[2])
+
+    def method(self, children: Children) -> n.Property:
+        """`name(parameters): type { … }`, `async` or not: a function as the value of the key that is its name."""
+        is_async, name, _, parameters, _, _, returns, body = children
+        span = cover(children)
+        function = n.Function(span, None, parameters, body, is_async is not None, returns)
+        return n.Property(span, _key(name), function)
 
     def computed_property(self, children: Children) -> n.Property:
+        """`[key]: value`, where the key is computed."""
         return n.Property(between(children[0], children[4]), children[1], children[4])
 
     def shorthand(self, children: Children) -> n.Property:
+        """`name`, or `name = default` of a pattern. Raises BuildError for reserved words."""
         token, _, default = children
         name = name_of(token)
         self._check_reserved(token)
@@ -126,47 +159,61 @@ class Expressions:
             raise BuildError(span_of(token), message, f"write `{token}: value`, or choose another name.", "E0143")
 
     def member(self, children: Children) -> n.Member:
+        """`object.name`."""
         target, _, word = children
         return n.Member(between(target, word), target, str(word), span_of(word))
 
     def optional_member(self, children: Children) -> n.Member:
+        """`object?.name`."""
         target, _, word = children
         return n.Member(between(target, word), target, str(word), span_of(word), True)
 
     def index(self, children: Children) -> n.Index:
+        """`object[index]`."""
         return n.Index(between(children[0], children[3]), children[0], children[2])
 
     def optional_index(self, children: Children) -> n.Index:
+        """`object?.[index]`."""
         return n.Index(between(children[0], children[4]), children[0], children[3], True)
 
     def call(self, children: Children) -> n.Call:
+        """`callee(arguments)`."""
         return n.Call(between(children[0], children[3]), children[0], children[2])
 
     def optional_call(self, children: Children) -> n.Call:
+        """`callee?.(arguments)`."""
         return n.Call(between(children[0], children[4]), children[0], children[3], True)
 
     def new(self, children: Children) -> n.New:
+        """`new Callee(arguments)`."""
         return n.New(between(children[0], children[4]), children[1], children[3])
 
     def prefix(self, children: Children) -> n.Prefix:
+        """`!`, `-`, `+`, `typeof` or `delete` before a value."""
         return n.Prefix(between(*children), str(children[0]), children[1])
 
     def prefix_update(self, children: Children) -> n.Update:
+        """`++target`. Raises BuildError where nothing can be assigned to."""
         return n.Update(between(*children), str(children[0]), self._assignable(children[1]), True)
 
     def postfix_update(self, children: Children) -> n.Update:
+        """`target++`. Raises BuildError where nothing can be assigned to."""
         return n.Update(between(*children), str(children[1]), self._assignable(children[0]), False)
 
     def await_expression(self, children: Children) -> n.Await:
+        """`await value`."""
         return n.Await(between(*children), children[1])
 
     def operation(self, children: Children) -> n.Expression:
+        """Operands with operators of one rank between them."""
         return operation(children[::2], [str(token) for token in children[1::2]])
 
     def conditional(self, children: Children) -> n.Conditional:
+        """`condition ? then : otherwise`."""
         return n.Conditional(between(children[0], children[4]), children[0], children[2], children[4])
 
     def assignment(self, children: Children) -> n.Assignment:
+        """`target = value`, with a pattern as the target, too, and `+=` and the like without."""
         target, mark, value = children
         checked = self._target(target) if mark == "=" else self._assignable(target)
         return n.Assignment(between(target, value), checked, mark[:-1], value)
@@ -186,6 +233,7 @@ class Expressions:
         raise _not_assignable(target.span)
 
     def parenthesized(self, children: Children) -> n.Parenthesized | ParameterList:
+        """`(value)`, or what may turn out to be the parameters of an arrow function; that is noted until it does."""
         span = between(children[0], children[-1])
         items = only(children, n.Expression, n.Parameter)
         if len(items) == 1 and not isinstance(items[0], (n.Spread, n.Parameter)):
@@ -196,6 +244,7 @@ class Expressions:
         return result
 
     def typed_item(self, children: Children) -> n.Parameter:
+        """`pattern?: type = default` between parentheses, which only a parameter can be."""
         target, optional, _, type, _, default = children
         pattern = self._pattern(target)
         return n.Parameter(cover(children), pattern, type, default, optional=optional is not None)
@@ -207,6 +256,7 @@ class Expressions:
             raise BuildError(problem.span, problem.message) from None
 
     def arrow(self, children: Children) -> n.Function:
+        """`(parameters) => body`, `async` or not."""
         is_async, items, _, _ = children
         self.pending.pop(items, None)
         try:
@@ -216,6 +266,7 @@ class Expressions:
         return self._arrow(children, parameters, is_async)
 
     def arrow_of_name(self, children: Children) -> n.Function:
+        """`name => body`, `async` or not."""
         is_async, name, _, _ = children
         binding = n.Binding(span_of(name), str(name))
         return self._arrow(children, (n.Parameter(binding.span, binding),), is_async)
@@ -227,13 +278,14 @@ class Expressions:
         return n.Function(cover(children), None, parameters, body, is_async is not None)
 
     def send(self, children: Children) -> n.Send:
+        """`send base.event("e").role(R).any()(payload) timeout 5s`. Raises BuildError without an event or payload."""
         target, duration = children[2], children[4]
         if not isinstance(target, n.Call) or _is_filter(target.callee):
             raise BuildError(target.span, "this `send` carries no payload", SEND_FORM, "E0184")
         base, filters = self._filters(target.callee)
         event, event_span = filters.get("event", ("", target.span))
         if not event:
-            raise BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
+            raise _without_event(base)
         select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
         span = cover(children)
@@ -262,16 +314,19 @@ class Expressions:
         raise BuildError(span, message, SEND_FORM, "E0186")
 
     def function_expression(self, children: Children) -> n.Function:
+        """A function where a value is expected."""
         function: n.Function = children[0]
         return function
 
     # ------------------------------------------------------------ functions, patterns and types
 
     def function(self, children: Children) -> n.Function:
+        """`function name(parameters): type { … }`, `async` or not; the name may be missing."""
         is_async, _, name, _, parameters, _, _, returns, body = children
         return n.Function(cover(children), name and str(name), parameters, body, is_async is not None, returns)
 
     def export_function(self, children: Children) -> n.Function:
+        """`export function name(…) { … }`. Raises BuildError without a name."""
         f: n.Function = children[1]
         span = between(children[0], f)
         if f.name is None:
@@ -279,30 +334,43 @@ class Expressions:
         return n.Function(span, f.name, f.parameters, f.body, f.is_async, f.returns, True)
 
     def parameters(self, children: Children) -> tuple[n.Parameter, ...]:
+        """What stands between the parentheses of a function."""
         return only(children, n.Parameter)
 
     def parameter(self, children: Children) -> n.Parameter:
+        """`pattern?: type = default`."""
         pattern, optional, _, type, _, default = children
         return n.Parameter(cover(children), pattern, type, default, optional=optional is not None)
 
     def rest_parameter(self, children: Children) -> n.Parameter:
+        """`...name: type`."""
         name = children[1]
         return n.Parameter(cover(children), n.Binding(span_of(name), str(name)), children[3], rest=True)
 
     def binding(self, children: Children) -> n.Binding:
+        """A name that is given a value."""
         return n.Binding(span_of(children[0]), str(children[0]))
 
+    def elements(self, children: Children) -> tuple[n.Element, ...]:
+        """What stands between the brackets of a list pattern."""
+        found = only(children, n.Element, n.Hole)
+        return tuple(n.Element(item.span, item) if isinstance(item, n.Hole) else item for item in found)
+
     def array_pattern(self, children: Children) -> n.ArrayPattern:
-        return n.ArrayPattern(between(children[0], children[-1]), only(children, n.Element))
+        """`[a, , b]` where it takes a value apart."""
+        return n.ArrayPattern(between(children[0], children[-1]), children[1])
 
     def object_pattern(self, children: Children) -> n.ObjectPattern:
+        """`{ a, b }` where it takes a value apart."""
         return n.ObjectPattern(between(children[0], children[-1]), only(children, n.Element))
 
     def element(self, children: Children) -> n.Element:
+        """`pattern = default` in a list."""
         pattern, _, default = children
         return n.Element(cover(children), pattern, None, default)
 
     def entry(self, children: Children) -> n.Element:
+        """`key: pattern = default` in an object; without a pattern the key is the name."""
         key, _, pattern, _, default = children
         if pattern is None:
             self._check_reserved(key)
@@ -310,36 +378,65 @@ class Expressions:
         return n.Element(cover(children), pattern, str(key), default)
 
     def rest_element(self, children: Children) -> n.Element:
+        """`...name`, which takes what is left."""
         return n.Element(cover(children), n.Binding(span_of(children[1]), str(children[1])), rest=True)
 
     def type(self, children: Children) -> n.Type:
+        """One type, or several with `|` between them."""
         parts = only(children, n.Type)
         if len(parts) == 1:
             return parts[0]  # type: ignore[no-any-return]
         return n.Type(cover(children), "union", _clip(" | ".join(part.text for part in parts)), parts)
 
     def named_type(self, children: Children) -> n.Type:
+        """The name of a type, whether it is known or not."""
         return n.Type(span_of(children[0]), str(children[0]), str(children[0]))
 
     def literal_type(self, children: Children) -> n.Type:
+        """A text, number, `true`, `false` or `null` as a type."""
         token = children[0]
         return n.Type(span_of(token), "null" if token.type == "NULL" else "literal", str(token))
 
     def generic_type(self, children: Children) -> n.Type:
+        """`Name<type, …>`."""
         arguments = only(children, n.Type)
         listed = ", ".join(argument.text for argument in arguments)
         return n.Type(cover(children), str(children[0]), _clip(f"{children[0]}<{listed}>"), arguments)
 
     def array_type(self, children: Children) -> n.Type:
+        """`type[]`."""
         return n.Type(cover(children), "Array", _clip(f"{children[0].text}[]"), (children[0],))
 
     def object_type(self, children: Children) -> n.Type:
+        """`{ field: type, … }`."""
         fields = only(children, n.TypeField)
         listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
         return n.Type(between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
 
     def type_field(self, children: Children) -> n.TypeField:
+        """`name?: type`."""
         return n.TypeField(cover(children), str(children[0]), children[3], children[1] is not None)
+
+
+def _without_event(base: n.Expression) -> BuildError:
+    """What is wrong with a `send` whose event was not found; it may stand before something that selects nobody."""
+    inner, unknown = base, list[n.Member]()
+    while isinstance(inner, (n.Call, n.Member)):
+        if isinstance(inner, n.Member):
+            unknown.append(inner)
+        inner = inner.callee if isinstance(inner, n.Call) else inner.object
+    if not any(member.name.lower() == "event" for member in unknown[1:]):
+        return BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
+    message = f"`.{unknown[0].name}` is not a selection of a `send`"
+    return BuildError(unknown[0].name_span, message, "write `.any()` or `.all()`.", "E0186")
+
+
+def _key(token: Token) -> str:
+    """The key of an object's property as the text that it is."""
+    if token.type == "NUMBER":
+        value = number(token)
+        return str(value) if isinstance(value, int) else str(token)
+    return text_of_string(token) if token.type == "STRING" else str(token)
 
 
 def _clip(text: str) -> str:

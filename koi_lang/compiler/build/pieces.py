@@ -38,18 +38,22 @@ def cover(children: Children) -> Span:
 
 
 def between(first: Any, last: Any) -> Span:
+    """The span from the beginning of one token or node to the end of another one."""
     return Span(span_of(first).start, span_of(last).end)
 
 
 def name_of(token: Token) -> n.Name:
+    """A token as a name, spelled as it is."""
     return n.Name(span_of(token), str(token))
 
 
 def names_of(children: Children) -> tuple[n.Name, ...]:
+    """The words among the children; what separates them is left out."""
     return tuple(name_of(child) for child in children if isinstance(child, Token) and child.type in ("NAME", "WORD"))
 
 
 def only(children: Children, *kinds: type) -> tuple[Any, ...]:
+    """The children of some kinds, in their order."""
     return tuple(child for child in children if isinstance(child, kinds))
 
 

@@ -17,6 +17,8 @@ from koi_lang.compiler.build.pieces import (
 )
 from koi_lang.compiler.literals import duration_s, number
 
+# Expressions that are written for what they do.
+EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send)
 GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
 
 
@@ -24,31 +26,38 @@ class Statements(Expressions):
     """Rules of statements."""
 
     def block(self, children: Children) -> n.Block:
+        """`{ … }`, braces included in its place."""
         return n.Block(between(children[0], children[2]), children[1])
 
     def statements(self, children: Children) -> tuple[n.Statement, ...]:
+        """Statements in their order; neighbours that may be one misspelt statement are noted."""
         found: tuple[n.Statement, ...] = only(children, n.Statement)
         self.neighbours += [(a.span, b.span) for a, b in pairwise(found) if _is_suspicious(a, b)]
         return found
 
     def terminated(self, children: Children) -> n.Statement:
+        """A statement without its semicolon."""
         statement: n.Statement = children[0]
         return statement
 
     def expression_statement(self, children: Children) -> n.Statement:
+        """An expression that stands alone; a function that has a name is declared by it."""
         expression = children[0]
         if isinstance(expression, n.Function) and expression.name is not None:
             return n.FunctionStatement(expression.span, expression)
         return n.ExpressionStatement(expression.span, expression)
 
     def variable(self, children: Children) -> n.Variable:
+        """`const`, `let` or `var` with one declarator or more, the word in small letters."""
         return n.Variable(cover(children), children[0].lower(), only(children, n.Declarator))
 
     def declarator(self, children: Children) -> n.Declarator:
+        """`pattern: type = value`; the type or the value may be missing."""
         pattern, _, type, _, value = children
         return n.Declarator(cover(children), pattern, type, value)
 
     def if_statement(self, children: Children) -> n.If:
+        """`if … else …`; an `else if` becomes a further branch of the same node."""
         _, condition, then, _, other = children
         branches: tuple[tuple[n.Expression, n.Block], ...] = ((condition, _block(then)),)
         otherwise = None if other is None else _block(other)
@@ -57,31 +66,39 @@ class Statements(Expressions):
         return n.If(cover(children), branches, otherwise)
 
     def for_each(self, children: Children) -> n.ForEach:
+        """`for (const pattern of iterable)` and `in`, both words in small letters."""
         _, _, kind, pattern, _, _, over, iterable, _, body = children
         return n.ForEach(cover(children), kind.lower(), pattern, over.lower(), iterable, _block(body))
 
     def for_statement(self, children: Children) -> n.For:
+        """`for (first; condition; update)`, of which each may be missing."""
         _, _, first, _, condition, _, update, _, body = children
         if isinstance(first, n.Expression):
             first = n.ExpressionStatement(first.span, first)
         return n.For(cover(children), first, condition, update, _block(body))
 
     def while_statement(self, children: Children) -> n.While:
+        """`while (condition) …`."""
         return n.While(cover(children), children[1], _block(children[2]))
 
     def return_statement(self, children: Children) -> n.Return:
+        """`return value`; its place ends with the value, not with the semicolon."""
         return n.Return(cover(children[:2]), children[1])
 
     def throw_statement(self, children: Children) -> n.Throw:
+        """`throw value`."""
         return n.Throw(cover(children[:2]), children[1])
 
     def break_statement(self, children: Children) -> n.Break:
+        """`break`."""
         return n.Break(span_of(children[0]))
 
     def continue_statement(self, children: Children) -> n.Continue:
+        """`continue`."""
         return n.Continue(span_of(children[0]))
 
     def try_statement(self, children: Children) -> n.Try:
+        """`try … catch (error) … finally …`. Raises BuildError where both are missing."""
         _, body, catch, _, error, _, _, _, handler, last, finalizer = children
         if catch is None and last is None:
             help = "write `catch (error) { … }` behind it."
@@ -90,20 +107,25 @@ class Statements(Expressions):
         return n.Try(cover(children), body, binding, handler, finalizer)
 
     def playbook(self, children: Children) -> n.Playbook:
+        """`playbook` with its parts and, behind them, a budget."""
         _, parts, budget = children
         return n.Playbook(between(children[0], budget or parts[-1]), parts, budget)
 
     def budget(self, children: Children) -> n.Budget:
+        """`budget { … }`, a pair for each limit."""
         return n.Budget(cover(children), only(children, tuple))
 
     def budget_limit(self, children: Children) -> tuple[n.Name, int | float]:
+        """`name: number`, or a duration, which becomes seconds."""
         name, _, value = children
         return name_of(name), duration_s(value) if value.type == "DURATION" else number(value)
 
     def playbook_parts(self, children: Children) -> tuple[n.Node, ...]:
+        """Texts, names and calls of prompts, without the `+` between them."""
         return tuple(children[::2])
 
     def prompt_call(self, children: Children) -> n.PromptCall:
+        """`Name(arguments)` among the parts of a playbook or prompt."""
         return n.PromptCall(between(children[0], children[-1]), name_of(children[0]), only(children, n.Expression))
 
     def state_name(self, children: Children) -> n.Name:
@@ -111,6 +133,7 @@ class Statements(Expressions):
         return n.Name(span_of(children[0]), "STATE")
 
     def path(self, children: Children) -> n.Expression:
+        """`name.field.field` as the argument of a prompt."""
         first = children[0]
         result: n.Expression = self.state_name(children) if first.type == "STATE" else name_of(first)
         for token in children[2::2]:
@@ -118,12 +141,15 @@ class Statements(Expressions):
         return result
 
     def use_playbook(self, children: Children) -> n.UsePlaybook:
+        """`use playbook name`, where the name may be quoted."""
         return n.UsePlaybook(cover(children), str(children[2]))
 
     def affordance(self, children: Children) -> n.Affordance:
+        """`affordance "text"`."""
         return n.Affordance(between(*children), children[1])
 
     def given_statement(self, children: Children) -> n.Given:
+        """`given model answers …` or `given person answers …` of a test. Raises BuildError for other words."""
         word, who, answers, value, _ = children
         if who not in ("model", "person") or answers != "answers":
             raise BuildError(
@@ -135,20 +161,49 @@ class Statements(Expressions):
         return n.Given(cover(children[:4]), str(who), value)  # type: ignore[arg-type]
 
     def expect_statement(self, children: Children) -> n.Expect:
+        """`expect condition`, or `expect expression fails "text"`."""
         _, condition, _, failure, _ = children
         return n.Expect(cover(children[:4]), condition, failure)
 
 
 def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:
     """Whether two statements on one line are rather one that is misspelled."""
-    if isinstance(first, n.Variable):
-        is_bare = first.declarators[-1].value is None and isinstance(second, n.ExpressionStatement)
-        return is_bare or isinstance(second, n.Block)
-    if isinstance(first, n.Expect):
-        return isinstance(second, n.ExpressionStatement)
-    if isinstance(second, n.ExpressionStatement) and isinstance(second.expression, (n.Text, n.Template, n.Literal)):
+    if isinstance(first, n.Variable) and isinstance(second, n.Block):
         return True
-    return isinstance(first, n.ExpressionStatement) and isinstance(first.expression, n.Name)
+    if _is_open(first) and isinstance(second, n.ExpressionStatement):
+        return True
+    return _is_idle(first) or _is_idle(second) or _is_parenthesized(second)
+
+
+def _is_open(statement: n.Statement) -> bool:
+    """Whether a statement is one that an expression may have been meant to go on with."""
+    if isinstance(statement, n.Variable):
+        return statement.declarators[-1].value is None
+    return isinstance(statement, n.Expect)
+
+
+def _is_parenthesized(statement: n.Statement) -> bool:
+    """Whether a statement is an expression in parentheses, which looks like a call of what stands before it."""
+    return isinstance(statement, n.ExpressionStatement) and isinstance(statement.expression, n.Parenthesized)
+
+
+def _is_idle(statement: n.Statement) -> bool:
+    """Whether a statement is an expression that does nothing."""
+    return isinstance(statement, n.ExpressionStatement) and not _has_effect(statement.expression)
+
+
+def _has_effect(expression: n.Expression) -> bool:
+    """Whether an expression may stand for what it does; one that only makes a value of effects may not."""
+    match expression:
+        case n.Operation(operators=(*_, "&&" | "||" | "??")):
+            return _has_effect(expression.operands[-1])
+        case n.Conditional():
+            return _has_effect(expression.then) or _has_effect(expression.otherwise)
+        case n.Parenthesized():
+            return _has_effect(expression.value)
+        case n.Prefix():
+            return expression.operator.lower() == "delete"
+    return isinstance(expression, EFFECTS)
 
 
 def _block(body: n.Statement) -> n.Block:

@@ -161,6 +161,8 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
             return [
                 py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)
             ]
+        case n.Hole():
+            return []
         case n.ArrayPattern():
             parts = py.helper("unpack", [value, *_shape(pattern, at)], at)
             return _unpacked(pattern, parts, e) or _bind_elements(pattern, parts, e)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -13,7 +13,7 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition, expression
 from koi_lang.compiler.codegen.modules import ModuleNames
 from koi_lang.compiler.codegen.prompts import hole_value, is_usable, template_emitter
-from koi_lang.compiler.compositions import Choice, Directive, Fragment, Let, Line, TemplateError, directives
+from koi_lang.compiler.compositions import Choice, Directive, Fragment, Let, Line, TemplateError, acts, directives
 from koi_lang.compiler.scope import python_name
 from koi_lang.compiler.templates import Hole
 
@@ -29,17 +29,22 @@ def composed(node: n.Prompt, file: Analysis, names: ModuleNames, python: str) ->
     name = names.fresh(f"compose_{node.name.name}")
     arguments = [ast.arg(python_name(parameter), **at) for parameter in ("scope", *parameters)]
     arguments[0] = ast.arg("scope", **at)
-    body = [py.assign("lines", ast.List([], py.LOAD, **at), at), *composer.body(_read(node.value, composer.fragments))]
+    items = _read(node.value, composer.fragments)
+    body = [py.assign("lines", _list((), at), at), *composer.body(items)]
     body.append(ast.Return(py.load("lines", at), **at))
     listed = py.parameter_list(arguments, (), None, (), at)
     prompt = py.call(
-        py.koi("Prompt", at),
-        [py.constant(node.name.name, at), py.thunk(ast.List([], py.LOAD, **at), at), py.load(name, at)],
+        py.koi("Composed", at),
+        [py.constant(node.name.name, at), py.thunk(_list(composer.fragments.values(), at), at), py.load(name, at)],
         at,
         parameters=py.text_list(parameters, at) if parameters else None,
-        composed=py.constant(True, at),
+        acts=py.constant(True, at) if acts(items) else None,
     )
     return [py.function(name, listed, body, at, is_async=True), py.assign(python, prompt, at)]
+
+
+def _list(items: Iterable[ast.expr], at: py.At) -> ast.List:
+    return ast.List(list(items), py.LOAD, **at)
 
 
 def _read(node: n.Compose, fragments: dict[str, ast.expr]) -> Sequence[Directive]:

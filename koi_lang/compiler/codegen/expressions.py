@@ -74,8 +74,7 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
         reference = e.names.reference(symbol, at)
         if symbol.kind in ("agent", "team"):
             return py.helper("live", [reference], at)
-        is_text = symbol.kind == "prompt" and not (isinstance(symbol.node, n.Prompt) and symbol.node.parameters)
-        return py.attribute(reference, "text", at) if is_text else reference
+        return py.attribute(reference, "text", at) if _is_text(symbol) else reference
     role = e.names.table.roles.get(name)
     if role is not None:
         return e.names.reference(role, at)
@@ -90,6 +89,11 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
     if name in ("registry", "output"):
         return py.helper("registry" if name == "registry" else "output", [], at)
     return py.koi(name, at)
+
+
+def _is_text(symbol: Symbol) -> bool:
+    """Whether code reads a declaration as a text: a prompt without parameters."""
+    return symbol.kind == "prompt" and not getattr(symbol.node, "parameters", None)
 
 
 def this(e: Emitter, at: py.At) -> ast.expr:
@@ -444,22 +448,34 @@ def _await(node: n.Await, e: Emitter) -> ast.expr:
     at, value = e.at(node.span), node.value
     while isinstance(value, n.Parenthesized):
         value = value.value
+    prompt = _prompt_text(value, e)
+    if prompt is not None:
+        return ast.Await(py.call(py.attribute(prompt, "awaited", at), [], at), **at)
     emitted = whole_chain(value, e, awaited=True) if isinstance(value, n.Call) else outside_chain(value, e)
     return ast.Await(py.helper("settle", [emitted], at), **at)
+
+
+def _prompt_text(node: n.Expression, e: Emitter) -> ast.expr | None:
+    """The prompt that a name stands for whose text code waits for."""
+    if not isinstance(node, n.Name) or e.variable(node) is not None or node.name in e.locals:
+        return None
+    symbol = e.names.table.values.get(node.name)
+    return e.names.reference(symbol, e.at(node.span)) if symbol is not None and _is_text(symbol) else None
 
 
 @expression.register
 def _send(node: n.Send, e: Emitter) -> ast.expr:
     at = e.at(node.span)
     role = None if node.role is None else e.names.table.find("role", node.role.name)
-    sent = py.call(
-        py.koi("send", at),
-        [this(e, at), outside_chain(node.base, e), py.constant(node.event, at), _payload(node, e, at)],
+    asked = py.call(
+        py.koi("query", at),
+        [outside_chain(node.base, e), py.constant(node.event, at)],
         at,
         role=None if role is None else e.names.reference(role, at),
-        select=py.constant(node.select, at),
-        timeout_s=None if node.timeout_s is None else py.constant(node.timeout_s, at),
+        select=py.constant(node.select, at) if node.select else None,
     )
+    timeout_s = None if node.timeout_s is None else py.constant(node.timeout_s, at)
+    sent = py.call(py.koi("send", at), [this(e, at), asked, _payload(node, e, at)], at, timeout_s=timeout_s)
     return ast.Await(sent, **at)
 
 

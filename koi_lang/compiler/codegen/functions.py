@@ -22,7 +22,7 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
     short = None if hint or target else _lambda(node, e)
     if short is not None:
         return short
-    name = target.python if target else e.fresh(python_name(hint or node.name or "arrow"))
+    name = target.python if target else e.fresh(python_name(hint or node.name or "anonymous"))
     e.pending.append(definition(node, name, e))
     return py.load(name, e.at(node.span))
 

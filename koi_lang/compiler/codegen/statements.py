@@ -232,11 +232,9 @@ def _try(node: n.Try, e: Emitter) -> list[ast.stmt]:
 
 
 def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:
-    """`catch (e)`: every exception of Python is a value of Koi."""
+    """`catch (e)`: every exception of Python is a value of Koi, unless it ends more than the code around."""
     at = e.at(body.span)
-    caught = py.load("Exception", at)
-    if node.error is None:
-        return ast.ExceptHandler(caught, None, block(body, e), **at)
     name = e.fresh("exception")
-    opening = _boxes(node, e) + bind(node.error, py.helper("caught", [py.load(name, at)], at), e)
-    return ast.ExceptHandler(caught, name, opening + block(body, e), **at)
+    caught = py.helper("caught", [py.load(name, at)], at)
+    opening = [py.evaluate(caught, at)] if node.error is None else _boxes(node, e) + bind(node.error, caught, e)
+    return ast.ExceptHandler(py.load("Exception", at), name, opening + block(body, e), **at)

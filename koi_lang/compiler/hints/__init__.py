@@ -11,6 +11,7 @@ import inspect
 from lark.exceptions import UnexpectedInput
 
 from koi_lang.compiler.hints import (
+    absent,
     agents,
     brackets,
     characters,
@@ -32,6 +33,7 @@ ORDER = (
     *characters.HINTS,
     *brackets.HINTS,
     *files.FIRST,
+    *absent.HINTS,
     *words.HINTS,
     *testing.HINTS,
     *files.HINTS,
@@ -42,11 +44,11 @@ ORDER = (
 )
 # What is wrong with two statements on one line.
 BESIDE = (
-    ("E0189", words.fails_beside), ("E0180", words.triple_single), ("E0166", words.foreign_beside),
-    ("E0164", words.arrow_beside),
+    ("E0189", words.fails_beside), ("E0180", words.triple_single), ("E0194", absent.own_error_beside),
+    ("E0166", words.foreign_beside), ("E0164", words.arrow_beside), ("E0179", absent.tagged_beside),
 )  # fmt: skip
-# After one of these, reading goes on behind the opening quotes and not before them.
-OPENED = frozenset(("E0103", "E0195", "E0196", "E0197"))
+# After one of these, reading goes on behind the place: behind opening quotes, or a declaration in the middle of code.
+PASSED = frozenset(("E0103", "E0130", "E0195", "E0196", "E0197"))
 
 
 def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:
@@ -84,7 +86,7 @@ def resume_after(diagnostic: Diagnostic) -> int:
     span = diagnostic.place.span
     if diagnostic.code == "E0122":
         return len(diagnostic.place.source.text)
-    return span.end if diagnostic.code in OPENED else span.start
+    return span.end if diagnostic.code in PASSED else span.start
 
 
 def _recognise(failure: Failure) -> tuple[str, Finding]:

@@ -254,7 +254,7 @@ def unknown_item(failure: Failure) -> Finding | None:
         else f"did you mean `{near}`?"
     )
     if failure.word() in DECLARATIONS:
-        help = "move it out of the body, to the top of the program."
+        help = f"move it out of the {failure.frame.word}, before it or behind it."
     elif kind == "skill" and failure.word() in ITEMS:
         help = "put it into an agent, or write `export function name(…) { … }`."
     elif kind == "agent" and failure.word(1) == "(":
@@ -362,10 +362,9 @@ def item_in_code(failure: Failure) -> Finding | None:
     word = failure.word()
     if not failure.is_code or word not in (*ITEMS, "role", "team", "agent", "skill", "prompt", "mcp", "import", "run"):
         return None
-    owner = "the body of the agent" if word in ITEMS else "the top of the program"
-    return Finding(
-        f"{failure.shown} cannot stand in code", failure.span, f"move it to {owner}, or choose another name."
-    )
+    outside = f"out of the {failure.frames[0].word}, before it or behind it"
+    place = "to the body of the agent" if word in ITEMS else outside
+    return Finding(f"{failure.shown} cannot stand in code", failure.span, f"move it {place}, or choose another name.")
 
 
 def _begins_statement(failure: Failure) -> bool:

@@ -9,13 +9,7 @@ from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 AFTER: list[Hint] = []
-BOUNDARIES = frozenset((*DECLARATIONS, *ITEMS, "export", "package")) - {
-    "playbook",
-    "affordance",
-    "run",
-    "prompt",
-    "mcp",
-}
+BOUNDARIES = frozenset((*DECLARATIONS, *ITEMS, "export", "package")) - {"playbook", "affordance"}
 
 
 @hint(HINTS, "E0132")

@@ -13,7 +13,7 @@ LOOKALIKES = dict(zip("：，；（）｛｝［］＝．–—−×·÷", ":,;()
 LOOKALIKES |= {"…": "...", "≠": "!==", "≤": "<=", "≥": ">=", "→": "=>", "⇒": "=>"}
 BITS = {"&": "&&", "|": "||", "^": "!==", "~": "!"}
 SHIFTS = {"<<": "x * 2 ** n", ">>": "Math.floor(x / 2 ** n)", ">>>": "Math.floor(x / 2 ** n)"}
-NUMERALS = "numbers are written like `42`, `0.5`, `1e6` or `0xff`."
+NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6` or `0xff`."
 
 
 @hint(HINTS, "E0110")
@@ -141,11 +141,11 @@ def numeral(failure: Failure) -> Finding | None:
 
     Wrong:
 
-        const limit = 1_000
+        const limit = 10n
 
     Right:
 
-        const limit = 1000
+        const limit = 10
     """
     piece, following = failure.piece(), failure.piece(1)
     if piece.text == "." and following.kind == "number" and failure.wants_value:
@@ -155,6 +155,9 @@ def numeral(failure: Failure) -> Finding | None:
         return None
     if "NAME" in failure.expected and not failure.wants_value:
         return Finding(f"the name {failure.shown} begins with a digit", failure.span, "begin the name with a letter.")
+    if piece.text.endswith("n") and piece.text[:-1].isdigit():
+        help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
+        return Finding("Koi has no big integers", failure.span, help)
     return Finding(f"{failure.shown} is not a number", failure.span, NUMERALS)
 
 

@@ -86,12 +86,17 @@ def for_form(failure: Failure) -> Finding | None:
 
         for (const name of args.names) { console.log(name) }
     """
+    if failure.tail[-1:] == ("FOR",) and failure.word() == "await":
+        help = "leave it out, and `await` each item in the body."
+        return Finding("Koi has no `for await`", failure.span, help)
     if failure.tail[-1:] == ("FOR",) and failure.word() != "(":
         return Finding(
             "the parentheses of this `for` are missing",
             failure.piece(-1).span,
             "write `for (const item of list) { … }`.",
         )
+    if failure.frame.word == "for" and failure.expected in ({"RPAR"}, {"SEMICOLON"}):
+        return _for_head(failure)
     name = failure.piece(-1)
     if failure.frame.word in ("for", "const", "let", "var") and "OF" in failure.expected and name.kind == "word":
         help = f"write `for (const {name.text} of list) {{ … }}`."
@@ -101,6 +106,19 @@ def for_form(failure: Failure) -> Finding | None:
     return Finding(
         f"`{name.text}` is not declared here", name.span, f"write `for (const {name.text} {failure.word()} …)`."
     )
+
+
+def _for_head(failure: Failure) -> Finding | None:
+    """What is wrong with the head of a `for` that has begun well."""
+    if failure.word() == ",":
+        is_step = "RPAR" in failure.expected
+        help = "write the second one at the end of the body." if is_step else "write the first one before the `for`."
+        return Finding("a `for` has room for one assignment here", failure.span, help)
+    opener = failure.at(failure.frame.start)
+    name, word = (failure.piece(opener + offset - failure.index) for offset in (1, 2))
+    if failure.word() != ")" or word.text.lower() != "in":
+        return None
+    return Finding(f"`{name.text}` is not declared here", name.span, f"write `for (const {name.text} in …)`.")
 
 
 @hint(HINTS, "E0168")

@@ -93,7 +93,8 @@ class Failure:
     @property
     def is_top(self) -> bool:
         """Whether the place is outside of every declaration."""
-        return not self.frames and (not self.tail or self.tail[-1] == "RBRACE")
+        may_begin = "PACKAGE" in self.expected and (self.piece().fresh or self.word(-1) == "}")
+        return not self.frames and (not self.tail or may_begin)
 
     @property
     def wants_value(self) -> bool:

@@ -102,9 +102,9 @@ _TEXTS = {
             await send peers.event("greet").any()({ name: "Ada" })
     """,
     "E0186": """
-        A selection of a `send` is called with something it does not take.
+        A selection of a `send` is called with something it does not take, or is none.
 
-        `event` takes one text, `role` the name of a role, `any` and `all` nothing.
+        `event` takes one text, `role` the name of a role, `any` and `all` nothing. There are no others.
 
         Wrong:
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.hints.absent import tagged
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
 from koi_lang.compiler.hints.pieces import Piece, scan
 from koi_lang.diagnostics import nearest
@@ -12,8 +13,10 @@ HINTS: list[Hint] = []
 BRANCH = "write `if (…) { … } else if (…) { … }`."
 FUNCTION = "write `const name = (…) => { … }`, or put a function into a skill."
 RECORD = "write a plain object `{ … }`, or an agent or skill for what has functions."
+TYPE = "write it where it is used: `on start(args: { name: string, size?: number }) { … }`."
 _ELSE_IF = dict.fromkeys(("elif", "elseif", "elsif"), "write `else if (…) { … }`.")
-_RECORDS = dict.fromkeys(("class", "interface", "struct", "enum"), RECORD)
+_RECORDS = dict.fromkeys(("class", "struct"), RECORD)
+_TYPES = dict.fromkeys(("interface", "type"), TYPE)
 _NOTHING = dict.fromkeys(("public", "static", "void"), "leave it out.")
 _OTHERS = {
     "do": "write `while (…) { … }`.",
@@ -35,17 +38,20 @@ _OTHERS = {
     "echo": "write `console.log(…)`.",
     "del": "write `delete`.",
     "goto": "use a loop.",
+    "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
+    "with": "name the object each time: `thing.field`.",
 }
 INSTEAD = {
     **dict.fromkeys(("switch", "case", "match"), BRANCH),
     **dict.fromkeys(("def", "func", "fn"), FUNCTION),
     **_ELSE_IF,
     **_RECORDS,
+    **_TYPES,
     **_NOTHING,
     **_OTHERS,
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
-WITH_PARENTHESES = frozenset(("switch", "elif", "elseif", "elsif", "unless", "foreach", "not", "until", "match"))
+WITH_PARENTHESES = frozenset("switch elif elseif elsif unless foreach not until match with".split())
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
@@ -64,7 +70,9 @@ def foreign(failure: Failure) -> Finding | None:
 
         if (args.a && args.b) { console.log("both") }
     """
-    for offset in () if failure.is_top and failure.word() == "def" else (0, *failure.same_line()):
+    if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
+        return None
+    for offset in (0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             return _foreign(_switch(failure, offset))
     opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))
@@ -96,7 +104,7 @@ def colon_block(failure: Failure) -> Finding | None:
 
 @hint(HINTS, "E0179")
 def text_prefix(failure: Failure) -> Finding | None:
-    """A text has a letter before its quote.
+    """A text has a letter or a name before its quote.
 
     Wrong:
 
@@ -107,7 +115,11 @@ def text_prefix(failure: Failure) -> Finding | None:
         console.log(`hello ${args.name}`)
     """
     before, here = failure.piece(-1), failure.piece()
-    if here.kind not in ("text", "triple") or before.kind != "word" or before.span.end != here.span.start:
+    if before.kind != "word" or before.span.end != here.span.start:
+        return None
+    if here.text == "`" and failure.is_code:
+        return tagged(before.text, before.span)
+    if here.kind not in ("text", "triple"):
         return None
     span = before.span
     return Finding(
@@ -133,7 +145,8 @@ def triple_single(source: Source, first: Span, second: Span) -> Finding | None:
 
 def foreign_beside(source: Source, first: Span, second: Span) -> Finding | None:
     """Two statements with a word of another language between or before them."""
-    pieces = scan(source.text, Span(first.start, min(second.end, second.start + LOOK_AHEAD))).pieces
+    end_of_line = source.text.find("\n", second.start) % (len(source.text) + 1)
+    pieces = scan(source.text, Span(first.start, min(end_of_line, second.start + LOOK_AHEAD))).pieces
     end = Piece("end", "", Span(0, 0), True)
     for before, here, after in zip([end, *pieces[:-1]], pieces, [*pieces[1:], end], strict=True):
         if _is_foreign(before, here, after):
@@ -169,8 +182,9 @@ def arrow_beside(source: Source, first: Span, second: Span) -> Finding | None:
 def beside(source: Source, first: Span, second: Span) -> Finding:
     """Two statements stand on one line with nothing between them.
 
-    Usually the first word is misspelled, or an operator, a `,` or a parenthesis is missing.
-    Separate statements that are meant with `;`.
+    Usually the first word is misspelled, or an operator, a `,` or a parenthesis is missing. A value that nothing is
+    done with must not stand behind another statement: it would be dropped. A `(` or `[` behind a blank begins a
+    statement. Separate statements that are meant with `;`.
 
     Wrong:
 
@@ -187,7 +201,9 @@ def beside(source: Source, first: Span, second: Span) -> Finding:
         return Finding(f"`{word}` is not a keyword", first, f"did you mean `{near}`?")
     if after[:1] in ("'", '"', "`") and word.replace(".", "").isidentifier():
         return Finding(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
-    help = "put them on lines of their own, or write what joins them."
+    if after[:1] in ("(", "[") and source.text[second.start - 1] in " \t":
+        return Finding(f"this `{after[0]}` begins a statement of its own", place, "leave out the blank before it.")
+    help = "write what joins them, such as an operator, or put them on lines of their own."
     return Finding("two statements stand on one line", place, help, "the second begins here")
 
 

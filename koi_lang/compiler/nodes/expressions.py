@@ -65,6 +65,11 @@ class Spread(Expression):
 
 
 @node
+class Hole(Expression, Pattern):
+    """Nothing before a `,` of a list; only right where the list is a pattern, which leaves out a value there."""
+
+
+@node
 class Array(Expression):
     """`[a, ...b]`."""
 
@@ -235,7 +240,7 @@ class Element(Node):
 
 @node
 class ArrayPattern(Pattern):
-    """`[a, b = 1, ...rest]`; None is a hole."""
+    """`[a, , b = 1, ...rest]`; the pattern of an element may be a hole."""
 
     elements: tuple[Element, ...]
 

@@ -17,11 +17,15 @@ from koi_lang.compiler.rules import (
     flow,
     models,
     names,
+    objects,
     prompts,
+    roles,
     sends,
     spelling,
+    state,
     templates,
     tests,
+    types,
     unused,
     variables,
 )
@@ -33,7 +37,10 @@ from koi_lang.diagnostics import Diagnostic
 __all__ = ["check", "explanation", "explanations"]
 
 # Each of these enters its rules into the table when it is imported.
-MODULES = (names, duplicates, variables, sends, unused, flow, prompts, templates, agents, models, spelling, tests)
+MODULES = (
+    names, duplicates, variables, sends, unused, flow, prompts, templates, agents, models, spelling, tests, types,
+    state, roles, objects,
+)  # fmt: skip
 
 
 def check(analyses: Sequence[Analysis]) -> list[Diagnostic]:

@@ -9,21 +9,11 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
+from koi_lang.settings import COMPACT_OPTIONS, MODEL_OPTIONS
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
-LLM_OPTIONS = (
-    "provider",
-    "model",
-    "temperature",
-    "max_tokens",
-    "context_tokens",
-    "compact",
-    "base_url",
-    "fallback",
-    "answers",
-)
-COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
+LLM_OPTIONS = (*MODEL_OPTIONS, "answers")
 MCP_OPTIONS = ("command", "args", "env", "cwd", "type", "url", "headers")
 
 
@@ -170,7 +160,7 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
     """The `llm` block of an agent has an option that does not exist.
 
     It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `context_tokens`, `compact`,
-    `base_url`, `fallback` and, for the provider `scripted`, `answers`; those of `compact` are `enabled`,
+    `base_url`, `fallback`, `cache` and, for the provider `scripted`, `answers`; those of `compact` are `enabled`,
     `reserve_tokens`, `keep_tokens` and `threshold_tokens`.
 
     Wrong:

@@ -8,6 +8,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.scope import Variable
 from koi_lang.compiler.symbols import Symbol
 
 
@@ -174,6 +175,44 @@ def variable_twice(file: Analysis, report: Report) -> None:
             others = [report.place(variable.span, "first declared here")]
             help = f"choose another name, or assign: `{variable.name} = …`."
             report.add(span, f"`{variable.name}` is declared twice", others=others, help=help)
+
+
+@rule("E0218", "warning")
+def variable_of_block(file: Analysis, report: Report) -> None:
+    """A `var` is declared again between inner braces, where it is another variable.
+
+    In Koi all variables live between the braces that they are declared in, also those of `var`. In JavaScript the
+    second `var` would change the first one.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { var sum = 1  if (args.a) { var sum = 2 }  return sum } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { var sum = 1  if (args.a) { sum = 2 }  return sum } }
+    """
+    functions = (function for resolution in file.code.values() for function in resolution.functions.values())
+    for variable in (variable for function in functions for variable in function.variables):
+        outer = _outer(variable) if variable.kind == "var" else None
+        if outer is not None:
+            others = [report.place(outer.span, "this one keeps its value")]
+            help = f"assign without `var`: `{variable.name} = …`; or choose another name."
+            message = f"this `{variable.name}` is another variable than the one outside of these braces"
+            report.add(variable.span, message, others=others, help=help)
+
+
+def _outer(variable: Variable) -> Variable | None:
+    """What a `var` of JavaScript would be one with: a `var` or parameter of that name around its block."""
+    block = variable.block.parent
+    while block is not None and block.function is variable.function:
+        found = block.variables.get(variable.name)
+        if found is not None and found.kind in ("var", "parameter"):
+            return found
+        block = block.parent
+    return None
 
 
 def _repeated(names: Sequence[n.Name]) -> Iterator[tuple[n.Name, n.Name]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -134,6 +135,38 @@ def return_of_next_line(file: Analysis, report: Report) -> None:
                 others=others,
                 help=help,
             )
+
+
+@rule("E0305", "warning")
+def assignment_as_condition(file: Analysis, report: Report) -> None:
+    """A condition assigns with `=` where it probably should compare.
+
+    The value that is assigned decides, and the variable is changed. To assign on purpose, put the assignment into
+    parentheses of its own: `while ((line = next())) { … }`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { if (args.a = 1) { return args }  return null } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { if (args.a === 1) { return args }  return null } }
+    """
+    for condition in _conditions(file):
+        inner = condition.value if isinstance(condition, n.Parenthesized) else condition
+        if isinstance(inner, n.Assignment) and not inner.operator:
+            at = file.unit.source.text.index("=", inner.target.span.end)
+            help = "write `===` to compare; to assign on purpose, put a second pair of parentheses around it."
+            report.add(Span(at, at + 1), "this condition assigns and does not compare", help=help)
+
+
+def _conditions(file: Analysis) -> Iterator[n.Expression]:
+    for choice, _ in file.index.of(n.If):
+        yield from (condition for condition, _ in choice.branches)
+    for loop, _ in file.index.of(n.While):
+        yield loop.condition
 
 
 def _first_word(node: n.Node, file: Analysis) -> Span:

@@ -20,6 +20,22 @@ _NODE = {
     "queueMicrotask": "write `setTimeout(f, 0)`.",
     "arguments": "declare the parameters: `(...items) => …`.",
     "tool": 'call an action with `callAction("name", { … })`.',
+    "sleep": "write `await new Promise(done => setTimeout(done, 1000))`.",
+    "fs": 'write `import "std/files"`, or import Python: `import os from "python:os"`.',
+    "path": 'import it from Python: `import path from "python:os.path"`.',
+    "axios": "write `await fetch(…)`.",
+    "new": "write the name of a class behind it: `new Error(…)`.",
+    "BigInt": "whole numbers are exact up to 2 ** 53; larger ones are for Python.",
+    "Symbol": "use a text as the key.",
+    "Intl": "write `value.toLocaleString()`, or import `std/dates`.",
+    "WeakMap": "keep it in a `new Map()`, and delete what is no longer needed.",
+    "WeakSet": "keep it in a `new Set()`, and delete what is no longer needed.",
+    "WeakRef": "keep the value itself.",
+    "Proxy": "write a function that is called where the field was used.",
+    "Reflect": "write `Object.keys(…)`, `object[key]` or `delete object[key]`.",
+    "URL": 'import it from Python: `import urls from "python:urllib.parse"`.',
+    "URLSearchParams": 'import it from Python: `import urls from "python:urllib.parse"`.',
+    "AbortController": "limit the time: `await send … timeout 5s`.",
     "eval": "text is never run as code; choose between functions with `if`.",
 }
 _PYTHON = {
@@ -38,10 +54,7 @@ _PYTHON = {
     "nil": "write `null`.",
 }
 _BROWSER = "window document alert confirm localStorage sessionStorage navigator location XMLHttpRequest"
-_ABSENT = (
-    "__dirname __filename Symbol Proxy Reflect BigInt WeakMap WeakSet WeakRef Intl URL URLSearchParams AbortController"
-    " TextEncoder TextDecoder Function Uint8Array ArrayBuffer crypto performance WebSocket"
-)
+_ABSENT = "__dirname __filename TextEncoder TextDecoder Function Uint8Array ArrayBuffer crypto performance WebSocket"
 FOREIGN: Mapping[str, str] = MappingProxyType(
     {**dict.fromkeys(_BROWSER.split(), BROWSER), **dict.fromkeys(_ABSENT.split(), MODULE), **_NODE, **_PYTHON}
 )

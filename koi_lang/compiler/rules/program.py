@@ -116,11 +116,11 @@ class Program:
         found: dict[n.Node, list[Use]] = {}
         for file in self.files:
             for playbook, around in file.index.of(n.Playbook):
-                for symbol in self._contained(prompts_in(playbook.parts), file):
+                for symbol in self.contained(prompts_in(playbook.parts), file):
                     found.setdefault(symbol.node, []).append(Use(file, around))
         return found
 
-    def _contained(self, names: list[n.Name], file: Analysis) -> list[Symbol]:
+    def contained(self, names: list[n.Name], file: Analysis) -> list[Symbol]:
         """The prompts behind some names and all prompts inside of them, each once."""
         found: dict[n.Node, Symbol] = {}
         waiting = [(name, file) for name in names]
@@ -135,7 +135,7 @@ class Program:
 
     def contains_itself(self, prompt: n.Prompt, file: Analysis) -> bool:
         """Whether a prompt is made of prompts that lead back to it."""
-        return any(symbol.node is prompt for symbol in self._contained(prompts_of(prompt), file))
+        return any(symbol.node is prompt for symbol in self.contained(prompts_of(prompt), file))
 
     @cached_property
     def _declared(self) -> dict[tuple[Kind, str], Symbol]:

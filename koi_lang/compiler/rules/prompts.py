@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import is_variable, place_of
+from koi_lang.compiler.compositions import TemplateError, acts, directives
+from koi_lang.compiler.rules.program import Program, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
+from koi_lang.compiler.walk import Around
 from koi_lang.source import Span
+
+SECOND = "its handler has one already"
+JOINED = 'make one of both: `playbook "…" + "…"`.'
+APART = 'move it into a handler of its own, such as `greet`, and call that: `await this.handle("greet", args)`.'
 
 
 @rule("E0311", "error")
@@ -97,8 +103,8 @@ def ignored_playbook(file: Analysis, report: Report) -> None:
     """A playbook stands where it is not executed.
 
     A handler is either a playbook, which the model works through, or code, which runs as written. A handler that has
-    both is code, and the playbook in it is left out. To combine them, write two handlers: the one in code sends to the
-    other.
+    both is code, and the playbook in it is left out, as it was in Koi 1.1. To combine them, write two handlers: the
+    one in code calls the other.
 
     Wrong:
 
@@ -108,13 +114,17 @@ def ignored_playbook(file: Analysis, report: Report) -> None:
     Right:
 
         role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Print a hello, then greet the user." } }
+        agent Greeter : Worker {
+          on hello(args) { console.log("hello")  await this.handle("greet", args) }
+          on greet(args) { playbook "Greet the user." }
+        }
     """
     for playbook, around in file.index.of(n.Playbook):
         reason = _reason(playbook, around.function)
         if reason is not None:
             word = Span(playbook.span.start, playbook.span.start + len("playbook"))
-            report.add(word, f"this playbook is left out: {reason}", help="move it into a handler of its own.")
+            help = JOINED if reason is SECOND else APART
+            report.add(word, f"this playbook is left out: {reason}", help=help)
 
 
 @rule("E0315", "warning")
@@ -137,6 +147,76 @@ def use_playbook(file: Analysis, report: Report) -> None:
     for statement, _ in file.index.of(n.UsePlaybook):
         help = f"remove it, or write `playbook {statement.name}` as the only step of the handler."
         report.add(statement.span, "`use playbook` has no effect", help=help)
+
+
+@rule("E0319", "error")
+def prompt_not_awaited(file: Analysis, report: Report) -> None:
+    """Code uses the text of a prompt without waiting for it.
+
+    A prompt that is composed with `callAction`, or contains such a one, carries out actions before it is a text, so
+    code waits for it with `await`. All other prompts are texts at once.
+
+    Wrong:
+
+        role Worker { can registry }
+        prompt Notes = compose { template: "{{callAction('registry_keys', {})}}" }
+        agent Clerk : Worker { on show(args) { console.log(Notes) } }
+
+    Right:
+
+        role Worker { can registry }
+        prompt Notes = compose { template: "{{callAction('registry_keys', {})}}" }
+        agent Clerk : Worker { on show(args) { console.log(await Notes) } }
+    """
+    if not any("callAction" in each.unit.source.text for each in report.program.files):
+        return
+    acting = [name for name in file.table.names("prompt") if _acts(name, file, report.program)]
+    waited = {_bare(wait.value) for wait, _ in file.index.of(n.Await)}
+    called = {call.callee: call for call, _ in file.index.of(n.Call)}
+    joined = {_bare(part) for part in _joined(file)}
+    for name, around in file.index.of(n.Name):
+        call = called.get(name)
+        is_missing = call in joined if call is not None else name not in waited
+        if name.name in acting and is_missing and _is_prompt(name, around, file):
+            help = f"write `await {name.name}{'(…)' if call is not None else ''}`."
+            message = f"`{name.name}` carries out actions before it is a text, and this does not wait for it"
+            report.add(name.span, message, help=help)
+
+
+def _acts(name: str, file: Analysis, program: Program) -> bool:
+    """Whether a prompt, or one inside of it, carries out actions."""
+    symbols = program.contained([n.Name(Span(0, 0), name)], file)
+    return any(isinstance(symbol.node, n.Prompt) and _calls_action(symbol.node) for symbol in symbols)
+
+
+def _calls_action(prompt: n.Prompt) -> bool:
+    template = prompt.value.template if isinstance(prompt.value, n.Compose) else None
+    if template is None or "callAction" not in template.value:
+        return False
+    try:
+        return acts(directives(template, frozenset()))
+    except TemplateError:
+        return False  # which is told as an error of its own
+
+
+def _is_prompt(name: n.Name, around: Around, file: Analysis) -> bool:
+    """Whether a name in code stands for a prompt that is used there as a text."""
+    resolution = None if around.root is None else file.code.get(around.root)
+    return resolution is not None and name in resolution.outer.get(name.name, ())
+
+
+def _joined(file: Analysis) -> Iterator[n.Expression]:
+    """What becomes part of a text: in templates and beside operators."""
+    for template, _ in file.index.of(n.Template):
+        yield from (part for part in template.parts if isinstance(part, n.Expression))
+    for operation, _ in file.index.of(n.Operation):
+        yield from operation.operands
+
+
+def _bare(node: n.Expression) -> n.Expression:
+    while isinstance(node, n.Parenthesized):
+        node = node.value
+    return node
 
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...], Symbol]]:
@@ -170,4 +250,4 @@ def _reason(playbook: n.Playbook, function: n.Handler | n.Function | None) -> st
     steps = [step for step in function.body.statements if not isinstance(step, (n.Affordance, n.UsePlaybook))]
     if not all(isinstance(step, n.Playbook) for step in steps):
         return "its handler has code as well"
-    return None if steps[0] is playbook else "its handler has one already"
+    return None if steps[0] is playbook else SECOND

@@ -91,7 +91,7 @@ def _set_fields(file: Analysis, _: Program) -> dict[n.Agent, set[str]]:
     for change, around in changes:
         if around.agent is not None:
             fields = (
-                node.name for node in everything(change.target) if isinstance(node, n.Member) and _is_state(node.object)
+                node.name for node in everything(change.target) if isinstance(node, n.Member) and is_state(node.object)
             )
             found.setdefault(around.agent, set()).update(fields)
     for playbook, around in file.index.of(n.Playbook):
@@ -105,14 +105,14 @@ def _open(file: Analysis, _: Program) -> set[n.Agent]:
     """Agents whose code hands on `this` or its state as a whole, so that any field may be set."""
     members = file.index.of(n.Member)
     read = {member.object for member, _ in members}
-    opened = {around.agent for member, around in members if _is_state(member) and member not in read}
+    opened = {around.agent for member, around in members if is_state(member) and member not in read}
     for handler, around in file.index.of(n.Handler):
         if any(name not in read for name in file.code[handler].outer.get("this", ())):
             opened.add(around.agent)
     return {agent for agent in opened if agent is not None}
 
 
-def _is_state(node: n.Node) -> bool:
+def is_state(node: n.Node) -> bool:
     """Whether an expression is `this.state`."""
     return (
         isinstance(node, n.Member)

@@ -14,6 +14,7 @@ from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import Place, nearest
 from koi_lang.source import Span
 
+SELECTIONS = frozenset(("event", "role", "any", "all"))
 SEND = re.compile(r"await\s+send\b", re.IGNORECASE)
 
 
@@ -112,6 +113,39 @@ def nobody_has_role(file: Analysis, report: Report) -> None:
             others = [target.place] if target.place is not None else []
             help = f"`{handling[0].name.name}` handles it and has the role `{handling[0].role.name}`."
             report.add(send.role.span, message, others=others, help=help)
+
+
+@rule("E0233", "error")
+def send_missing(file: Analysis, report: Report) -> None:
+    """An event is meant to be sent, and the word `send` is missing.
+
+    `peers.event("name").any()` only says who is asked and what for. It is `await send` that asks.
+
+    Wrong:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+
+    Right:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+    """
+    for call, around in file.index.of(n.Call):
+        base = _asked(call)
+        if base is not None and _is_team(base, around, file):
+            shown = file.unit.source.text[base.span.start : base.span.end]
+            report.add(base.span, f"`send` is missing before `{shown}`", help=f"write `await send {shown}.event(…)`.")
 
 
 @rule("E0401", "warning")
@@ -220,6 +254,23 @@ def _teams(
         return None if around.agent is None else program.teams_of(around.agent, file)
     team = program.team(base.name, file)
     return None if team is None else [team]
+
+
+def _asked(call: n.Call) -> n.Expression | None:
+    """What stands before the selections of a call like `peers.event("name").any()({ … })`."""
+    inner, names = call.callee, list[str]()
+    while isinstance(inner, n.Call) and isinstance(inner.callee, n.Member) and inner.callee.name in SELECTIONS:
+        names.append(inner.callee.name)
+        inner = inner.callee.object
+    return inner if "event" in names else None
+
+
+def _is_team(base: n.Expression, around: Around, file: Analysis) -> bool:
+    """Whether a `send` may ask what an expression stands for: `peers`, `peers(Team)` or a team."""
+    name = base.callee if isinstance(base, n.Call) else base
+    if not isinstance(name, n.Name) or is_variable(name, around, file):
+        return False
+    return name.name == "peers" or (name is base and file.table.find("team", name.name) is not None)
 
 
 def _events_help(wanted: str, events: list[str]) -> str:

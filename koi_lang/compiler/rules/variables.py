@@ -23,6 +23,11 @@ STEPS = {
     "given": "write on the same line what is given: `given model answers [ … ]`.",
     "output": "the list of printed lines is there in tests only.",
 }
+# Actions that may be mistaken for functions; others have names that say what they are.
+ACTIONS = frozenset(
+    "shell prompt_user call_llm format update_state send_message call_skill call_mcp registry_set registry_get"
+    " registry_delete registry_keys registry_search".split()
+)
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
 
 
@@ -160,14 +165,17 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     wanted = name.name
     if any(True for _ in _hidden(name, file.code[root])):
         return f"declare `{wanted}` before the braces that it is used behind."
-    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file) or _field(name, file)
+    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file) or _of_agent(name, root, file)
     if special is not None:
         return special
     elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
     if elsewhere is not None:
         return report.program.advice(elsewhere, wanted, file)
     near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values]) or _built_in(wanted)
-    return f"did you mean `{near}`?" if near else f"declare it with `const {wanted} = …`."
+    if near is not None:
+        return f"did you mean `{near}`?"
+    is_called = any(call.callee is name for call, _ in file.index.of(n.Call))
+    return f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`."
 
 
 def _built_in(wanted: str) -> str | None:
@@ -212,8 +220,24 @@ def _other_space(wanted: str, file: Analysis) -> str | None:
     return None
 
 
-def _field(name: n.Name, file: Analysis) -> str | None:
-    """The help for a field of the agent's state that is used like a variable."""
-    fields = ((field, around.agent) for field, around in file.index.of(n.Field) if field.name.name == name.name)
-    inside = any(agent is not None and _encloses(agent.span, name.span) for _, agent in fields)
-    return f"`{name.name}` is a field of the state: write `this.state.{name.name}`." if inside else None
+def _of_agent(name: n.Name, root: n.Node, file: Analysis) -> str | None:
+    """The help for what belongs to the agent, or to a skill, and is used like a variable."""
+    wanted = name.name
+    if _is_inside(name, file, n.Field):
+        return f"`{wanted}` is a field of the state: write `this.state.{wanted}`."
+    if _is_inside(name, file, n.Handler):
+        return f'`{wanted}` is a handler of this agent: write `await this.handle("{wanted}", {{ … }})`.'
+    if isinstance(root, n.Handler) and wanted in ACTIONS:
+        return f'`{wanted}` is an action: write `await callAction("{wanted}", {{ … }})`.'
+    skills = (
+        item for item, around in file.index.of(n.Function) if around.skill is not None and around.function is None
+    )
+    if any(function.name == wanted for function in skills):
+        return f"its skill keeps it to itself: write `export function {wanted}(…)` there."
+    return None
+
+
+def _is_inside(name: n.Name, file: Analysis, kind: type[n.Field] | type[n.Handler]) -> bool:
+    """Whether the agent that a name stands in has a field or handler of that name."""
+    found = ((around.agent, item.name.name) for item, around in file.index.of(kind))
+    return any(called == name.name and agent and _encloses(agent.span, name.span) for agent, called in found)

@@ -43,6 +43,8 @@ class Rehearsal:
         return tuple(self._notes)
 
     def _answer(self, request: Request) -> str:
+        if any(message.images for message in request.messages):
+            self._note("an image, since a rehearsal reads text only")
         if request.task is None:
             self._note("a request outside of a playbook")
             return json.dumps({"text": NO_MODEL}) if request.json else NO_MODEL

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions import control, core, mcp, registry, shell
-from koi_lang.runtime.actions.table import ActionKind, find, known
+from koi_lang.runtime.actions.table import ActionContext, ActionKind, find, known, perform
+from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
@@ -27,10 +28,19 @@ def found(run: Run, name: str) -> ActionKind | None:
     return find(name) or run.added.actions.get(name)
 
 
+async def called(run: Run, agent: Agent, name: str, data: Any) -> Any:
+    """What comes of an action that code calls; null where there is no such action."""
+    kind = found(run, name)
+    if kind is None:
+        return None
+    fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
+    return await perform(kind, ActionContext(run, agent), fields, checked=False)
+
+
 def allowed(agent: Agent) -> list[ActionKind]:
     """The actions an agent's role permits."""
     known = [*all_actions(), *agent.run.added.actions.values()]
     return [kind for kind in known if agent.role.allows(kind.needs)]
 
 
-__all__ = ["MODULES", "all_actions", "allowed", "find", "found"]
+__all__ = ["MODULES", "all_actions", "allowed", "called", "find", "found"]

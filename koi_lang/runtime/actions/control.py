@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime.room import require_room, written_weight
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.execution import Block
@@ -14,7 +15,7 @@ MOST_ITERATIONS = 1000
 
 @action("execute", name="if", aliases={"else": "otherwise"}, inside=True)
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
-    """Carry out the actions of `then`, or those of `else`, depending on a condition such as "${a.output.n} > 3"."""
+    """Carry out the actions of `then`, or those of `otherwise`, on a condition such as "${a.output.n} > 3"."""
     yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
     holds = await yes.holds(condition)
     results = await (yes if holds else no).carry_out()
@@ -26,12 +27,12 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
     """Carry out `actions`, then again as long as the condition holds; `iteration` counts from 1."""
     _require_count("max_iterations", max_iterations)
     block = _block(context, actions, "actions")
-    results: list[Any] = []
+    results = _Results()
     for index in range(max_iterations):
-        results += await block.carry_out(iteration=index + 1, iterationIndex=index)
+        results.add(await block.carry_out(iteration=index + 1, iterationIndex=index))
         if block.ended or not await block.holds(condition):
-            return {"iterations": index + 1, "results": results, "stopped_reason": "condition_false"}
-    return {"iterations": max_iterations, "results": results, "stopped_reason": "max_iterations"}
+            return {"iterations": index + 1, "results": results.all, "stopped_reason": "condition_false"}
+    return {"iterations": max_iterations, "results": results.all, "stopped_reason": "max_iterations"}
 
 
 @action("execute", inside=True)
@@ -39,12 +40,26 @@ async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
     """Carry out `actions` a number of times; `iteration` counts from 1."""
     _require_count("count", count)
     block = _block(context, actions, "actions")
-    results: list[Any] = []
+    results = _Results()
     iterations = 0
     while iterations < count and not block.ended:
-        results += await block.carry_out(iteration=iterations + 1, iterationIndex=iterations)
+        results.add(await block.carry_out(iteration=iterations + 1, iterationIndex=iterations))
         iterations += 1
-    return {"iterations": iterations, "results": results}
+    return {"iterations": iterations, "results": results.all}
+
+
+class _Results:
+    """What the actions of a loop have given so far, which a loop could make larger than any memory."""
+
+    def __init__(self) -> None:
+        self.all: list[Any] = []
+        self._size = 0
+
+    def add(self, more: list[Any]) -> None:
+        """Keep further results. Raises AgentError where that is too much."""
+        self._size += written_weight(more)
+        require_room(self._size)
+        self.all += more
 
 
 def _require_count(name: str, count: int) -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
+from koi_lang.llm.messages import Message
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.agents.router import Offer
+from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.context import current_execution
+from koi_lang.runtime.images import images_in, told
 from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.room import require_room, written_weight
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -50,15 +56,17 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
         return value
     updates = value.get("state_updates", value.get("stateUpdates"))
     if isinstance(updates, dict):
-        context.run.update_state(context.agent, updates)
+        _update(context, updates)
     return {key: item for key, item in value.items() if key not in ("state_updates", "stateUpdates")}
 
 
 @action(safe=True, inside=True)
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
-    """Have a model work on data as instructed; gives `result`, a text."""
-    material = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    answer = await context.run.models.complete(context.agent, instruction, material, spending(context))
+    """Have a model work on data as instructed, also on images in it; gives `result`, a text."""
+    images = images_in(data)
+    material = data if isinstance(data, str) else told(data) if images else json.dumps(data, ensure_ascii=False)
+    message = Message("user", material, images)
+    answer = await context.run.models.complete(context.agent, instruction, message, spending(context))
     return {"result": FENCE.sub("", answer.strip())}
 
 
@@ -72,8 +80,14 @@ async def format_(context: ActionContext, data: Any, instruction: str) -> Any:
 @action("execute", aliases={"state": "updates"}, inside=True)
 async def update_state(context: ActionContext, updates: dict[str, Any]) -> Any:
     """Change fields of this agent's state."""
-    context.run.update_state(context.agent, updates)
+    _update(context, updates)
     return {"state_updated": True, "state": dict(context.agent.state)}
+
+
+def _update(context: ActionContext, updates: Mapping[str, Any]) -> None:
+    """Change fields of the state as a model wants it. Raises AgentError where the state became too large."""
+    require_room(written_weight({**context.agent.state, **updates}))
+    context.run.update_state(context.agent, updates)
 
 
 @action("delegate", inside=True)
@@ -89,12 +103,19 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
 async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
     """Call a function of a skill; `input` is an object with its parameters."""
     skills = {known.name: known for known in context.agent.about.skills()}
-    found = skills.get(skill)
+    found = skills.get(skill) or await _meant(context, skill, skills)
     if found is None:
         raise ActionError(
             f"`{context.agent.name}` uses no skill `{skill}`", help=suggestion(skill, list(skills), "skill")
         )
     return await found.invoke(function or found.first(), {} if input is None else input)
+
+
+async def _meant(context: ActionContext, wanted: str, skills: Mapping[str, Skill]) -> Skill | None:
+    """The skill that free words mean, where a model for embeddings is configured."""
+    offers = [Offer("skill", known.name, known.affordance) for known in skills.values()]
+    matches = await context.run.meaning.ranked(context.agent, wanted, offers, spending(context))
+    return skills[matches[0].offer.event] if matches else None
 
 
 @action(inside=True)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.mcp.connection import every
+from koi_lang.runtime.mcp.callers import Caller
 from koi_lang.runtime.mcp.content import listed, prompt_of, resource_of, result_of
-from koi_lang.runtime.mcp.errands import Caller
 from koi_lang.runtime.mcp.offers import found
+from koi_lang.runtime.mcp.pages import every
 from koi_lang.runtime.mcp.text import one_line
 from koi_lang.runtime.values.json_text import stringify
 

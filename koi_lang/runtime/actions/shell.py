@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fnmatch
+import json
 import os
 import re
 import signal
@@ -15,11 +16,13 @@ from typing import Any
 
 from koi_lang.errors import PermissionDenied
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.host import visible
+from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.mcp.text import clipped
 from koi_lang.settings import environment, is_secret
 
 MOST_OUTPUT = 30_000
 READ_SIZE = 65_536
+MOST_DESCRIBED = 300
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
 # Anything that lets a command be more than it looks like; such commands match no pattern.
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
@@ -55,7 +58,12 @@ async def _permit(context: ActionContext, command: str, cwd: str | None, descrip
     if is_allowed(command, cwd, context.run.allowed):
         return
     where = f" in `{visible(cwd)}`" if cwd else ""
-    answer = await context.run.host.approve(f"run `{visible(command)}`{where}", visible(description))
+    try:
+        told = visible(clipped(description, MOST_DESCRIBED))
+        answer = await context.run.host.approve(f"run `{visible(command)}`{where}", told)
+    except NobodyToAsk as error:
+        told = f"nobody can be asked to allow `{visible(command)}`, so it was not run"
+        raise NobodyAllows(told, help="`--allow shell` allows commands beforehand.") from error
     if answer == "always":
         context.run.allow(_exactly(command, cwd))
     elif answer != "yes":
@@ -80,7 +88,7 @@ def is_allowed(command: str, cwd: str | None, rules: Set[str]) -> bool:
 
 def _exactly(command: str, cwd: str | None) -> str:
     """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
-    return f"shell={cwd or ''}={command}"
+    return f"shell={json.dumps([cwd or '', command])}"
 
 
 def _leaves(cwd: str) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from koi_lang.diagnostics import suggestion
+from koi_lang.diagnostics import nearest, suggestion
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.agents.declared import Handler, Mcp, Role
-from koi_lang.runtime.agents.resilience import Resilience, TookTooLong, resilient
-from koi_lang.runtime.failing import data_of, origin_of
+from koi_lang.runtime.agents.resilience import Failed, Resilience, TookTooLong, resilient
+from koi_lang.runtime.context import handling
+from koi_lang.runtime.failing import data_of, origin_of, told
 from koi_lang.runtime.limits import LimitReached
-from koi_lang.runtime.paths import step
+from koi_lang.runtime.paths import passing, step
+from koi_lang.runtime.schema import problems, signature_text, type_text
 from koi_lang.runtime.turns import LATE
 from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import settle
@@ -43,6 +45,17 @@ class About:
     resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     playbooks: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
+
+    def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:
+        """What to say of fields from outside that neither a payload nor the type of the handler has, a line each."""
+        handler = self.handlers.get(event)
+        declared = handler.schema.get("properties", {}) if handler is not None else {}
+        known = list(dict.fromkeys([*declared, *payload]))
+        for name in given:
+            near = None if name in known else nearest(name, known)
+            if near is not None or (declared and name not in known):
+                help = f"did you mean `{near}`?" if near else f"it takes {', '.join(f'`{field}`' for field in known)}"
+                yield f"`{self.name}.{event}` has no field `{name}`, which the command line gives; {help}"
 
 
 class Agent:
@@ -129,8 +142,6 @@ class Agent:
     def _check_payload(self, handler: Handler, payload: Any) -> None:
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
             return
-        from koi_lang.runtime.schema import problems, signature_text, type_text
-
         wrong = list(problems(payload, handler.schema))
         if wrong:
             takes = signature_text(handler.schema) or type_text(handler.schema)
@@ -158,7 +169,16 @@ class Agent:
         if declared is None:
             return await self._attempt(handler, payload)
         policy = Resilience.of(declared())
-        return await resilient(policy, lambda: self._counted_attempt(policy, handler, payload), self.run.sleep)
+        about = {"handler": handler.event, "tries": policy.attempts}
+        return await resilient(
+            policy, lambda: self._counted_attempt(policy, handler, payload), lambda failed: self._pause(failed, about)
+        )
+
+    async def _pause(self, failed: Failed, about: Mapping[str, Any]) -> None:
+        """Tell that an attempt failed, and wait for the next one."""
+        why = {"attempt": failed.attempt, "delay_s": failed.delay_s, "error": told(failed.error).message}
+        self.run.events.emit("retry_started", self.name, path=passing("retry"), **about, **why)
+        await self.run.sleep(failed.delay_s)
 
     async def _counted_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One of several calls, with a path of its own: how far the one before came does not change it."""
@@ -175,8 +195,12 @@ class Agent:
 
     async def _attempt(self, handler: Handler, payload: Any) -> Any:
         """One call of a handler; ended from outside, it takes along what it started in the background."""
-        async with Part(current_scope()):
-            return await handler.function(self, payload)
+        token = handling.set((self, payload))
+        try:
+            async with Part(current_scope()):
+                return await handler.function(self, payload)
+        finally:
+            handling.reset(token)
 
     async def call_skill(self, skill: str, *arguments: Any) -> Any:
         """`callSkill("Skill", "function", input)`; without a function name the first exported one is called."""

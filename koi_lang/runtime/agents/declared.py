@@ -17,6 +17,9 @@ class Role:
     name: str
     capabilities: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        return f"[Role: {self.name}]"
+
     def allows(self, permission: str | None) -> bool:
         """Whether the role has a permission such as `execute` or `registry:read`; None needs no permission."""
         if permission is None or permission in self.capabilities:

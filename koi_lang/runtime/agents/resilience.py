@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
+from koi_lang.runtime.values.failures import handled
 
 MOST_PAUSE_S = 60.0
 
@@ -60,17 +62,34 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An attempt that failed and is followed by another one.
+
+    Attributes:
+        attempt: its number, from 1.
+        delay_s: the pause before the next one.
+    """
+
+    attempt: int
+    delay_s: float
+    error: Exception
+
+
 async def resilient(
-    policy: Resilience, attempt: Callable[[], Awaitable[Any]], sleep: Callable[[float], Awaitable[None]]
+    policy: Resilience, attempt: Callable[[], Awaitable[Any]], pause: Callable[[Failed], Awaitable[None]]
 ) -> Any:
-    """Run an attempt until it succeeds or the policy is exhausted; the last error is raised."""
+    """Run an attempt until it succeeds or the policy is exhausted; the last error is raised.
+
+    Args:
+        pause: waits between two attempts.
+    """
     pause_s = policy.delay_s
     for number in range(1, policy.attempts + 1):
-        try:
-            return await attempt()
-        except Exception:
-            if number == policy.attempts:
-                raise
-        await sleep(pause_s)
+        ended = await end_of(attempt())
+        if ended.error is None or number == policy.attempts:
+            return ended.result()
+        handled(ended.error)
+        await pause(Failed(number, pause_s, ended.error))
         pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
     raise AssertionError("a policy has at least one attempt")

@@ -1,4 +1,4 @@
-"""An intent in free words to the offers that answer it best: by words first, then by likeness of spelling."""
+"""An intent in free words to the offers that answer it best: by meaning, by words, by likeness of spelling."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from operator import mul
+from typing import TypeAlias
 
 WORD = re.compile(r"[^\W\d_]+|\d+")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Scores below this are no match, in words or in meaning.
 THRESHOLD = 0.35
 # Less alike in spelling is another word, not a slip.
 SPELLING = 0.8
@@ -34,6 +37,17 @@ ENDINGS = tuple(
     )
 )
 SHORTEST_STEM = 3
+# Texts to vectors of length 1, one for each.
+Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
+LONGEST_TEXT = 1000
+# Sentences that have nothing to do with each other: how near a model puts an intent to these is no nearness at all.
+UNRELATED = (
+    "The train leaves at nine.",
+    "She painted the fence green.",
+    "Water boils at a hundred degrees.",
+    "The cat sleeps on the roof.",
+    "They lost the match in extra time.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,17 @@ class Offer:
     key: str
     event: str
     description: str = ""
+
+    @property
+    def name(self) -> str:
+        """How it is called among others."""
+        return f"{self.key}::{self.event}"
+
+    @property
+    def text(self) -> str:
+        """What is said about it, as one text of at most 1000 characters."""
+        event = CAMEL.sub(" ", self.event).replace("_", " ").lower()
+        return f"{event}: {self.description}"[:LONGEST_TEXT] if self.description else event
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +100,41 @@ def rank(intent: str, offers: Sequence[Offer], *, limit: int = 3) -> list[Match]
     ]
     found = [match for match in matches if match.score >= THRESHOLD]
     return sorted(found, key=lambda match: -match.score)[:limit]
+
+
+async def rank_by_meaning(intent: str, offers: Sequence[Offer], *, embed: Embed, limit: int = 3) -> list[Match]:
+    """Order offers by how near their meaning is to that of an intent, nearest first.
+
+    Models differ in how near they put what has nothing in common, so a score is how much of the way from there to the
+    same meaning an offer has come.
+
+    Args:
+        intent: what is wanted; not empty.
+        offers: candidates in declaration order.
+        limit: most matches to return.
+
+    Returns:
+        At most `limit` matches of at least 0.35; equal scores keep declaration order.
+
+    Raises:
+        Exception: as `embed` does.
+    """
+    wanted, *others = await embed(texts(intent, offers))
+    near = [_cosine(wanted, other) for other in others]
+    unrelated, nearness = min(sum(near[: len(UNRELATED)]) / len(UNRELATED), 0.99), near[len(UNRELATED) :]
+    scores = [min((each - unrelated) / (1 - unrelated), 1.0) for each in nearness]
+    found = [Match(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= THRESHOLD]
+    return sorted(found, key=lambda match: -match.score)[:limit]
+
+
+def texts(intent: str, offers: Sequence[Offer]) -> list[str]:
+    """What is embedded to rank offers: the intent, the unrelated sentences, the offers."""
+    return [intent[:LONGEST_TEXT], *UNRELATED, *(offer.text for offer in offers)]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Of two vectors of length 1."""
+    return math.fsum(map(mul, one, other))
 
 
 def _by_words(wanted: set[str], offer: Offer, document: set[str], weights: Mapping[str, float]) -> float:

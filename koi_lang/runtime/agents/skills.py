@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.endings import raised_as
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.runtime.values.failures import handled
 from koi_lang.runtime.values.promises import Scope, settle
 from koi_lang.runtime.values.undefined import undefined
 
@@ -47,7 +49,12 @@ class Skill:
         return next(iter(self.functions))
 
     async def invoke(self, name: str, input: Any) -> Any:
-        """Call a function with an object of its parameters, or with one value. Raises AgentError."""
+        """Call a function with an object of its parameters, or with one value.
+
+        Raises:
+            AgentError: it fails, or cannot be called like that.
+            LimitReached: a limit ends what called it.
+        """
         function = self.function(name)
         signature = inspect.signature(function)
         known = signature.parameters
@@ -59,13 +66,16 @@ class Skill:
             bound = signature.bind(**input) if by_name else signature.bind(input)
         except TypeError as error:
             raise AgentError(f"`{self.name}.{name}` cannot be called: {error}", help=f"It takes {signature}.") from None
-        try:
+        with raised_as(lambda error: self._failure(name, error)):
             return await function(*bound.args, **bound.kwargs)
-        except Exception as error:
-            help = error.help if isinstance(error, KoiError) else None
-            # What was refused stays a refusal, so that a model does not try it again.
-            kind = PermissionDenied if isinstance(error, PermissionDenied) else AgentError
-            raise kind(f"Skill {self.name}.{name} failed: {error}", help=help) from error
+
+    def _failure(self, name: str, error: Exception) -> KoiError:
+        """What the failure of a function is told as. Raises what no caller may go on from."""
+        handled(error)
+        help = error.help if isinstance(error, KoiError) else None
+        # What was refused stays a refusal, so that a model does not try it again.
+        kind = PermissionDenied if isinstance(error, PermissionDenied) else AgentError
+        return kind(f"Skill {self.name}.{name} failed: {error}", help=help)
 
     def function(self, name: str) -> Function:
         """An exported function. Raises AgentError."""

@@ -56,6 +56,12 @@ class Query:
         "all": "all",
         "execute": "execute",
     }
+    __koi_kind__: ClassVar[str] = "a choice of peers"
+
+    def __repr__(self) -> str:
+        event = f"event {self.wanted}" if self.wanted else ""
+        role = f"role {self.of_role.name}" if self.of_role is not None else ""
+        return f"[Team: {', '.join(part for part in (*(team.name for team in self.teams), event, role) if part)}]"
 
     def event(self, name: str) -> Query:
         """Only agents that handle an event."""
@@ -105,29 +111,24 @@ class Query:
         return await gathered(agent.handle(self.wanted, payload) for agent in found)
 
 
-async def send(
-    sender: Agent | None,
-    target: Any,
-    event: str,
-    payload: Any,
-    *,
-    role: Role | None = None,
-    select: Select = "",
-    timeout_s: float | None = None,
-) -> Any:
-    """`await send target.event(…).role(…).any()(payload) timeout …` of a program.
+def query(target: Any, event: str, *, role: Role | None = None, select: Select = "") -> Query:
+    """Whom `send target.event(…).role(…).any()` is for. Raises AgentError when the target is no team."""
+    if not isinstance(target, Query):
+        raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
+    return replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
+
+
+async def send(sender: Agent | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> Any:
+    """`await send …(payload) timeout …` of a program.
 
     Raises:
         SendTimeout: no answer in time; the handler was cancelled.
-        AgentError: nobody handles the event, or the target is no team.
+        AgentError: nobody handles the event.
     """
-    if not isinstance(target, Query):
-        raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
-    query = replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
     if timeout_s is None:
         return await query.execute(payload)
     name = sender.name if sender is not None else "a skill"
-    late = SendTimeout(f"`{name}` got no answer to `{event}` within {timeout_s:g} s")
+    late = SendTimeout(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
     with step("timeout"):
         return await query.run.effects.as_long_as(_in_time(query, payload, timeout_s, late))
 

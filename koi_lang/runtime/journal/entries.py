@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
+from koi_lang.redaction import HIDDEN
+from koi_lang.runtime.images import is_data, without_data
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ KINDS = {
     for how, kind in (("started", "begun"), ("ended", "done"), ("failed", "failed"))
 }
 DEEPEST = 200
+# Entries whose values are given to the program again, and what tells which of these were not written down whole.
+GIVEN_AGAIN = frozenset({"done", "hook_decided"})
+REDACTED = "redacted"
 # Python refuses to write longer numbers as decimals.
 MOST_BITS = 4096
 Redact = Callable[[str], str]
@@ -85,7 +90,7 @@ class Entry:
         kind: `begun`, `done` and `failed` for actions, else the type of the event.
         path: where in the run it happened.
         agent: whom it concerns, empty for the run itself.
-        data: further fields.
+        data: further fields; `redacted` names those of which a secret was taken out, where one may have been.
     """
 
     n: int
@@ -99,6 +104,13 @@ class Entry:
         """The JSON form."""
         own = {"n": self.n, "ts": self.ts, "kind": self.kind, "path": list(self.path), "agent": self.agent}
         return own | {name: value for name, value in self.data.items() if name not in own}
+
+    def lacks_secret(self, *names: str) -> bool:
+        """Whether a secret was taken out of one of some fields; older journals do not tell, but for its mark."""
+        known = self.data.get(REDACTED)
+        if isinstance(known, list):
+            return not set(names).isdisjoint(known)
+        return HIDDEN in str([self.data.get(name) for name in names])
 
 
 def kind_of(type: str) -> str:
@@ -117,7 +129,13 @@ def entry_of(event: Event, n: int) -> Entry:
 
 def line_of(content: Header | Entry, redact: Redact) -> bytes:
     """A header or entry as a line, its line break included."""
-    return json_line(content.as_data(), redact)
+    line = json_line(content.as_data(), redact)
+    if isinstance(content, Header) or content.kind not in GIVEN_AGAIN or HIDDEN.encode() not in line:
+        return line
+    changed = [name for name, value in content.data.items() if plain(value, redact) != plain(value, str)]
+    if not changed and "recalled" in content.data:
+        return line  # what an earlier journal did not hold cannot be told from what was meant
+    return json_line({**content.as_data(), REDACTED: changed}, redact)
 
 
 def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
@@ -125,7 +143,8 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
-        if redact(text) == text and not _is_too_deep(content, text):
+        words = without_data(text)
+        if redact(words) == words and not _is_too_deep(content, text):
             return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError):
         pass  # it holds something that JSON does not know
@@ -160,7 +179,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
     """A value as JSON can hold it, without secrets: what is neither list, object nor simple becomes a text."""
     if isinstance(value, str):
-        return redact(value)
+        return value if is_data(value) else redact(value)
     if value is None or value is undefined or isinstance(value, bool):
         return None if value is undefined else value
     if isinstance(value, (int, float)):

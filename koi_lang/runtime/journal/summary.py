@@ -9,7 +9,7 @@ from typing import Any, Literal
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.limits import UNPAID
+from koi_lang.runtime.limits import PAID, UNPAID
 
 State = Literal["ok", "failed", "interrupted", "running"]
 
@@ -20,7 +20,7 @@ class Summary:
 
     Attributes:
         seconds: from its start to its last entry.
-        requests: answers of models, those from a cache not counted.
+        requests: answers of models and rankings by their embeddings, those from a cache not counted.
         unpriced: whether some of them have a price that is not known.
         damaged: how many whole lines could not be read.
         torn: whether the last line is not whole.
@@ -43,7 +43,7 @@ class Summary:
             self.state = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
         elif entry.kind in ("run_started", "resumed"):
             self.state = "interrupted"
-        elif entry.kind == "model_answered" and not (entry.data.get("replayed") or entry.data.get("recalled")):
+        elif entry.kind in PAID and not (entry.data.get("replayed") or entry.data.get("recalled")):
             self._count(entry.data.get("tokens"), entry.data.get("usd"), entry.data.get("model"))
 
     def _count(self, tokens: Any, usd: Any, model: Any) -> None:

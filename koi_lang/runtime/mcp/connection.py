@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
+import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from koi_lang.errors import AgentError, KoiError
-from koi_lang.runtime.mcp.errands import Caller, Errands
+from mcp import Client
+from mcp.client.session import IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, ServerCapabilities, ToolListChangedNotification
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from koi_lang.endings import end_of
+from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.runtime.mcp.callers import Caller
+from koi_lang.runtime.mcp.errands import Errands
+from koi_lang.runtime.mcp.pages import every
 from koi_lang.runtime.mcp.text import one_line, plain
 from koi_lang.runtime.mcp.tools import Tool
 from koi_lang.runtime.mcp.transport import is_process, transport
 from koi_lang.runtime.mcp.words import LastWords
 
-if TYPE_CHECKING:
-    from mcp import Client
-    from mcp.client.session import IncomingMessage
-    from mcp.types import ServerCapabilities
-
 T = TypeVar("T")
 START_S = 30.0
 CALL_S = 300.0
-MOST_PAGES = 100
 MOST_OF_A_CAUSE = 4000
-# Importing these takes about a second the first time.
-LIBRARY = ("mcp.client.client", "mcp.client.stdio", "mcp.client.streamable_http", "jsonschema.validators")
 
 
 class Connection:
@@ -74,19 +76,18 @@ class Connection:
     async def serve(self) -> None:
         """Connect, list the tools, and hold the connection until `stop` or the end of the server."""
         try:
-            async with asyncio.timeout(0 if self.over else START_S) as self._limit:
-                # In a thread, so that other agents go on meanwhile.
-                await asyncio.to_thread(lambda: [importlib.import_module(name) for name in LIBRARY])
-                await self._hold(self._limit)
-        except Exception as error:  # becomes that of everybody who waits for the server
-            self._failure = _innermost(error)
+            ended = await end_of(self._connected())
+            if ended.error is not None:  # becomes that of everybody who waits for the server
+                self._failure = _innermost(ended.error)
         finally:
             for event in (self._over, self._started, self._gone):
                 event.set()
 
-    async def _hold(self, limit: asyncio.Timeout) -> None:
-        from mcp import Client
+    async def _connected(self) -> None:
+        async with asyncio.timeout(0 if self.over else START_S) as self._limit:
+            await self._hold(self._limit)
 
+    async def _hold(self, limit: asyncio.Timeout) -> None:
         _keep_log_quiet()
         way = transport(self.name, self._options, self._words, self._over.set)
         async with Client(
@@ -105,8 +106,6 @@ class Connection:
 
     async def _until_over(self, client: Client) -> None:
         """Wait for the end; newer servers tell only those who listen that their tools have changed."""
-        from mcp.types.version import MODERN_PROTOCOL_VERSIONS
-
         tools = client.server_capabilities.tools
         listens = client.protocol_version in MODERN_PROTOCOL_VERSIONS and tools is not None and tools.list_changed
         async with asyncio.TaskGroup() as group:
@@ -116,17 +115,12 @@ class Connection:
                 listening.cancel()
 
     async def _listen(self, client: Client) -> None:
-        from mcp.client.subscriptions import SubscriptionLost
-        from mcp.shared.exceptions import MCPError
-
         with suppress(MCPError, SubscriptionLost, TimeoutError):  # the tools stay those that were listed last
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._is_outdated = True
 
     async def _noted(self, message: IncomingMessage) -> None:
-        from mcp.types import ToolListChangedNotification
-
         if isinstance(message, ToolListChangedNotification):
             self._is_outdated = True
 
@@ -139,6 +133,8 @@ class Connection:
             error = self._failure
             if isinstance(error, KoiError):
                 raise AgentError(error.message, help=error.help) from error
+            if isinstance(error, OSError) and error.errno is not None and is_process(self._options):
+                raise _not_started(self.name, str(self._options.get("command")), error) from error
             raise AgentError(f"the MCP server `{self.name}` cannot be reached: {self._cause(error)}") from error
 
     async def renew(self) -> bool:
@@ -156,13 +152,18 @@ class Connection:
             what: the request, as messages name it.
             caller: on whose behalf; the server may in turn ask for its model and its person.
         """
-        try:
-            with self._errands.of(caller) if caller is not None else nullcontext():
-                return await work(self._live)
-        except Exception as error:
-            if not is_process(self._options) and _breaks(error):
-                self.stop()
-            raise await self._failed(what, error) from error
+        with self._errands.of(caller) if caller is not None else nullcontext():
+            ended = await end_of(self._asked(work))
+        if ended.error is None or _is_answer(ended.error):
+            self._words.hear()
+        if ended.error is None:
+            return ended.result()
+        if not is_process(self._options) and _breaks(ended.error):
+            self.stop()
+        raise await self._failed(what, ended.error) from ended.error
+
+    async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        return await work(self._live)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Any:
         """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
@@ -202,19 +203,6 @@ async def _listed(server: str, client: Client) -> dict[str, Tool]:
     return found
 
 
-async def every(page_after: Callable[[str | None], Awaitable[Any]], field: str) -> list[Any]:
-    """What a server lists in a field of its answers, page after page."""
-    found: list[Any] = []
-    cursor: str | None = None
-    for _ in range(MOST_PAGES):
-        page = await page_after(cursor)
-        found += getattr(page, field)
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return found
-
-
 def _keep_log_quiet() -> None:
     """What the library logs is for those who set up logging, not for the terminal of a program."""
     for name in ("mcp", "client"):
@@ -225,10 +213,19 @@ def _keep_log_quiet() -> None:
 
 def _breaks(error: Exception) -> bool:
     """Whether an error means that a server cannot be reached over HTTP any more, or knows the session no longer."""
-    from mcp.shared.exceptions import MCPError
-    from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
-
     return isinstance(error, MCPError) and error.code in (CONNECTION_CLOSED, INVALID_REQUEST)
+
+
+def _is_answer(error: Exception) -> bool:
+    """Whether an error is what a server that goes on has answered."""
+    return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+
+
+def _not_started(server: str, command: str, error: OSError) -> AgentError:
+    if shutil.which(command) is None:
+        help = "Install it, or write where the program is in `command`."
+        return AgentError(f"the MCP server `{server}` cannot be started: there is no command `{command}`", help=help)
+    return AgentError(f"the MCP server `{server}` cannot be started: {reason(error)}: {error.filename or command}")
 
 
 def _innermost(error: Exception) -> Exception:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.actions.table import ActionError
+from koi_lang.runtime.images import medium
 from koi_lang.runtime.mcp.text import plain
 from koi_lang.runtime.mcp.tools import Tool
 from koi_lang.runtime.values.failures import ErrorValue
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, ReadResourceResult
 
 MOST_OF_A_FAILURE = 2000
-KILO = 1000
 # What JSON may begin with.
 JSON = frozenset('{["-0123456789tfn \t\r\n')
 PROTOCOL = ("isError", "resultType", "ttlMs", "cacheScope", "_meta")
@@ -55,24 +55,6 @@ def _said(content: Mapping[str, Any]) -> str:
     if content["type"] == "resource" and "text" in content["resource"]:
         return str(content["resource"]["text"])
     return str(medium(content) or content.get("uri") or content["type"])
-
-
-def medium(value: Any) -> str | None:
-    """An image or another piece of data as a model is told of it: `[image, image/png, 12 kB]`; None for the rest."""
-    if not isinstance(value, dict):
-        return None
-    kind, data, mime = value.get("type"), value.get("data"), value.get("mimeType")
-    if kind in ("image", "audio") and isinstance(data, str):
-        return f"[{kind}, {mime}, {_size(data)}]"
-    if isinstance(value.get("uri"), str) and isinstance(value.get("blob"), str):
-        return f"[file, {mime or 'of an unknown type'}, {_size(value['blob'])}]"
-    return None
-
-
-def _size(base64: str) -> str:
-    """How many bytes an encoded text stands for."""
-    count = len(base64.rstrip("=")) * 3 // 4
-    return f"{count} bytes" if count < KILO else f"{count / KILO:.0f} kB"
 
 
 def _raw(result: Any) -> Any:

@@ -4,51 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from contextvars import Context, copy_context
-from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+from mcp.client.session import ClientRequestContext
+from mcp.types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    SamplingMessage,
+    TextContent,
+)
 
 from koi_lang.errors import KoiError
+from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.images import medium
+from koi_lang.runtime.mcp.callers import Caller
 from koi_lang.runtime.mcp.text import clipped, one_line
-from koi_lang.runtime.paths import Path, branch, current_path
+from koi_lang.runtime.paths import branch
 from koi_lang.runtime.tasks import together
-
-if TYPE_CHECKING:
-    from mcp.client.session import ClientRequestContext
-    from mcp.types import (
-        CreateMessageRequestParams,
-        CreateMessageResult,
-        ElicitRequestParams,
-        ElicitResult,
-        ErrorData,
-        SamplingMessage,
-    )
-
-    from koi_lang.llm.messages import Message, Request
-    from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.limits import Spending
 
 T = TypeVar("T")
 REFUSED = -1
 MOST_SHOWN = 500
 MOST_TRIES = 3
 YES, NO = ("yes", "y", "true"), ("no", "n", "false")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Caller:
-    """On whose behalf a server is asked for something.
-
-    Attributes:
-        spending: what a model that the server asks is paid from; None for that of the run.
-    """
-
-    agent: Agent
-    spending: Spending | None = None
-    context: Context = field(default_factory=copy_context)
-    path: Path = field(default_factory=current_path)
 
 
 class Errands:
@@ -73,8 +56,6 @@ class Errands:
         self, context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | ErrorData:
         """Have the agent's model answer a conversation of the server."""
-        from mcp.types import ErrorData
-
         if not self._callers:
             return ErrorData(code=REFUSED, message="no agent is calling this server now")
         caller = self._callers[-1]
@@ -84,8 +65,6 @@ class Errands:
             return ErrorData(code=REFUSED, message=error.message)
 
     async def _sampled(self, caller: Caller, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
-        from mcp.types import CreateMessageResult, ErrorData, TextContent
-
         request = _request(params)
         if not await self._may_ask_model(caller, request):
             return ErrorData(code=REFUSED, message="the person did not allow it")
@@ -100,7 +79,10 @@ class Errands:
         if rule in run.allowed:
             return True
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
-        answer = await run.host.approve(f"let the MCP server `{self._server}` ask its model", told)
+        try:
+            answer = await run.host.approve(f"let the MCP server `{self._server}` ask its model", told)
+        except NobodyToAsk:
+            return False
         if answer == "always":
             run.allow(rule)
         return answer != "no"
@@ -109,8 +91,6 @@ class Errands:
 
     async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
         """Put a question of the server to the person; declined where nobody answers."""
-        from mcp.types import ElicitResult
-
         if not self._callers:
             return ElicitResult(action="decline")
         caller = self._callers[-1]
@@ -120,8 +100,6 @@ class Errands:
             return ElicitResult(action="decline")
 
     async def _answered(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
-        from mcp.types import ElicitResult
-
         host, message = caller.agent.run.host, one_line(params.message, MOST_SHOWN)
         if params.mode == "url":
             page = one_line(params.url, MOST_SHOWN)
@@ -207,8 +185,6 @@ def _number(given: str, *, whole: bool) -> int | float | None:
 
 
 def _request(params: CreateMessageRequestParams) -> Request:
-    from koi_lang.llm.messages import Request
-
     messages = tuple(_message(message) for message in params.messages)
     system = params.system_prompt or ""
     return Request(system, messages, temperature=params.temperature, max_tokens=params.max_tokens)
@@ -216,9 +192,6 @@ def _request(params: CreateMessageRequestParams) -> Request:
 
 def _message(message: SamplingMessage) -> Message:
     """A turn of the server's conversation; a model is told of images, not shown them."""
-    from koi_lang.llm.messages import Message
-    from koi_lang.runtime.mcp.content import medium
-
     said: list[str] = []
     for content in message.content_as_list:
         raw = content.model_dump(mode="json", by_alias=True)

@@ -6,15 +6,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import Context
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import KoiError
+from koi_lang.runtime import late
 from koi_lang.runtime.agents.declared import Mcp
 from koi_lang.runtime.mcp.configured import options_of
-from koi_lang.runtime.mcp.connection import Connection
 from koi_lang.runtime.mcp.offers import Offer, as_data
 from koi_lang.runtime.mcp.text import quoted
 from koi_lang.runtime.tasks import gathered
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp.connection import Connection
 
 # A declaration, or the name of a server that files of the folder describe.
 Key: TypeAlias = Mcp | str
@@ -48,11 +51,20 @@ class Servers:
         key = _key(server)
         connection = self._connections.get(key)
         if connection is None or connection.over:
-            connection = self._connections[key] = Connection(server.name, self._options(server))
-            _begin(self._group, connection)
+            connection = await self._begun(key, server.name, self._options(server))
         await connection.wait_until_ready()
         if await connection.renew() or key not in self._known or self._known[key].problem:
             self._known[key] = _offer_of(connection)
+        return connection
+
+    async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> Connection:
+        """A connection that may still be opening."""
+        # What connects and checks takes about a second to load: in a thread, so that other agents go on meanwhile.
+        await asyncio.to_thread(lambda: (late.Connection, late.Checks))
+        connection = self._connections.get(key)
+        if connection is None or connection.over:  # else somebody has begun it meanwhile
+            connection = self._connections[key] = late.Connection(name, options)
+            _begin(self._group, connection)
         return connection
 
     def _options(self, server: Mcp) -> Mapping[str, Any]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime.mcp.text import clipped, one_line, quoted
+from koi_lang.runtime import late
+from koi_lang.runtime.mcp.text import one_line, quoted
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp.checks import Checks
 
 MOST_LEVELS = 4
 # What a schema may hold that asks for nothing but the types of its fields.
@@ -66,15 +70,8 @@ class Tool:
         Raises:
             ValueError: the schema of the tool itself is not usable.
         """
-        if self._plainly_fit(arguments):
-            return
-        from referencing.exceptions import Unresolvable
-
-        try:
-            for error in self._validator.iter_errors(arguments):
-                yield _clause(error.absolute_path, error.message)
-        except Unresolvable as error:
-            raise ValueError(clipped(str(error).partition("\n")[0])) from error
+        if not self._plainly_fit(arguments):
+            yield from self._checks.problems(arguments)
 
     def _plainly_fit(self, arguments: Mapping[str, Any]) -> bool:
         """Whether arguments fit beyond doubt, found out in a fraction of the time that a full check takes."""
@@ -98,19 +95,8 @@ class Tool:
         return {name: TYPES[kind] for name, kind in plain.items()}, required
 
     @cached_property
-    def _validator(self) -> Any:
-        """What checks arguments; making it takes longer than a call. Raises ValueError for a broken schema."""
-        from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
-        from jsonschema.validators import Draft202012Validator, validator_for  # type: ignore[import-untyped]
-        from referencing import Registry
-
-        kind = validator_for(self.schema, default=Draft202012Validator)
-        try:
-            kind.check_schema(self.schema)
-        except SchemaError as error:
-            raise ValueError(clipped(str(error).partition("\n")[0])) from error
-        # An empty registry: what the schema refers to is never fetched from anywhere.
-        return kind(self.schema, registry=Registry())
+    def _checks(self) -> Checks:
+        return late.Checks(self.schema)
 
 
 def _is_plain(about: Any) -> bool:
@@ -138,8 +124,3 @@ def _type_text(schema: Mapping[str, Any], level: int = 0) -> str:
         items = schema.get("items")
         return f"{_type_text(items, level + 1) if isinstance(items, dict) else 'any'}[]"
     return " | ".join(map(str, declared)) if isinstance(declared, list) else str(declared)
-
-
-def _clause(path: Any, message: str) -> str:
-    field = ".".join(map(str, path))
-    return f"`{field}`: {clipped(message)}" if field else clipped(message)

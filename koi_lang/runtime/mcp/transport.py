@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import httpx2
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.message import SessionMessage
 
 from koi_lang.errors import REFUSED, AgentError
 from koi_lang.runtime.mcp.words import LastWords
@@ -13,10 +20,6 @@ from koi_lang.runtime.schema import problems
 from koi_lang.runtime.values.conversions import text as text_of
 from koi_lang.runtime.values.undefined import undefined
 from koi_lang.settings import environment, is_secret
-
-if TYPE_CHECKING:
-    from mcp.client._transport import ReadStream, TransportStreams
-    from mcp.shared.message import SessionMessage
 
 TEXT = {"type": "string"}
 PROCESS = {
@@ -68,8 +71,6 @@ async def _process(
     options: Mapping[str, Any], words: LastWords, ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     """A process that is started; it ends when this is left."""
-    from mcp.client.stdio import StdioServerParameters, stdio_client
-
     parameters = StdioServerParameters(
         command=options["command"],
         args=options.get("args", []),
@@ -90,9 +91,6 @@ def _environment(own: Mapping[str, Any]) -> dict[str, str]:
 @asynccontextmanager
 async def _address(options: Mapping[str, Any], words: LastWords) -> AsyncIterator[TransportStreams]:
     """A server that is reached over HTTP, by the current way or by the older one with a stream of events."""
-    import httpx2
-    from mcp.client.sse import sse_client
-    from mcp.client.streamable_http import streamable_http_client
 
     async def note(response: httpx2.Response) -> None:
         if response.status_code in REFUSED:

@@ -19,16 +19,23 @@ class LastWords(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._kept = b""
+        self._heard = 0
         self._closed = asyncio.Event()
 
     @property
     def lines(self) -> list[str]:
-        """The last lines, at most 20."""
-        return self._kept.decode("utf-8", "replace").splitlines()[-MOST_LINES:]
+        """The last lines since `hear`, at most 20."""
+        return self._kept[self._heard :].decode("utf-8", "replace").splitlines()[-MOST_LINES:]
+
+    def hear(self) -> None:
+        """Leave out what was said so far: it explains no end of the server, since it has answered behind it."""
+        self._heard = len(self._kept)
 
     def data_received(self, data: bytes) -> None:
         """Keep the end of all that came."""
-        self._kept = (self._kept + data)[-MOST_BYTES:]
+        kept = self._kept + data
+        self._kept = kept[-MOST_BYTES:]
+        self._heard = max(0, self._heard - (len(kept) - len(self._kept)))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nothing more will come."""

@@ -24,7 +24,7 @@ from koi_lang.runtime.playbook.conversation import (
     Reason,
 )
 from koi_lang.runtime.playbook.summaries import Subject, Summary, plain, summed_up
-from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, tokens_in, window_of
+from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, tokens_in, tokens_of, window_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.execution import Execution
@@ -144,7 +144,7 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
         record, fallback = _recalled(subject, place) or await summed_up(subject)
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
-        after = sum(tokens_in(text) for text in (conversation.system, standing.text, *(m.text for m in kept)))
+        after = tokens_in(conversation.system) + sum(map(tokens_of, (standing, *kept)))
         done = Compacted(reason, record, len(kept), before, after, fallback)
         told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
         agent.run.events.emit(COMPACTED, agent.name, lasting=True, **told)

@@ -12,7 +12,7 @@ from koi_lang.llm.messages import Message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.limits import Spending
 from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.playbook.window import tokens_in
+from koi_lang.runtime.playbook.window import tokens_in, tokens_of
 
 Reason = Literal["threshold", "overflow", "manual"]
 
@@ -91,9 +91,9 @@ class Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
         return Conversation(agent, spending, list(remembered), tuple(remembered))
 
-    def begin(self, text: str) -> list[Message]:
+    def begin(self, opening: Message) -> list[Message]:
         """Add the first message of a call; gives the list of all."""
-        self.opening = Message("user", text)
+        self.opening = opening
         self.messages.append(self.opening)
         return self.messages
 
@@ -105,7 +105,7 @@ class Conversation:
 
     def sizes(self) -> list[int]:
         """About how many tokens each message takes."""
-        return [tokens_in(message.text) for message in self.messages]
+        return [tokens_of(message) for message in self.messages]
 
     def tokens(self) -> int:
         """About how many tokens the next request takes.
@@ -122,8 +122,7 @@ class Conversation:
     def stand_in(self, record: str, cut: int) -> Summary:
         """The message for a record of the first messages, with the opening of the call if that is among them."""
         is_there = self.opening is None or any(message is self.opening for message in self.messages[cut:])
-        opening = "" if is_there or self.opening is None else self.opening.text
-        return Summary.of(record, opening, len(self.messages) - cut)
+        return Summary.of(record, None if is_there else self.opening, len(self.messages) - cut)
 
     @property
     def is_fresh(self) -> bool:

@@ -9,8 +9,12 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Mcp
-from koi_lang.runtime.agents.router import Offer, rank
+from koi_lang.runtime.agents.router import Match, Offer, rank
+from koi_lang.runtime.limits import Spending
 from koi_lang.runtime.mcp.remote import Remote
+
+# Words that fit so well are a name; nobody is asked what they mean.
+SURE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,44 +53,79 @@ def _members(agent: Agent) -> Iterator[Reachable]:
                 yield Reachable(key, member)
 
 
-def resolve(agent: Agent, intent: str) -> tuple[type[Agent], str]:
+async def resolve(agent: Agent, intent: str, spending: Spending) -> tuple[type[Agent], str]:
     """The member and event that an intent names.
 
     A qualified name (`member::event`, `member.event`) reaches that member and no other. Otherwise the first member
-    that handles an event of that name, in any spelling of words; then the one whose event or description is most
-    like the intent.
+    that handles an event of that name, in any spelling of words; then the one whose event or description is nearest
+    to the intent: in meaning where a model for embeddings is configured and no words fit plainly, else in words.
+
+    Args:
+        spending: what that model takes is counted there.
 
     Raises:
         AgentError: nobody is meant; the message lists whom the agent can reach.
+        LimitReached: the budget does not allow to ask that model.
     """
     members = reachable(agent)
-    qualified = _qualified(list(_members(agent)), intent)
-    if qualified is not None:
-        return qualified
+    search = _Search(agent, spending)
+    named = _addressed(list(_members(agent)), intent)
+    if named is not None:
+        return named[0].agent, await _event_of(*named, search)
     for member in members:
         event = _same(member.events, intent)
         if event is not None:
             return member.agent, event
-    if "::" not in intent:
-        liked = _liked(members, intent)
-        if liked is not None:
-            return liked
+    liked = await search.best(members, intent) if "::" not in intent else None
+    if liked is not None:
+        return liked
     known = [f"{member.key}::{event}" for member in members for event in member.events]
     raise AgentError(f"nobody `{agent.name}` can reach handles `{intent}`", help=suggestion(intent, known, "target"))
 
 
-def _qualified(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search by likeness on behalf of an agent."""
+
+    agent: Agent
+    spending: Spending
+
+    async def best(self, members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
+        """The event of some members that is most like an intent; None where none is."""
+        offered = [(offer, member.agent) for member in members for offer in _offers(member)]
+        match = await self._nearest(intent, [offer for offer, _ in offered])
+        if match is None:
+            return None
+        return next(agent for offer, agent in offered if offer is match.offer), match.offer.event
+
+    async def _nearest(self, intent: str, offers: Sequence[Offer]) -> Match | None:
+        in_words = rank(intent, offers, limit=1)
+        if in_words and in_words[0].score >= SURE:
+            return in_words[0]
+        matches = await self.agent.run.meaning.ranked(self.agent, intent, offers, self.spending)
+        return next(iter(matches + in_words), None)
+
+
+def _addressed(members: Sequence[Reachable], intent: str) -> tuple[Reachable, str] | None:
+    """The member that a qualified name begins with, and what follows."""
     for separator in ("::", "."):
         name, found, wanted = intent.partition(separator)
         member = _called(members, name) if found else None
-        if member is None:
-            continue
-        event = _same(member.events, wanted) or _nearest_event(member, wanted)
-        if event is None:
-            help = suggestion(wanted, member.events, "event")
-            raise AgentError(f"`{member.key}` does not handle `{wanted}`", help=help)
-        return member.agent, event
+        if member is not None:
+            return member, wanted
     return None
+
+
+async def _event_of(member: Reachable, wanted: str, search: _Search) -> str:
+    """The event of a member that is wanted. Raises AgentError."""
+    event = _same(member.events, wanted)
+    if event is not None:
+        return event
+    liked = await search.best([member], wanted)
+    if liked is None:
+        help = suggestion(wanted, member.events, "event")
+        raise AgentError(f"`{member.key}` does not handle `{wanted}`", help=help)
+    return liked[1]
 
 
 def _called(members: Sequence[Reachable], name: str) -> Reachable | None:
@@ -95,21 +134,6 @@ def _called(members: Sequence[Reachable], name: str) -> Reachable | None:
     by_key = [member for member in members if member.key.lower() == wanted]
     by_name = [member for member in members if member.agent.about.name.lower() == wanted]
     return next(iter(by_key + by_name), None)
-
-
-def _nearest_event(member: Reachable, wanted: str) -> str | None:
-    """The event of a member that wanted words are most like."""
-    matches = rank(wanted, _offers(member), limit=1)
-    return matches[0].offer.event if matches else None
-
-
-def _liked(members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
-    offered = [(offer, member.agent) for member in members for offer in _offers(member)]
-    matches = rank(intent, [offer for offer, _ in offered], limit=1)
-    if not matches:
-        return None
-    best = matches[0].offer
-    return next(agent for offer, agent in offered if offer is best), best.event
 
 
 def _offers(member: Reachable) -> list[Offer]:

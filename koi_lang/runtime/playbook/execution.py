@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.endings import end_of
 from koi_lang.errors import AgentError, PermissionDenied
 from koi_lang.llm.messages import Result
 from koi_lang.runtime.actions.builtin import allowed, found
@@ -20,6 +21,7 @@ from koi_lang.runtime.paths import step
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.intents import Action, as_steps
+from koi_lang.runtime.playbook.lost import require_results
 from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.tasks import gathered
@@ -29,6 +31,8 @@ from koi_lang.runtime.values.undefined import undefined
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
 
+# Loops are bounded, loops within loops are not; so many actions take a minute or so.
+MOST_REPEATED = 100_000
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
 
@@ -44,6 +48,7 @@ class Execution:
         conversation: what its model is told; None before it is told anything.
         results: what was carried out, in order of completion.
         ended: whether `return` was carried out; `value` is its result.
+        repeated: how many actions were carried out in loops and branches since the last one that the model asked for.
     """
 
     agent: Agent
@@ -60,6 +65,7 @@ class Execution:
     results: list[Result] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
+    repeated: int = 0
 
     # ------------------------------------------------------------ actions
 
@@ -69,20 +75,27 @@ class Execution:
         Raises:
             LimitReached: a limit of this call, or of one around it, ends it.
         """
-        try:
-            value = await self._announced(action, self.names, self._asked_for)
-        except Exception as raised:  # told to the model, and to everybody as an event
-            if isinstance(raised, LimitReached) and raised.what in self.spending.names():
-                raise
-            error = told(raised)
-            self._note(action, False, error.message)
-            self.failures.failed(f"{action.intent}: {error.message}")
-            return prompting.failed(action, error)
+        self.repeated = 0
+        ended = await end_of(self._announced(action, self.names, self._asked_for))
+        if ended.error is not None:
+            return self._failed(action, ended.error)
         self.failures.succeeded()
-        return prompting.succeeded(action, value)
+        return prompting.succeeded(action, ended.value)
+
+    def _failed(self, action: Action, raised: Exception) -> Feedback:
+        """What the model is told of a failure; everybody was told of it by an event. Raises LimitReached."""
+        if isinstance(raised, LimitReached) and raised.what in self.spending.names():
+            raise raised
+        error = told(raised)
+        self._note(action, False, error.message)
+        self.failures.failed(f"{action.intent}: {error.message}")
+        return prompting.failed(action, error)
 
     async def nested(self, action: Action, names: Names) -> Any:
         """The result of an action in a loop or branch; undefined when its condition does not hold. Raises KoiError."""
+        self.repeated += 1
+        if self.repeated > MOST_REPEATED:
+            raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
         return await self._announced(action, names, self._value_of)
 
     async def _announced(self, action: Action, names: Names, work: Callable[[Action, Names], Awaitable[Any]]) -> Any:
@@ -91,12 +104,14 @@ class Execution:
         with step(intent):
             await run.effects.in_order(BEGIN)
             run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
-            async with run.effects.ending(
-                lambda raised: run.events.emit("action_failed", name, intent=intent, **data_of(raised))
-            ):
+            async with run.effects.ending(lambda raised: self._tell_failure(action, names, raised)):
                 value = await work(action, names)
             run.events.emit("action_ended", name, intent=intent, **({"result": value} if run.detailed else {}))
         return value
+
+    def _tell_failure(self, action: Action, names: Names, raised: Exception) -> None:
+        names.lack(action.id, "failed")
+        self.agent.run.events.emit("action_failed", self.agent.name, intent=action.intent, **data_of(raised))
 
     def _details(self, action: Action, names: Names) -> dict[str, Any]:
         """What an action is given, and whether its effect is lasting, for those who want to know."""
@@ -117,7 +132,10 @@ class Execution:
         has_branches = action.intent in ("if", "while")
         if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
             self._note(action, True, None)
+            if action.id not in names.results():
+                names.lack(action.id, "was skipped, because its condition does not hold")
             return undefined
+        require_results(names, action.data)
         fields = names.filled(action.data)
         value = await self._dispatch(action, fields, names)
         names.record(action.intent, action.id, value)
@@ -153,7 +171,7 @@ class Execution:
         if not self.agent.role.allows("delegate"):
             role = self.agent.role.name
             raise PermissionDenied(f"`{intent}` needs the permission `delegate`, which the role `{role}` lacks")
-        member, event = delegation.resolve(self.agent, intent)
+        member, event = await delegation.resolve(self.agent, intent, self.spending)
         around = (*_under_way.get(), (self.agent.name, self.event))
         asked = (member.about.name, event)
         if asked in around:

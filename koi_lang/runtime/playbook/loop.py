@@ -7,6 +7,7 @@ from typing import Any
 
 from koi_lang.errors import MissingKey, ProviderError, RequestFailed
 from koi_lang.llm.messages import Member, Message, Request, Task
+from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import current_execution
@@ -20,7 +21,7 @@ from koi_lang.runtime.playbook.conversation import Conversation
 from koi_lang.runtime.playbook.execution import Execution
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.prompts import Scope, joined
-from koi_lang.runtime.steering import Working
+from koi_lang.runtime.steering import Note, Working
 from koi_lang.runtime.values.undefined import undefined
 
 MOST_BROKEN = 3
@@ -139,9 +140,9 @@ def follow_up(execution: Execution, messages: list[Message]) -> None:
         execution.ended = not said
 
 
-def hear(execution: Execution, messages: list[Message], said: Sequence[str]) -> None:
+def hear(execution: Execution, messages: list[Message], said: Sequence[Note]) -> None:
     """Add what was said meanwhile to the conversation; it is new to the model, as an answer of the person is."""
-    messages += [Message("user", text) for text in said]
+    messages += [Message("user", note.message, note.images) for note in said]
     if said:
         execution.circles.forget()
 
@@ -169,4 +170,10 @@ def remember(messages: list[Message], answer: Answer, execution: Execution) -> N
     if answer.problem and not stops(execution, answer):
         execution.failures.unreadable(answer.problem)
         answer.add(prompting.unreadable(answer.problem))
-    messages.append(Message("user", prompting.joined_feedback(answer.feedback)))
+    messages.append(prompting.joined_feedback(answer.feedback, sees=sees(execution)))
+
+
+def sees(execution: Execution) -> bool:
+    """Whether the model of a call is known to see; others are told of images in results, and nothing fails."""
+    agent = execution.agent
+    return card_of(agent.run.models.of(agent).model).vision is True

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.llm.images import Image
+from koi_lang.llm.messages import Message
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.mcp.content import medium
+from koi_lang.runtime.images import images_in, told
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
 from koi_lang.runtime.playbook.intents import Action
 from koi_lang.runtime.schema import of_annotation, signature_text
 from koi_lang.runtime.values.failures import ErrorValue
 from koi_lang.runtime.values.inspection import inspect as inspect_value
-from koi_lang.runtime.values.json_text import stringify
 from koi_lang.runtime.values.undefined import undefined
 
 RULES = """\
@@ -126,17 +127,23 @@ def parameters(function: Callable[..., Any]) -> str:
 # ---------------------------------------------------------------- messages of a conversation
 
 
-def first_message(args: Any, state: Mapping[str, Any]) -> str:
-    """What a call begins with."""
-    return f"Begin with your first action.\nContext: {stringify({'args': args, 'state': dict(state)})}"
+def first_message(args: Any, state: Mapping[str, Any]) -> Message:
+    """What a call begins with; images in its arguments are shown."""
+    text = f"Begin with your first action.\nContext: {told({'args': args, 'state': dict(state)})}"
+    return Message("user", text, images_in(args))
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What the model is told about one action, or about an answer that could not be read."""
+    """What the model is told about one action, or about an answer that could not be read.
+
+    Attributes:
+        images: those of its result.
+    """
 
     text: str
     ok: bool
+    images: tuple[Image, ...] = ()
 
 
 def succeeded(action: Action, value: Any) -> Feedback:
@@ -146,7 +153,7 @@ def succeeded(action: Action, value: Any) -> Feedback:
     shown = _shown(value)
     if len(shown) > MOST_RESULT:
         shown = f"{shown[:MOST_RESULT]}… ({len(shown) - MOST_RESULT} more characters)"
-    return Feedback(f"{DONE} {_label(action)} -> {shown}", True)
+    return Feedback(f"{DONE} {_label(action)} -> {shown}", True, images_in(value))
 
 
 def failed(action: Action, error: KoiError) -> Feedback:
@@ -170,9 +177,10 @@ def clipped(answer: str) -> str:
     return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"
 
 
-def joined_feedback(items: Sequence[Feedback]) -> str:
-    """All feedback on one answer."""
-    return "\n".join([*(item.text for item in items), "Continue."])
+def joined_feedback(items: Sequence[Feedback], *, sees: bool = False) -> Message:
+    """All feedback on one answer, to a model that sees with the images of results."""
+    images = (image for item in items for image in item.images if sees)
+    return Message("user", "\n".join([*(item.text for item in items), "Continue."]), tuple(images))
 
 
 def _shown(value: Any) -> str:
@@ -181,7 +189,7 @@ def _shown(value: Any) -> str:
     Of images and the like a model is told that they are there; code has their data.
     """
     try:
-        return str(stringify(value, lambda key, item: medium(item) or item))
+        return told(value)
     except ErrorValue:
         return inspect_value(value)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.runtime.prompts import fill
+from koi_lang.runtime.room import require_room, written_weight
 from koi_lang.runtime.values.access import get
 from koi_lang.runtime.values.operators import truth
 from koi_lang.runtime.values.undefined import undefined
@@ -31,51 +32,87 @@ class Names:
     """What references can mention: results by id, the last ones, args, state, and the counters of a loop.
 
     A nested block sees the names of the block around it.
+
+    Attributes:
+        missing: ids of actions that gave no result, with what became of them.
+        copied: names that stand for fields of results; a later result with such a field takes the name.
     """
 
     def __init__(self, evaluate: Evaluate, args: Any, state: Mapping[str, Any]) -> None:
         self._evaluate = evaluate
         self._own: dict[str, Any] = {}
         self._all: ChainMap[str, Any] = ChainMap(self._own, {"args": args, "state": state})
+        self.missing: dict[str, str] = {}
+        self.copied: set[str] = set()
 
     def nested(self) -> Names:
         """Names for the body of a loop or branch."""
         inner = Names(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
+        inner.missing, inner.copied = self.missing, self.copied
         return inner
 
     def add(self, own: Mapping[str, Any]) -> None:
         """Give names of this block a value, such as the counters of a loop."""
         self._own.update(own)
+        self.copied -= own.keys()
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
         value = _opened(value)
         if id:
+            self.missing.pop(id, None)
             self._keep(id, {"output": value})
         if intent in SILENT:
             return
         self._own["previousResult"] = self._own["lastResult"] = value
         if isinstance(value, dict):
-            self._own.update({key: item for key, item in value.items() if key not in self._all})
+            fields = {key: item for key, item in value.items() if key in self.copied or key not in self._all}
+            self._own.update(fields)
+            self.copied |= fields.keys()
 
     def _keep(self, id: str, value: Any) -> None:
+        self.copied.discard(id)
         *blocks, _ = self._all.maps
         for names in blocks:
             names[id] = value
 
+    def lack(self, id: str, why: str) -> None:
+        """Keep in mind that an action gave no result, and why."""
+        if id:
+            self.missing[id] = why
+
+    def results(self) -> list[str]:
+        """The ids that references find a result by."""
+        return [id for id, value in self._all.items() if isinstance(value, dict) and value.keys() == {"output"}]
+
+    def find(self, path: str) -> Any:
+        """What stands at a path such as `id.output.list[0]`; undefined where it leads to nothing."""
+        return _by_path(path, self._all)
+
     def filled(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of an action with their references replaced by values."""
-        return {key: value if key in KEPT else self.resolve(value) for key, value in fields.items()}
+        """Fields of an action with their references replaced by values. Raises AgentError as `resolve` does."""
+        filled = {key: value if key in KEPT else self._resolved(value) for key, value in fields.items()}
+        require_room(written_weight(filled))
+        return filled
 
     def resolve(self, value: Any) -> Any:
-        """A value with its references replaced, at any depth; what refers to nothing known stays as written."""
+        """A value with its references replaced, at any depth; what refers to nothing known stays as written.
+
+        Raises:
+            AgentError: what comes of it is too large.
+        """
+        resolved = self._resolved(value)
+        require_room(written_weight(resolved))
+        return resolved
+
+    def _resolved(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._resolve_text(value) if HOLE.search(value) else value
         if isinstance(value, dict):
-            return {key: self.resolve(item) for key, item in value.items()}
+            return {key: self._resolved(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self.resolve(item) for item in value]
+            return [self._resolved(item) for item in value]
         return value
 
     def _resolve_text(self, text: str) -> Any:
@@ -83,7 +120,16 @@ class Names:
         whole = HOLE.fullmatch(text.strip())
         if whole is not None:
             return self._value(whole, text)
-        return HOLE.sub(lambda hole: fill(self._value(hole, hole[0])), text)
+        size = 0
+
+        def put(hole: re.Match[str]) -> str:
+            nonlocal size
+            value = self._value(hole, hole[0])
+            size += written_weight(value)
+            require_room(size)  # before it is written down
+            return fill(value)
+
+        return HOLE.sub(put, text)
 
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
         """What a hole stands for: what is found at its path, else what its expression gives."""
@@ -139,5 +185,11 @@ def _by_path(path: str, names: Mapping[str, Any]) -> Any:
     for name, index in LINK.findall(path):
         if value is None or value is undefined or not isinstance(value, (Mapping, list, str)):
             return undefined
-        value = value.get(name, undefined) if isinstance(value, Mapping) else get(value, name or int(index))
+        value = value.get(name, undefined) if isinstance(value, Mapping) else _member(value, name or int(index))
     return value
+
+
+def _member(value: Any, key: str | int) -> Any:
+    """A member of a list or text; its methods are for code."""
+    found = get(value, key)
+    return undefined if callable(found) else found

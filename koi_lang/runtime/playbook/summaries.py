@@ -65,12 +65,13 @@ class Summary(Message):
     kept: int = -1
 
     @staticmethod
-    def of(record: str, opening: str = "", kept: int = -1) -> Summary:
+    def of(record: str, opening: Message | None = None, kept: int = -1) -> Summary:
         """The message for a record, with the first message of the call when that is gone, too."""
         text = f"{INTRODUCTION}\n\n{record}"
-        if opening:
-            text += f"\n\n{OPENING}\n{clipped(opening, LONGEST_OPENING)}"
-        return Summary("user", text, record, kept)
+        if opening is None:
+            return Summary("user", text, record=record, kept=kept)
+        text += f"\n\n{OPENING}\n{clipped(opening.text, LONGEST_OPENING)}"
+        return Summary("user", text, opening.images, record, kept)
 
 
 @dataclass(frozen=True, slots=True)

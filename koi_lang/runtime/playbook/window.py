@@ -9,13 +9,15 @@ from typing import Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import SettingsError
 from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
-from koi_lang.llm.messages import Adapter
+from koi_lang.llm.cards import ModelCard
+from koi_lang.llm.images import TOKENS
+from koi_lang.llm.messages import Adapter, Message
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.limits import UNPAID
+from koi_lang.settings import COMPACT_OPTIONS
 
 RESERVE, KEEP, THRESHOLD = 16_384, 20_000, 100_000
 LEAST_RECORD = 250
-OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 FORM = "Write for example `context_tokens: 32000, compact: { keep_tokens: 8000 }`."
 
 
@@ -51,7 +53,9 @@ def window_of(block: Mapping[str, Any], model: Adapter) -> Window:
     """When conversations with a model are shortened: at `context_tokens`, less what is reserved for the answer.
 
     Where it is not known how much the model reads, `threshold_tokens` counts alone. Of a small window, a quarter is
-    reserved and a third of the rest is kept. Models inside this process read everything.
+    reserved and a third of the rest is kept. Some models may be sent less than their window holds, and some take more
+    for long requests, which are made only if the block names a window or a threshold. Models inside this process read
+    everything.
 
     Args:
         block: the options of an `llm` block.
@@ -60,19 +64,28 @@ def window_of(block: Mapping[str, Any], model: Adapter) -> Window:
         SettingsError: they make no sense.
     """
     given = _options(block.get("compact"))
-    context = _tokens(block, "context_tokens") or card_of(model.model).context_tokens
+    card = card_of(model.model)
+    wanted = _tokens(block, "context_tokens")
+    context = wanted or card.context_tokens
     reserve, keep = _tokens(given, "reserve_tokens"), _tokens(given, "keep_tokens")
     reserve = reserve or (RESERVE if context is None else min(RESERVE, context // 4))
     threshold = _tokens(given, "threshold_tokens")
-    if threshold is None and context is None and model.provider not in UNPAID:
-        threshold = THRESHOLD
-    limit = _least(threshold, None if context is None else context - reserve)
+    if threshold is None and wanted is None and model.provider not in UNPAID:
+        threshold = _usual_threshold(card)
+    limit = _least(threshold, card.input_tokens, None if context is None else context - reserve)
     if limit is None:
         return Window(None, keep or KEEP, reserve * 4 // 5, given.get("enabled") is not False)
     if limit < 1:
         raise SettingsError(f"`reserve_tokens: {reserve}` leaves nothing of a window of {context} tokens", help=FORM)
     keep = min(KEEP, limit // 3) if keep is None else min(keep, limit // 2)
     return Window(limit, keep, reserve * 4 // 5, given.get("enabled") is not False)
+
+
+def _usual_threshold(card: ModelCard) -> int | None:
+    """Where requests become dear, or a careful guess for a model of which nothing is known."""
+    if card.longer is not None:
+        return card.longer[0]
+    return THRESHOLD if card.context_tokens is None else None
 
 
 def _least(*bounds: int | None) -> int | None:
@@ -84,15 +97,20 @@ def tokens_in(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
+def tokens_of(message: Message) -> int:
+    """About how many tokens a message takes."""
+    return tokens_in(message.text) + TOKENS * len(message.images)
+
+
 def _options(compact: Any) -> Mapping[str, Any]:
     """The options of `compact`; `true` and `false` switch it on and off."""
     if compact is None or isinstance(compact, bool):
         return {"enabled": compact is not False}
     if not isinstance(compact, Mapping):
         raise SettingsError("`compact` of an `llm` block is neither an object nor true or false", help=FORM)
-    unknown = [name for name in compact if name not in OPTIONS]
+    unknown = [name for name in compact if name not in COMPACT_OPTIONS]
     if unknown:
-        help = suggestion(str(unknown[0]), list(OPTIONS), "option")
+        help = suggestion(str(unknown[0]), list(COMPACT_OPTIONS), "option")
         raise SettingsError(f"`compact` of an `llm` block has no option `{unknown[0]}`", help=help)
     return compact
 

@@ -14,6 +14,7 @@ class KeptRegistry:
     """A registry with the methods of `Registry`, which say what they do."""
 
     __koi_members__: ClassVar[Mapping[str, str]] = Registry.__koi_members__
+    __koi_kind__: ClassVar[str] = "the registry"
 
     def __init__(self, registry: Registry, effects: Effects) -> None:
         self._registry, self._effects = registry, effects

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import RegistryError
+from koi_lang.runtime.registry.automaton import compile_pattern
 from koi_lang.runtime.registry.entries import kind_of
 
 Test = Callable[[Any], bool]
@@ -72,10 +74,8 @@ def _operator_test(name: str, operand: object) -> Test:
 
 
 def _unknown_operator(name: str) -> RegistryError:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name if name.startswith("$") else f"${name}", _OPERATORS, n=1)
-    hint = f"Did you mean `{near[0]}`? " if near else ""
+    near = nearest(name if name.startswith("$") else f"${name}", _OPERATORS)
+    hint = f"Did you mean `{near}`? " if near else ""
     known = ", ".join(f"`{operator}`" for operator in _OPERATORS)
     nested = "" if name.startswith("$") else f' For a field inside another write a dotted name: `"outer.{name}"`.'
     return RegistryError(f"unknown registry operator `{name}`", help=f"{hint}The operators are {known}.{nested}")
@@ -158,8 +158,6 @@ def _regex(operand: object) -> Test:
 
 
 def _pattern_test(operand: Any) -> Callable[[str], bool]:
-    from koi_lang.runtime.registry.automaton import compile_pattern
-
     if isinstance(operand, str):
         return compile_pattern(operand)
     source, flags = getattr(operand, "source", None), getattr(operand, "flags", None)

@@ -127,6 +127,28 @@ def _of_object(value: Value, key: str) -> Value:
 
 
 _COMMON = ("toString", "hasOwnProperty")
+
+
+def names_of(value: Value) -> list[str]:
+    """The names that a value has members under, for advice about one that it does not have."""
+    if isinstance(value, Constructor):
+        return list(value.statics)
+    if isinstance(value, Mapping):
+        return [str(name) for name in value]
+    members: dict[str, str] = getattr(type(value), "__koi_members__", {})
+    for bases, table in _TABLES:
+        if isinstance(value, bases):
+            return [*members, *table]
+    return list(members) or [name for name in dir(value) if not name.startswith("_")]
+
+
+_TABLES: tuple[tuple[type | tuple[type, ...], Table], ...] = (
+    (str, strings.METHODS),
+    ((list, tuple), arrays.METHODS),
+    (bool, figures.FLAGS),
+    ((int, float), figures.METHODS),
+    ((FunctionType, MethodType, BuiltinFunctionType), FUNCTIONS),
+)
 _READERS: tuple[tuple[type | tuple[type, ...], Reader], ...] = (
     ((NoneType, Undefined), _of_nothing),
     (Constructor, _of_constructor),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from inspect import Parameter, signature
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -16,6 +18,8 @@ from koi_lang.runtime.values.undefined import Value, undefined
 _VARIADIC = 0x04 | 0x08
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _ANY = sys.maxsize
+# What the compiler calls functions without a name that are no lambda.
+ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
 
 
 class Arity(NamedTuple):
@@ -29,7 +33,7 @@ def apply(f: Value, *args: Value) -> Value:
     """Call `f`; missing arguments become undefined, extra ones are dropped, a coroutine is returned as it is.
 
     Raises:
-        TypeErrorValue: `f` cannot be called.
+        TypeErrorValue: `f` cannot be called, or is of Python, where what is missing has no value.
     """
     f = getattr(f, "__koi_code__", f)
     if type(f) is FunctionType:
@@ -38,8 +42,41 @@ def apply(f: Value, *args: Value) -> Value:
             return f(*args)
     least, most = arity(f)
     if len(args) < least:
+        _require_no_more(f, len(args))
         return f(*args, *(undefined,) * (least - len(args)))
-    return f(*args[:most])
+    return f(*args) if len(args) <= most else f(*args[:most], **_named(f, args[most:]))
+
+
+def _require_no_more(f: Function, count: int) -> None:
+    """Raise TypeErrorValue for a function of a Python module that needs more arguments than it is given."""
+    if not getattr(f, "__koi_foreign__", False):
+        return
+    needed = [name for name, parameter in signature(f).parameters.items() if _is_needed(parameter)][count:]
+    missing = " and ".join(f"`{name}`" for name in needed)
+    raise TypeErrorValue(f"{missing} of `{f.__name__}` {'is' if len(needed) == 1 else 'are'} missing")
+
+
+def _named(f: Function, more: tuple[Value, ...]) -> dict[str, Value]:
+    """What an object behind the other arguments gives to the parameters of a Python function that have to be named.
+
+    Raises:
+        TypeErrorValue: it holds other names.
+    """
+    if len(more) != 1 or type(more[0]) is not dict or not getattr(f, "__koi_foreign__", False):
+        return {}
+    parameters = signature(f).parameters.values()
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+        return more[0]
+    known = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+    wrong = next((name for name in more[0] if name not in known), None)
+    if known and wrong is not None:
+        listed = ", ".join(f"`{name}`" for name in known)
+        raise TypeErrorValue(f"`{f.__name__}` cannot be given `{wrong}` by name, only {listed}")
+    return more[0] if known else {}
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    return parameter.kind in _POSITIONAL and parameter.default is Parameter.empty
 
 
 def arity(f: Value) -> Arity:
@@ -91,7 +128,7 @@ def _parameters(f: Function) -> Arity:
     except (ValueError, TypeError):
         return Arity(0, _ANY)
     positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
-    least = sum(parameter.default is Parameter.empty for parameter in positional)
+    least = sum(map(_is_needed, positional))
     if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
         return Arity(least, _ANY)
     return Arity(least, len(positional))
@@ -107,11 +144,16 @@ def describe(value: Value) -> str:
         return number_text(value)
     if isinstance(value, list | tuple):
         return "an array"
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "an object"
+    if isinstance(value, ModuleType):
+        return f"the module `{value.__name__.rpartition('/')[2].removesuffix('.py')}`"
     if callable(value):
         return f"the function `{function_name(value)}`" if function_name(value) else "a function"
-    return "undefined" if value is undefined else f"`{type(value).__name__}`"
+    if value is undefined:
+        return "undefined"
+    kind = type(value)
+    return str(getattr(kind, "__koi_kind__", None) or f"`{kind.__name__.removesuffix('Value')}`")
 
 
 def function_name(f: Value) -> str:
@@ -119,4 +161,4 @@ def function_name(f: Value) -> str:
     name = getattr(f, "__koi_name__", None)
     if name is None:
         name = f.name if isinstance(f, Constructor) else getattr(f, "__name__", "")
-    return "" if name == "<lambda>" else str(name)
+    return "" if name == "<lambda>" or ANONYMOUS.fullmatch(name) else str(name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from koi_lang.runtime.host import current_host
-from koi_lang.runtime.values.conversions import truth
+from koi_lang.runtime.values.conversions import text, truth
 from koi_lang.runtime.values.inspection import console_text, inspect
 from koi_lang.runtime.values.layout import display_width
+from koi_lang.runtime.values.marks import current_marks, duration
+from koi_lang.runtime.values.process import now_ms
 from koi_lang.runtime.values.records import is_array, is_record, own_entries
 from koi_lang.runtime.values.tables import Table, namespace
 from koi_lang.runtime.values.undefined import Value, undefined
@@ -13,10 +15,19 @@ from koi_lang.runtime.values.undefined import Value, undefined
 METHODS = Table()
 
 
+def _print(text: str) -> Value:
+    current_host().print(current_marks().placed(text))
+    return undefined
+
+
+def _tell(text: str) -> Value:
+    current_host().log(current_marks().placed(text))
+    return undefined
+
+
 @METHODS.named("log")
 def _log(*values: Value) -> Value:
-    current_host().print(console_text(*values))
-    return undefined
+    return _print(console_text(*values))
 
 
 @METHODS.named("info")
@@ -26,8 +37,7 @@ def _info(*values: Value) -> Value:
 
 @METHODS.named("error")
 def _error(*values: Value) -> Value:
-    current_host().log(console_text(*values))
-    return undefined
+    return _tell(console_text(*values))
 
 
 @METHODS.named("warn")
@@ -47,8 +57,7 @@ def _trace(*values: Value) -> Value:
 
 @METHODS.named("dir")
 def _dir(value: Value) -> Value:
-    current_host().print(inspect(value))
-    return undefined
+    return _print(inspect(value))
 
 
 @METHODS.named("assert")
@@ -56,6 +65,69 @@ def _assert(condition: Value, *values: Value) -> Value:
     if truth(condition):
         return undefined
     return _error(f"Assertion failed{': ' if values else ''}{console_text(*values)}")
+
+
+@METHODS.named("group", "groupCollapsed")
+def _group(*values: Value) -> Value:
+    if values:
+        _log(*values)
+    current_marks().begin()
+    return undefined
+
+
+@METHODS.named("groupEnd")
+def _group_end() -> Value:
+    current_marks().end()
+    return undefined
+
+
+@METHODS.named("count")
+def _count(label: Value = undefined) -> Value:
+    name, counts = _label(label), current_marks().counts
+    counts[name] = counts.get(name, 0) + 1
+    return _print(f"{name}: {counts[name]}")
+
+
+@METHODS.named("countReset")
+def _count_reset(label: Value = undefined) -> Value:
+    name = _label(label)
+    if current_marks().counts.pop(name, None) is None:
+        return _tell(f"Count for '{name}' does not exist")
+    return undefined
+
+
+@METHODS.named("time")
+def _time(label: Value = undefined) -> Value:
+    name, started_ms = _label(label), current_marks().started_ms
+    if name in started_ms:
+        return _tell(f"Label '{name}' already exists for console.time()")
+    started_ms[name] = now_ms()
+    return undefined
+
+
+@METHODS.named("timeLog")
+def _time_log(label: Value = undefined, *values: Value) -> Value:
+    return _passed("timeLog", _label(label), values)
+
+
+@METHODS.named("timeEnd")
+def _time_end(label: Value = undefined) -> Value:
+    name = _label(label)
+    _passed("timeEnd", name, ())
+    current_marks().started_ms.pop(name, None)
+    return undefined
+
+
+def _label(label: Value) -> str:
+    return "default" if label is undefined else text(label)
+
+
+def _passed(method: str, name: str, values: tuple[Value, ...]) -> Value:
+    """Print how long ago a clock was started, with values behind it."""
+    started_ms = current_marks().started_ms.get(name)
+    if started_ms is None:
+        return _tell(f"No such label '{name}' for console.{method}()")
+    return _print(console_text("%s", f"{name}: {duration(now_ms() - started_ms)}", *values))
 
 
 @METHODS.named("table")

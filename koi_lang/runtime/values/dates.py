@@ -7,13 +7,14 @@ from typing import ClassVar, TypeVar
 
 from koi_lang.runtime.outside import seen
 from koi_lang.runtime.values import timestamps
+from koi_lang.runtime.values.american import form_of, require_american, written
 from koi_lang.runtime.values.calendar import clip, join, offset_ms, part, to_utc
 from koi_lang.runtime.values.clocks import wall_ms
 from koi_lang.runtime.values.conversions import number, primitive, text
 from koi_lang.runtime.values.failures import RangeErrorValue
 from koi_lang.runtime.values.numbers import NAN
 from koi_lang.runtime.values.tables import Constructor, Table, holder
-from koi_lang.runtime.values.undefined import Value
+from koi_lang.runtime.values.undefined import Value, undefined
 
 C = TypeVar("C", bound=type)
 _INVALID = "Invalid Date"
@@ -137,17 +138,22 @@ class DateValue:
         """`Thu, 07 Mar 2024 10:00:00 GMT`."""
         return self._local(timestamps.utc_text)
 
-    def locale_date(self) -> str:
-        """`3/7/2024`."""
-        return self._local(lambda ms: timestamps.american_day(part(self.shifted(True))))
+    def locale_date(self, locales: Value = undefined, options: Value = undefined) -> str:
+        """`3/7/2024`, or as options say. Raises RangeErrorValue or TypeErrorValue for such that are not known."""
+        return self._american(locales, options, date=True, time=False)
 
-    def locale_time(self) -> str:
-        """`10:00:00 AM`."""
-        return self._local(lambda ms: timestamps.american_clock(part(self.shifted(True))))
+    def locale_time(self, locales: Value = undefined, options: Value = undefined) -> str:
+        """`10:00:00 AM`, or as options say. Raises like `locale_date`."""
+        return self._american(locales, options, date=False, time=True)
 
-    def locale_text(self) -> str:
-        """`3/7/2024, 10:00:00 AM`."""
-        return f"{self.locale_date()}, {self.locale_time()}" if self.valid else _INVALID
+    def locale_text(self, locales: Value = undefined, options: Value = undefined) -> str:
+        """`3/7/2024, 10:00:00 AM`, or as options say. Raises like `locale_date`."""
+        return self._american(locales, options, date=True, time=True)
+
+    def _american(self, locales: Value, options: Value, *, date: bool, time: bool) -> str:
+        require_american(locales)
+        form = form_of(options, date=date, time=time)
+        return self._local(lambda ms: written(ms, form))
 
 
 STATICS = Table()

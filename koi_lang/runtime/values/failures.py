@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from traceback import extract_tb
-from typing import ClassVar
+from types import CodeType, FrameType
+from typing import ClassVar, TypeAlias
 
 from koi_lang.errors import KoiError
 from koi_lang.runtime.values.undefined import Value, undefined
@@ -103,6 +105,19 @@ class Thrown(Exception):
         return self.value if isinstance(self.value, str) else repr(self.value)
 
 
+# The attribute of an error in which the place is kept that its promise was made at.
+MADE = "__koi_made__"
+Made: TypeAlias = "tuple[CodeType, int]"
+
+
+def running_place() -> Made | None:
+    """Where code of the program is running: the code of its innermost frame, and the instruction in it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not frame.f_code.co_filename.endswith(".koi"):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
 # What Python says about a variable that code reads before its declaration.
 _EARLY = re.compile(r"cannot access (?:local|free) variable '(\w+)'")
 
@@ -128,6 +143,18 @@ def caught(error: BaseException) -> Value:
     if early is not None:
         return ReferenceErrorValue(f"Cannot access '{early[1]}' before initialization", exception=error)
     return _wrapped(error)
+
+
+def handled(error: BaseException) -> Value:
+    """The value that a handler of the program gets for an exception; one that no handler may get is raised again."""
+    if is_final(error):
+        raise error
+    return caught(error)
+
+
+def is_final(error: BaseException) -> bool:
+    """Whether no handler of the program may get an exception, where the current code runs."""
+    return isinstance(error, KoiError) and error.is_final()
 
 
 def _wrapped(error: Exception) -> ErrorValue:

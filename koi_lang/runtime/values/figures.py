@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from types import MappingProxyType
 
+from koi_lang.runtime.values.american import require_american
 from koi_lang.runtime.values.conversions import integer, number, text, truth
 from koi_lang.runtime.values.failures import RangeErrorValue
 from koi_lang.runtime.values.numbers import (
@@ -117,6 +118,7 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
 @METHODS.named("toLocaleString")
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
     """English grouping; knows fraction digits, `style` percent and currency."""
+    require_american(locales)
     wanted = options if isinstance(options, dict) else {}
     style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
     usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))

@@ -51,12 +51,14 @@ def _recording(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         run = current.get()
         if run is None:
             return function(*args, **named)
-        effect = Effect(name, {"args": [_shown(arg) for arg in args]}, lasting=False)
+        given = {"named": {key: _shown(arg) for key, arg in named.items()}} if named else {}
+        effect = Effect(name, {"args": [_shown(arg) for arg in args], **given}, lasting=False)
         work = functools.partial(function, *args, **named)
         if inspect.iscoroutinefunction(function):
             return run.effects.announced(effect, work)
         return run.effects.announced_nowait(effect, work)
 
+    called.__dict__["__koi_foreign__"] = True
     return called
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from koi_lang.runtime.values.collections import MapValue, SetValue
+from koi_lang.runtime.values.collections import MapValue, SetValue, new_set
 from koi_lang.runtime.values.failures import AggregateErrorValue, ErrorValue
 from koi_lang.runtime.values.iteration import IteratorValue
 from koi_lang.runtime.values.layout import WIDTH, enclose, grouped
 from koi_lang.runtime.values.leaves import key_text, leaf, string_text
+from koi_lang.runtime.values.placeholders import fill
 from koi_lang.runtime.values.promises import Promise
 from koi_lang.runtime.values.records import is_array, is_record, own_entries
 from koi_lang.runtime.values.regexes import Groups, Match
@@ -101,6 +102,8 @@ class _Inspector:
             return self._error(value, level)
         if isinstance(value, MapValue | SetValue):
             return self._collection(value)
+        if isinstance(value, set | frozenset):
+            return self._collection(new_set(list(value)))
         if isinstance(value, Promise):
             return _Shape("Promise", "Promise {", "}", lambda level: [self._outcome(value, level)], 1)
         return self._iterator(value) if isinstance(value, IteratorValue) else None
@@ -170,7 +173,5 @@ def console_text(*values: Value) -> str:
         return ""
     first, rest = values[0], list(values[1:])
     if isinstance(first, str) and rest and "%" in first:
-        from koi_lang.runtime.values.placeholders import fill
-
         first, rest = fill(first, rest, inspect)
     return " ".join([value if isinstance(value, str) else inspect(value) for value in (first, *rest)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from unicodedata import category, east_asian_width
 
 from koi_lang.runtime.values.undefined import Value
 
@@ -71,8 +72,6 @@ def display_width(entry: str) -> int:
     """How many columns of a terminal a text takes."""
     if entry.isascii():
         return len(entry)
-    from unicodedata import category, east_asian_width
-
     return sum(
         0 if category(character) in ("Mn", "Me", "Cf") else 2 if east_asian_width(character) in "WF" else 1
         for character in entry

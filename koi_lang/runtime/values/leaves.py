@@ -17,6 +17,9 @@ _NAME = re.compile("[a-zA-Z_][a-zA-Z_0-9]*")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "\v": "\\x0B", "\\": "\\\\"}
 _LONGEST = 10_000
+_MOST_BYTES = 50
+# Modules of Python whose values are one text each.
+_PLAIN = frozenset({"datetime", "decimal", "fractions", "uuid", "pathlib"})
 
 
 def quoted(text: str) -> str:
@@ -67,7 +70,17 @@ def leaf(value: Value) -> str | None:
         return value.iso() if value.valid else str(value)
     if isinstance(value, RegExpValue):
         return str(value)
-    return function_text(value) if callable(value) else None
+    return function_text(value) if callable(value) else _of_python(value)
+
+
+def _of_python(value: Value) -> str | None:
+    """What Python modules give and Koi has no literal for: dates in ISO form, exact numbers, bytes as by Node."""
+    if isinstance(value, bytes | bytearray):
+        more = f" ... {len(value) - _MOST_BYTES} more bytes" if len(value) > _MOST_BYTES else ""
+        return f"<Buffer {value[:_MOST_BYTES].hex(' ')}{more}>"
+    if type(value).__module__ not in _PLAIN:
+        return None
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)
 
 
 def function_text(f: Value) -> str:

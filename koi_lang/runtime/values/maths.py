@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable
 
 from koi_lang.runtime.outside import random_bytes
@@ -146,9 +147,7 @@ def _random() -> float:
 
 @METHODS.named("fround")
 def _fround(value: Value = undefined) -> int | float:
-    from ctypes import c_float
-
-    return shorten(c_float(number(value)).value)
+    return shorten(array("f", [number(value)])[0])
 
 
 @METHODS.named("imul")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from types import CoroutineType
 
+from koi_lang.diagnostics import nearest
 from koi_lang.runtime.values import arrays, strings
-from koi_lang.runtime.values.access import get, has, put, remove
+from koi_lang.runtime.values.access import get, has, names_of, put, remove
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import property_key
 from koi_lang.runtime.values.failures import TypeErrorValue
@@ -13,7 +14,7 @@ from koi_lang.runtime.values.iteration import iterate
 from koi_lang.runtime.values.promises import spawn
 from koi_lang.runtime.values.records import own_entries, own_keys
 from koi_lang.runtime.values.tables import Constructor, Table
-from koi_lang.runtime.values.undefined import Value, nullish
+from koi_lang.runtime.values.undefined import Value, nullish, undefined
 
 __all__ = [
     "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
@@ -38,8 +39,14 @@ def apply_member(value: Value, key: Value, *args: Value) -> Value:
         return apply(method, value, *args)
     f = get(value, key)
     if not callable(f):
-        raise TypeErrorValue(f"`{property_key(key)}` of {describe(value)} is not a function")
+        raise TypeErrorValue(_no_function(value, property_key(key), f))
     return apply(f, *args)
+
+
+def _no_function(value: Value, name: str, found: Value) -> str:
+    told = f"`{name}` of {describe(value)} is not a function"
+    near = nearest(name, names_of(value)) if found is undefined else None
+    return f"{told}; did you mean `{near}`?" if near else told
 
 
 def invoke(value: Value, key: Value, *args: Value) -> Value:

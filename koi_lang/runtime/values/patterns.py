@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from unicodedata import category
 
 from koi_lang.runtime.values.failures import SyntaxErrorValue
 
@@ -192,8 +193,6 @@ def _in_set(character: str) -> str:
 @lru_cache(maxsize=32)
 def _category(escape: str) -> str:
     """The inside of a set with the characters of a Unicode category, such as `p{L}`."""
-    from unicodedata import category
-
     found = _PROPERTY.fullmatch(escape)
     name = found[1] if found else ""
     short = _LONG_NAMES.get(name, name)

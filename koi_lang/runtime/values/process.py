@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
+from koi_lang.runtime import late
 from koi_lang.runtime.outside import random_bytes, seen
 from koi_lang.runtime.values.clocks import steady_ms
 from koi_lang.runtime.values.tables import Table, namespace
@@ -28,9 +29,7 @@ class Process:
     @property
     def env(self) -> Mapping[str, str]:
         """The variables of the environment."""
-        from koi_lang.settings import environment
-
-        return MappingProxyType(environment())
+        return MappingProxyType(late.environment())
 
     @property
     def argv(self) -> list[Value]:
@@ -57,15 +56,14 @@ CRYPTO = Table()
 
 
 @PERFORMANCE.named("now")
-def _now() -> float:
+def now_ms() -> float:
+    """Milliseconds since some moment, as the run saw them when it is carried out again."""
     return float(seen("clock", steady_ms))
 
 
 @CRYPTO.named("randomUUID")
 def _random_uuid() -> str:
-    from uuid import UUID
-
-    return str(UUID(bytes=random_bytes(16), version=4))
+    return str(late.UUID(bytes=random_bytes(16), version=4))
 
 
 PROCESS = Process()

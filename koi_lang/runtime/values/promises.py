@@ -8,11 +8,20 @@ from inspect import isawaitable
 from types import CoroutineType
 from typing import Any, ClassVar
 
+from koi_lang.endings import end_of, failure_of
 from koi_lang.errors import KoiError
 from koi_lang.runtime.paths import branch
 from koi_lang.runtime.values.calls import apply, describe
 from koi_lang.runtime.values.conversions import PRIMITIVES
-from koi_lang.runtime.values.failures import AggregateErrorValue, TypeErrorValue, caught, thrown
+from koi_lang.runtime.values.failures import (
+    MADE,
+    AggregateErrorValue,
+    TypeErrorValue,
+    caught,
+    handled,
+    running_place,
+    thrown,
+)
 from koi_lang.runtime.values.iteration import iterate
 from koi_lang.runtime.values.scopes import Scope, Work, current_scope
 from koi_lang.runtime.values.tables import Constructor, Table, holder
@@ -24,7 +33,7 @@ __all__ = ["PROMISE", "Promise", "Scope", "settle", "settled", "spawn"]
 class Promise:
     """A value that comes later; awaiting it gives the value or raises what it was rejected with."""
 
-    __slots__ = ("_future", "_handled", "_scope", "_taken")
+    __slots__ = ("_future", "_handled", "_made", "_scope", "_taken")
     __koi_members__: ClassVar[dict[str, str]] = {
         "then": "then", "catch": "catch", "finally": "lastly", "toString": "__str__",
     }  # fmt: skip
@@ -34,6 +43,7 @@ class Promise:
         self._scope = scope
         self._handled = False
         self._taken = False
+        self._made = running_place()
 
     def __await__(self) -> Generator[Any, Any, Value]:
         self.handle()
@@ -51,6 +61,12 @@ class Promise:
         """The future beneath; whoever takes it looks after a rejection."""
         self.handle()
         return self._future
+
+    def handled(self) -> tuple[str, Value]:
+        """The state, for the program to go on with. Raises the error of a rejection that no code may catch."""
+        if self._future.done() and not self._future.cancelled() and (error := self._future.exception()) is not None:
+            handled(error)
+        return self.state
 
     @property
     def state(self) -> tuple[str, Value]:
@@ -71,6 +87,7 @@ class Promise:
         """Tell the scope when this was rejected and nobody looks after it."""
         error = None if future.cancelled() else future.exception()
         if error is not None and not self._handled:
+            setattr(error, MADE, self._made)
             self._scope.reject(self, error)
 
     def resolve(self, value: Value = undefined) -> None:
@@ -89,6 +106,7 @@ class Promise:
         """Reject with a reason; only the first call of this and `resolve` counts."""
         if not self._taken:
             self._taken = True
+            self._made = running_place() or self._made
             self._fail(thrown(reason))
 
     def then(self, fulfilled: Value = undefined, rejected: Value = undefined) -> Promise:
@@ -104,10 +122,11 @@ class Promise:
         return spawn(_finally(self, callback))
 
     async def _follow(self, value: Value) -> None:
-        try:
-            self._finish(await settle(value))
-        except Exception as error:
-            self._fail(error)
+        ended = await end_of(settle(value))
+        if ended.error is None:
+            self._finish(ended.value)
+        else:
+            self._fail(ended.error)
 
     def _finish(self, value: Value) -> None:
         if not self._future.done():
@@ -176,20 +195,17 @@ def _promise(executor: Value = undefined) -> Promise:
     if not callable(executor):
         raise TypeErrorValue(f"Promise resolver {describe(executor)} is not a function")
     promise = _pending()
-    try:
-        started(apply(executor, promise.resolve, promise.reject))
-    except Exception as error:
+    error = failure_of(lambda: started(apply(executor, promise.resolve, promise.reject)))
+    if error is not None:
         promise.reject(caught(error))
     return promise
 
 
 async def _then(promise: Promise, fulfilled: Value, rejected: Value) -> Value:
-    try:
-        value = await promise
-    except Exception as error:
-        if not callable(rejected):
-            raise
-        return await settle(apply(rejected, caught(error)))
+    ended = await end_of(promise)
+    if ended.error is not None and callable(rejected):
+        return await settle(apply(rejected, handled(ended.error)))
+    value = ended.result()
     return await settle(apply(fulfilled, value)) if callable(fulfilled) else value
 
 
@@ -263,7 +279,7 @@ async def _wait_settled(promises: list[Promise]) -> list[Value]:
 
 
 def _outcome(promise: Promise) -> dict[str, Value]:
-    status, value = promise.state
+    status, value = promise.handled()
     return {"status": status, "value" if status == "fulfilled" else "reason": value}
 
 
@@ -280,7 +296,7 @@ async def _wait_any(promises: list[Promise]) -> Value:
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for promise in promises:
-            if promise.future in done and promise.state[0] == "fulfilled":
+            if promise.future in done and promise.handled()[0] == "fulfilled":
                 return promise.future.result()
     raise AggregateErrorValue([promise.state[1] for promise in promises], "All promises were rejected")
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
 from koi_lang.errors import KoiError
+from koi_lang.runtime.values.failures import is_final
 from koi_lang.runtime.values.undefined import Value
 
 Work: TypeAlias = Coroutine[Any, Any, Value]
@@ -128,8 +129,9 @@ class Scope:
         self._tell()
 
     def reject(self, promise: object, error: BaseException) -> None:
-        """Remember the error of a promise that nobody has handled yet."""
+        """Remember the error of a promise that nobody has handled yet; a final one ends the waiting."""
         self._rejected[promise] = error
+        self._tell()
 
     def handle(self, promise: object) -> None:
         """Forget a rejection: somebody looks after it."""
@@ -140,6 +142,8 @@ class Scope:
         self._tell()
 
     def _busy(self) -> bool:
+        if any(map(is_final, self._rejected.values())):
+            return False
         return bool(self._tasks) or any(self._timers.values())
 
     def _tell(self) -> None:
@@ -168,14 +172,20 @@ class Scope:
 
 
 class Part(Scope):
-    """What one call starts within a scope: the scope owns it, and a call that is cancelled takes it along."""
+    """What one call starts within a scope: the scope owns it, and a call that is cancelled takes it along.
+
+    A final error that nobody has handled ends the call, which may wait for what will never come.
+    """
 
     def __init__(self, whole: Scope) -> None:
         super().__init__()
         self._whole = whole
+        self._task: asyncio.Task[Any] | None = None
+        self._end: BaseException | None = None
 
     async def __aenter__(self) -> Part:
         self._token = _current.set(self)
+        self._task = asyncio.current_task()
         return self
 
     async def __aexit__(
@@ -183,8 +193,11 @@ class Part(Scope):
     ) -> None:
         if self._token is not None:
             _current.reset(self._token)
+        task, self._task = self._task, None
         if isinstance(error, asyncio.CancelledError):
             await self._cancel()
+        if self._end is not None and task is not None and task.uncancel() == 0:
+            raise self._end
 
     def start(self, work: Work, context: Context | None = None) -> asyncio.Task[Value]:
         """Run a coroutine in a task of the whole scope."""
@@ -205,8 +218,12 @@ class Part(Scope):
         self._whole.release(timer)
 
     def reject(self, promise: object, error: BaseException) -> None:
-        """Let the whole scope remember a rejection."""
-        self._whole.reject(promise, error)
+        """Let the whole scope remember a rejection, unless it ends the call."""
+        if self._task is None or not is_final(error):
+            self._whole.reject(promise, error)
+        elif self._end is None:
+            self._end = error
+            self._task.cancel()
 
     def handle(self, promise: object) -> None:
         """Let the whole scope forget a rejection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from unicodedata import normalize
 
 from koi_lang.runtime.values import regexes
 from koi_lang.runtime.values.conversions import integer, number, template, text, truth
@@ -104,8 +105,6 @@ def _locale_compare(subject: str, other: Value, locales: Value = undefined, opti
 @lru_cache(maxsize=4096)
 def _collation(subject: str, numeric: bool) -> tuple[tuple[object, ...], ...]:
     """Keys by which people sort: letters first, then accents, then small before capital."""
-    from unicodedata import normalize
-
     parts = normalize("NFD", subject)
     letters = [character for character in parts if not 0x300 <= ord(character) < 0x370]
     accents = tuple(character for character in parts if 0x300 <= ord(character) < 0x370)
@@ -168,8 +167,6 @@ def _split(subject: str, separator: Value = undefined, limit: Value = undefined)
 
 @METHODS.named("normalize")
 def _normalize(subject: str, form: Value = "NFC") -> str:
-    from unicodedata import normalize
-
     name = "NFC" if form is undefined else text(form)
     if name not in ("NFC", "NFD", "NFKC", "NFKD"):
         raise RangeErrorValue("The normalization form should be one of NFC, NFD, NFKC, NFKD.")

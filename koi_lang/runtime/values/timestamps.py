@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.runtime.values.calendar import Parts, clip, join, offset_ms, part, to_utc, zone_name
+from koi_lang.runtime.values.calendar import Parts, clip, join, offset_ms, part, to_utc
 from koi_lang.runtime.values.numbers import NAN
+from koi_lang.runtime.values.zones import local_name
 
 _DAYS = ("Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -40,8 +41,7 @@ def zoned_clock(ms: int) -> str:
     """`10:00:00 GMT+0000 (Coordinated Universal Time)`, in the local time zone."""
     minutes = offset_ms(ms) // 60_000
     sign, minutes = ("-", -minutes) if minutes < 0 else ("+", minutes)
-    name = zone_name(ms).replace("UTC", "Coordinated Universal Time")
-    return f"{clock(part(ms + offset_ms(ms)))} GMT{sign}{minutes // 60:02}{minutes % 60:02} ({name})"
+    return f"{clock(part(ms + offset_ms(ms)))} GMT{sign}{minutes // 60:02}{minutes % 60:02} ({local_name(ms)})"
 
 
 def utc_text(ms: int) -> str:
@@ -52,16 +52,6 @@ def utc_text(ms: int) -> str:
 
 def _year(year: int) -> str:
     return f"{'-' if year < 0 else ''}{abs(year):04}"
-
-
-def american_day(at: Parts) -> str:
-    """`3/7/2024`."""
-    return f"{at.month + 1}/{at.day}/{at.year if at.year > 0 else 1 - at.year}"
-
-
-def american_clock(at: Parts) -> str:
-    """`10:00:00 AM`."""
-    return f"{at.hour % 12 or 12}:{at.minute:02}:{at.second:02} {'PM' if at.hour >= 12 else 'AM'}"
 
 
 def parse(text: str) -> int | float:

@@ -1,0 +1,67 @@
+"""Objects with functions: what `this` means in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.names import MEMBERS_OF_AGENTS
+from koi_lang.compiler.rules.program import handlers
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.walk import everything
+
+# What `this` has besides its handlers.
+OF_AGENTS = MEMBERS_OF_AGENTS | {"state", "name", "role", "peers"}
+
+
+@rule("E0309", "warning")
+def this_of_object(file: Analysis, report: Report) -> None:
+    """`this` is used for the object that a function belongs to.
+
+    `this` is always the agent, also in the functions of an object. They reach their object by its name. One message
+    an object.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker {
+          on count(args) {
+            const counter = { n: 0, add() { this.n += 1 } }
+            counter.add()
+            return counter.n
+          }
+        }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker {
+          on count(args) {
+            const counter = { n: 0, add() { counter.n += 1 } }
+            counter.add()
+            return counter.n
+          }
+        }
+    """
+    for object, around in file.index.of(n.Object):
+        member = next(_own_fields(object), None) if around.agent is not None else None
+        if around.agent is None or member is None:
+            continue
+        if member.name not in OF_AGENTS.union(handler.name.name for handler in handlers(around.agent)):
+            help = f"give the object a name, and write `name.{member.name}`."
+            report.add(member.span, f"`this` is the agent `{around.agent.name.name}` here, not the object", help=help)
+
+
+def _own_fields(object: n.Object) -> Iterator[n.Member]:
+    """Where the functions of an object use one of its fields with `this`."""
+    properties = [item for item in object.properties if isinstance(item, n.Property)]
+    keys = {property.key for property in properties}
+    for property in properties:
+        for node in everything(property.value) if isinstance(property.value, n.Function) else ():
+            if isinstance(node, n.Member) and _is_this(node.object) and node.name in keys:
+                yield node
+
+
+def _is_this(node: n.Node) -> bool:
+    return isinstance(node, n.Name) and node.name == "this"

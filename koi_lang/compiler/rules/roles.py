@@ -1,0 +1,99 @@
+"""Permissions of roles, and whom code calls by `handle`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import handlers, is_variable, place_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import Symbol
+from koi_lang.compiler.walk import Around
+from koi_lang.diagnostics import nearest
+
+# What the built-in actions need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
+PERMISSIONS = (
+    "execute", "delegate", "registry", "registry:read", "registry:write", "call_mcp", "read", "write", "read_tasks",
+    "write_tasks", "web_access", "use_mobile", "manage_session", "read_koi_md",
+)  # fmt: skip
+NEAR = 0.8
+# Shorter words are alike by chance, such as the label `lead` and `read`.
+LEAST = 6
+
+
+@rule("E0404", "warning")
+def misspelt_permission(file: Analysis, report: Report) -> None:
+    """A permission is nearly, but not quite, one of those that the built-in actions need.
+
+    A role may have permissions of any name: for extensions, or to tell roles apart. A misspelt one allows nothing.
+
+    Wrong:
+
+        role Worker { can exeucte }
+
+    Right:
+
+        role Worker { can execute }
+    """
+    for role, _ in file.index.of(n.Role):
+        for name in role.capabilities:
+            near = None if name.name in PERMISSIONS else _near(name.name)
+            if near is not None:
+                message = f"no built-in action needs the permission `{name.name}`"
+                report.add(name.span, message, help=f"did you mean `can {near.replace(':', ': ')}`?")
+
+
+@rule("E0210", "warning")
+def unknown_event(file: Analysis, report: Report) -> None:
+    """Code calls `handle` of an agent with an event that the agent does not handle.
+
+    The call fails when the program gets there. The text is the name of an `on` of that agent.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { return 1 }  on start(args) { return await this.handle("ad", {}) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on add(args) { return 1 }  on start(args) { return await this.handle("add", {}) } }
+    """
+    for event, agent, symbol in _handled(file):
+        known = [handler.name.name for handler in handlers(agent)]
+        if event.value not in known:
+            near = nearest(event.value, known)
+            listed = ", ".join(f"`{name}`" for name in known[:8])
+            help = f"did you mean `{near}`?" if near else f"it has {listed}." if known else "it has no handlers."
+            others = [] if symbol is None else [place_of(symbol, "the agent")]
+            message = f"`{agent.name.name}` has no handler `{event.value}`"
+            report.add(event.span, message, others=others, help=help)
+
+
+def _near(name: str) -> str | None:
+    """The permission that was meant: alike, or two letters changed places."""
+    for known in PERMISSIONS:
+        is_alike = min(len(name), len(known)) >= LEAST and SequenceMatcher(None, name, known).ratio() >= NEAR
+        if is_alike or (sorted(name) == sorted(known) and name[:1] == known[:1]):
+            return known
+    return None
+
+
+def _handled(file: Analysis) -> Iterator[tuple[n.Text, n.Agent, Symbol | None]]:
+    """Every `agent.handle("event")` whose agent is known: the event, the agent, and its symbol unless it is `this`."""
+    for call, around in file.index.of(n.Call):
+        match call:
+            case n.Call(callee=n.Member(object=n.Name() as name, name="handle"), arguments=(n.Text() as event, *_)):
+                symbol = None if name.name == "this" else file.table.find("agent", name.name)
+                agent = _agent(name, around, file)
+                if agent is not None:
+                    yield event, agent, symbol
+
+
+def _agent(name: n.Name, around: Around, file: Analysis) -> n.Agent | None:
+    if name.name == "this":
+        return around.agent
+    symbol = None if is_variable(name, around, file) else file.table.find("agent", name.name)
+    return symbol.node if symbol is not None and isinstance(symbol.node, n.Agent) else None

@@ -1,0 +1,142 @@
+"""Fields of the state that code uses: those that nobody declares, and lists that begin as nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.scopes import is_state, state_fields
+from koi_lang.compiler.rules.table import Report, rule
+
+NEAR = 0.75
+STARTS = {"array": "[]", "object": "{}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How the state of an agent is used in its file.
+
+    Attributes:
+        own: its fields in code of the agent, by their names.
+        others: fields of the states of any agents.
+        texts: what the playbooks of the agent are made of.
+    """
+
+    agent: n.Agent
+    own: Mapping[str, list[n.Member]]
+    others: Mapping[str, list[n.Member]]
+    texts: Sequence[n.Text | n.Name | n.PromptCall]
+
+    def of(self, field: str) -> list[n.Member]:
+        """Every place where code uses a field, or one of that name of another agent."""
+        return [*self.own.get(field, ()), *self.others.get(field, ())]
+
+    def is_told(self, field: str) -> bool:
+        """Whether a playbook mentions a field, or may do so by a prompt."""
+        return any(not isinstance(part, n.Text) or field in part.value for part in self.texts)
+
+
+@rule("E0228", "warning")
+def state_without_start(file: Analysis, report: Report) -> None:
+    """Code uses a list or object of the state that is nothing at the start.
+
+    A field without a value begins as `null`, whatever its type, and has no members such as `push`. It is not said of
+    fields that code assigns or compares, nor of those that a playbook mentions.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { state { names: string[] }  on add(args) { this.state.names.push(args.name) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { state { names: string[] = [] }  on add(args) { this.state.names.push(args.name) } }
+    """
+    needing = report.program.for_file(_bases, file)
+    for uses in _uses(file, report.program):
+        for name, field in fields_of(uses.agent).items():
+            used = uses.of(name)
+            is_empty = field.value is None and _start(field) is not None and name in uses.own
+            if is_empty and needing.issuperset(used) and not uses.is_told(name):
+                others = [report.place(field.span, "begins as `null`")]
+                text = file.unit.source.text[field.span.start : field.span.end].rstrip(" ,")
+                help = f"write `{' '.join(text.split())} = {_start(field)}`."
+                report.add(used[0].name_span, f"`{name}` of the state is `null` at the start", others=others, help=help)
+
+
+@rule("E0229", "warning")
+def misspelt_state(file: Analysis, report: Report) -> None:
+    """Code reads or sets a field of the state that is nearly, but not quite, a declared one.
+
+    A field that nobody has set reads as `undefined`, and one that nobody reads is set for nothing.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.cuont = 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.count = 1 } }
+    """
+    targets = {assignment.target for assignment, _ in file.index.of(n.Assignment) if not assignment.operator}
+    for uses in _uses(file, report.program):
+        known = fields_of(uses.agent)
+        for name in (name for name in uses.own if name not in known):
+            members = uses.of(name)
+            is_one_sided = len({member in targets for member in members}) == 1
+            near = get_close_matches(name, known, n=1, cutoff=NEAR)
+            if near and is_one_sided and not uses.is_told(name):
+                message = f"the state of `{uses.agent.name.name}` has no field `{name}`"
+                others = [report.place(known[near[0]].name.span, "declared here")]
+                report.add(members[0].name_span, message, others=others, help=f"did you mean `{near[0]}`?")
+
+
+def fields_of(agent: n.Agent) -> Mapping[str, n.Field]:
+    """The fields that the `state` blocks of an agent declare, by name."""
+    return {field.name.name: field for item in agent.items if isinstance(item, n.State) for field in item.fields}
+
+
+def _start(field: n.Field) -> str | None:
+    """What a list or an object starts as; None for everything else."""
+    return None if field.type is None else STARTS.get(field.type.name.lower())
+
+
+def _uses(file: Analysis, program: Program) -> Iterator[Uses]:
+    """How the state of each agent is used, where all of its fields can be known."""
+    mentions, texts = program.for_file(_mentions, file), program.for_file(_texts, file)
+    for agent, _ in file.index.of(n.Agent):
+        if state_fields(agent, file, program) is not None:
+            yield Uses(agent, mentions.get(agent, {}), mentions.get(None, {}), texts.get(agent, []))
+
+
+def _mentions(file: Analysis, _: Program) -> dict[n.Agent | None, dict[str, list[n.Member]]]:
+    """Every `….state.field` by its name, of an agent where it is `this.state`, else of None."""
+    found: dict[n.Agent | None, dict[str, list[n.Member]]] = {}
+    for member, around in file.index.of(n.Member):
+        if isinstance(member.object, n.Member) and member.object.name == "state":
+            agent = around.agent if is_state(member.object) else None
+            found.setdefault(agent, {}).setdefault(member.name, []).append(member)
+    return found
+
+
+def _texts(file: Analysis, _: Program) -> dict[n.Agent, list[n.Text | n.Name | n.PromptCall]]:
+    """What the playbooks of each agent are made of."""
+    found: dict[n.Agent, list[n.Text | n.Name | n.PromptCall]] = {}
+    for playbook, around in file.index.of(n.Playbook):
+        if around.agent is not None:
+            found.setdefault(around.agent, []).extend(playbook.parts)
+    return found
+
+
+def _bases(file: Analysis, _: Program) -> set[n.Expression]:
+    """What must not be null, since a part of it is asked for."""
+    members = {node.object for node, _ in file.index.of(n.Member) if not node.optional}
+    indexed = {node.object for node, _ in file.index.of(n.Index) if not node.optional}
+    return members | indexed | {loop.iterable for loop, _ in file.index.of(n.ForEach) if loop.over == "of"}

@@ -1,0 +1,179 @@
+"""Types that are written down: names that are none, and values that cannot be of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.scopes import is_state
+from koi_lang.compiler.rules.state import fields_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import Place, nearest
+from koi_lang.source import Span
+
+# The kind of value behind each type that says one; letter case does not count.
+KINDS = {
+    "string": "string", "number": "number", "int": "number", "boolean": "boolean", "bool": "boolean",
+    "array": "array", "object": "object", "null": "null", "undefined": "null", "void": "null",
+}  # fmt: skip
+# Types that say nothing here, or that programs have from TypeScript.
+OTHERS = (
+    "any json unknown never union literal promise function date map set regexp error record partial required readonly "
+    "pick omit iterable symbol bigint"
+).split()
+SHOWN = ("string", "number", "Int", "boolean", "Bool", "any", "Json", "null", "undefined", "void", "object", "Array",
+         "Promise", "Date")  # fmt: skip
+SYNONYMS = {
+    "float": "number", "double": "number", "decimal": "number", "integer": "Int", "str": "string", "text": "string",
+    "char": "string", "list": "any[]", "tuple": "any[]", "dict": "Json", "none": "null", "nil": "null",
+}  # fmt: skip
+ADVICE = "types are such as `string`, `number`, `boolean`, `Json`, `string[]` and `{ name: string }`."
+WORDS = {
+    "string": "a text", "number": "a number", "boolean": "`true` or `false`", "array": "a list", "object": "an object",
+    "null": "`null`",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that something with a type is given where it is declared or assigned."""
+
+    name: str
+    type: n.Type
+    value: n.Expression
+
+
+@rule("E0226", "warning")
+def unknown_type(file: Analysis, report: Report) -> None:
+    """A type has a name that no type has.
+
+    It counts as `any`: nothing is checked, and models are told nothing about the value. One message a name.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args: { name: strng }) { return args.name } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { on hello(args: { name: string }) { return args.name } }
+    """
+    known = {*KINDS, *OTHERS, *map(str.lower, [*file.table.values, *file.table.roles, *file.table.skills])}
+    first: dict[str, Span] = {}
+    for name, span in _type_names(file):
+        if name.lower() not in known:
+            first.setdefault(name, span)
+    for name, span in first.items():
+        near = SYNONYMS.get(name.lower()) or nearest(name, SHOWN)
+        help = f"did you mean `{near}`?" if near else ADVICE
+        report.add(span, f"there is no type `{name}`, so anything is accepted", help=help)
+
+
+@rule("E0227", "warning")
+def wrong_value(file: Analysis, report: Report) -> None:
+    """Something with a type is given a value of another kind.
+
+    Types of variables and of the state are not checked while a program runs; this is seen in the source, where a text,
+    number, list or object is written down beside the type. Nothing is said of `null`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count: number = "0" } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count: number = 0 } }
+    """
+    for given in _given(file):
+        kinds, kind = _kinds(given.type), _kind(given.value)
+        if kinds is not None and kind is not None and kind not in kinds:
+            message = f"`{given.name}` is declared as `{_shown(given.type)}`, and gets {WORDS[kind]}"
+            help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
+            report.add(_first_line(given.value, file), message, others=_apart(given, report), help=help)
+
+
+def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
+    """Every name of a type, with where it stands."""
+    for type, _ in file.index.of(n.Type):
+        if type.text.startswith(type.name):
+            yield type.name, Span(type.span.start, type.span.start + len(type.name))
+    for parameter, _ in file.index.of(n.PromptParameter):
+        yield parameter.type, Span(parameter.span.end - len(parameter.type), parameter.span.end)
+
+
+def _given(file: Analysis) -> Iterator[Given]:
+    """Every value that is given to something with a type."""
+    for declarator, _ in file.index.of(n.Declarator):
+        yield from _pair(declarator.pattern, declarator.type, declarator.value)
+    for parameter, _ in file.index.of(n.Parameter):
+        yield from _pair(parameter.pattern, parameter.type, parameter.default)
+    for field, _ in file.index.of(n.Field):
+        yield from _pair(field.name, field.type, field.value)
+    states = {agent: fields_of(agent) for agent, _ in file.index.of(n.Agent)}
+    for assignment, around in file.index.of(n.Assignment):
+        target = assignment.target
+        if isinstance(target, n.Member) and is_state(target.object) and not assignment.operator and around.agent:
+            declared = states[around.agent].get(target.name)
+            if declared is not None:
+                yield from _pair(declared.name, declared.type, assignment.value)
+
+
+def _pair(declared: n.Node, type: n.Type | None, value: n.Expression | None) -> Iterator[Given]:
+    if type is not None and value is not None and isinstance(declared, (n.Name, n.Binding)):
+        yield Given(declared.name, type, value)
+
+
+def _kinds(type: n.Type) -> frozenset[str] | None:
+    """The kinds of values that a type allows; None where it says nothing."""
+    if type.name == "union":
+        each = [_kinds(argument) for argument in type.arguments]
+        return None if None in each else frozenset().union(*(kinds for kinds in each if kinds is not None))
+    if type.name == "literal":
+        return frozenset([_kind_of_text(type.text)])
+    kind = KINDS.get(type.name.lower())
+    return None if kind is None else frozenset([kind])
+
+
+def _kind_of_text(text: str) -> str:
+    """The kind of a literal type as it is written."""
+    return "string" if text[:1] in "\"'" else "boolean" if text.lower() in ("true", "false") else "number"
+
+
+def _kind(value: n.Expression) -> str | None:
+    """The kind of a value that is written down; None where only the running program knows, and for `null`."""
+    match value:
+        case n.Parenthesized():
+            return _kind(value.value)
+        case n.Text() | n.Template():
+            return "string"
+        case n.Array():
+            return "array"
+        case n.Object():
+            return "object"
+        case n.Prefix(operator="-" | "+", operand=n.Literal()):
+            return "number"
+        case n.Literal(value=bool()):
+            return "boolean"
+        case n.Literal(value=int() | float()):
+            return "number"
+    return None
+
+
+def _shown(type: n.Type) -> str:
+    return " ".join(type.text.split())
+
+
+def _apart(given: Given, report: Report) -> list[Place]:
+    """Where the type stands, unless the value stands beside it."""
+    lines = {report.source.position(node.span.start).line for node in (given.type, given.value)}
+    return [report.place(given.type.span, "the type")] if len(lines) > 1 else []
+
+
+def _first_line(node: n.Node, file: Analysis) -> Span:
+    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
+    return node.span if end < 0 else Span(node.span.start, end)

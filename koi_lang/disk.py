@@ -1,0 +1,70 @@
+"""Paths and names of packages to the files behind them: the file system as the compiler sees it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from koi_lang import resources
+
+SUFFIX = ".koi"
+PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+
+
+class DiskFiles:
+    """The file system as the compiler sees it."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+        return Path(path).read_bytes()
+
+    def is_file(self, path: str) -> bool:
+        """Whether there is a file."""
+        return Path(path).is_file()
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, or for `std` those of the standard library."""
+        if folder == "std":
+            return sorted(path.stem for path in resources.standard_skills().glob(f"*{SUFFIX}"))
+        with suppress(OSError):
+            return sorted(os.listdir(folder))
+        return []
+
+    def package(self, name: str) -> str | None:
+        """The Koi file of a standard skill or of an installed Python package."""
+        if name.startswith("std/"):
+            return _existing(resources.standard_skills() / f"{name.removeprefix('std/')}{SUFFIX}")
+        spec = None
+        with suppress(ImportError, ValueError):
+            spec = importlib.util.find_spec(name.replace("/", "."))
+        if spec is None:
+            return None
+        for folder in spec.submodule_search_locations or ():
+            found = _existing(Path(folder) / f"index{SUFFIX}")
+            if found is not None:
+                return found
+        return spec.origin if spec.origin and spec.origin.endswith((SUFFIX, ".py")) else None
+
+
+def inside(folder: Path, suffix: str) -> Iterator[Path]:
+    """The files in a folder, at any depth, whose name has an ending; folders of tools are passed over."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_of_tools(Path(here, name))]
+        yield from (Path(here, name) for name in names if name.endswith(suffix))
+
+
+def is_of_tools(folder: Path) -> bool:
+    """Whether a folder belongs to a tool: hidden ones, packages, environments of Python."""
+    return folder.name.startswith(".") or folder.name in PASSED_OVER or (folder / "pyvenv.cfg").exists()
+
+
+def _existing(path: Path) -> str | None:
+    return path.as_posix() if path.is_file() else None
+
+
+def absolute(path: str) -> str:
+    """The path that names a file everywhere: absolute, links resolved, with `/`."""
+    return Path(path).resolve().as_posix()

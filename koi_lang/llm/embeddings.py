@@ -1,0 +1,211 @@
+"""The options of an `llm` block for embeddings to a model that turns texts into vectors, each text once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from difflib import SequenceMatcher
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from koi_lang.errors import MissingKey, ProviderError, RequestFailed, SettingsError
+from koi_lang.llm.accounting import usage_of
+from koi_lang.llm.answer_cache import Store
+from koi_lang.llm.catalogue import STAND_INS, KeyLookup, key_of, provider_named
+from koi_lang.llm.choice import choose, written
+from koi_lang.llm.connection import Connection, Provider
+from koi_lang.llm.layers import opened
+from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Usage
+from koi_lang.llm.providers import NOTHING_AROUND, Surroundings, added, connection_to
+from koi_lang.llm.retry import retry
+from koi_lang.llm.spelling import LIMIT_S, check
+from koi_lang.llm.vectors import Vector, Vectors, unpacked
+
+# The usual model for embeddings of the providers that have any.
+MODELS: Mapping[str, str] = {
+    "openai": "text-embedding-3-small",
+    "gemini": "gemini-embedding-001",
+    "qwen": "text-embedding-v4",
+    "together": "intfloat/multilingual-e5-large-instruct",
+    "openrouter": "openai/text-embedding-3-small",
+    "mistral": "mistral-embed",
+    "ollama": "nomic-embed-text",
+}
+# How many texts a request may hold.
+MOST_TEXTS: Mapping[str, int] = {"qwen": 10}
+USUAL_TEXTS = 64
+WHOLE = ("ollama",)  # providers that list every model they have
+FORM = 1  # of what is kept on disk; a new number forgets it
+Count: TypeAlias = Callable[[Usage], None]
+Before: TypeAlias = Callable[[Request], Awaitable[Request]]
+
+
+class Embedder:
+    """A model that turns texts into vectors of length 1; a text that it has seen is not sent again.
+
+    Args:
+        store: keeps vectors between runs; None keeps none.
+        check_name: is awaited before the first request.
+    """
+
+    def __init__(
+        self, model: Adapter, connection: Connection, store: Store | None, check_name: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.model = model.model
+        self._inner, self._connection, self._store, self._check = model, connection, store, check_name
+        self._known: dict[str, Vector] = {}
+        self._is_checked = False
+        self._turn = asyncio.Lock()
+
+    async def vectors(self, texts: Sequence[str], *, count: Count, before: Before | None = None) -> list[Vector]:
+        """The vectors of n texts, all of one size.
+
+        Args:
+            count: told what each answer took.
+            before: gives what is sent for a request; what it raises is raised, and nothing sent.
+
+        Raises:
+            ProviderError: the model cannot answer, or gives something else.
+        """
+        most = MOST_TEXTS.get(self._connection.provider.name, USUAL_TEXTS)
+        async with self._turn:
+            fresh = [text for text in dict.fromkeys(texts) if not self._is_known(text)]
+            for start in range(0, len(fresh), most):
+                await self._ask(fresh[start : start + most], count, before)
+        found = [self._known[text] for text in texts]
+        if len({len(vector) for vector in found}) > 1:
+            raise self._unfit("vectors of several sizes")
+        return found
+
+    async def aclose(self) -> None:
+        """Close the model and what is kept on disk."""
+        if self._store is not None:
+            self._store.close()
+        await self._inner.aclose()
+
+    def _is_known(self, text: str) -> bool:
+        if text not in self._known and self._store is not None:
+            kept = unpacked(self._store.get(self._key(text)))
+            if kept is not None:
+                self._known[text] = kept
+        return text in self._known
+
+    async def _ask(self, texts: Sequence[str], count: Count, before: Before | None) -> None:
+        if not self._is_checked:
+            await self._check()
+            self._is_checked = True
+        request = Request("", tuple(Message("user", text) for text in texts), max_tokens=0)
+        request = request if before is None else await before(request)
+        lines = (await self._answer(request, count)).splitlines()
+        vectors = [vector for line in lines if (vector := unpacked(line)) is not None]
+        if not len(vectors) == len(texts) == len(request.messages):
+            raise self._unfit(f"{len(vectors)} vectors for {len(texts)} texts")
+        self._known |= zip(texts, vectors, strict=True)
+        if self._store is not None:
+            for message, line in zip(request.messages, lines, strict=True):
+                self._store.put(self._key(message.text), line)
+
+    async def _answer(self, request: Request, count: Count) -> str:
+        pieces: list[str] = []
+        async with opened(self._inner, request) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextDelta):
+                    pieces.append(delta.text)
+                else:
+                    count(usage_of(request, 0, delta.usage))
+        return "".join(pieces)
+
+    def _unfit(self, what: str) -> ProviderError:
+        return ProviderError(f"`{self._inner.provider}` gave {what}", help=f"Is `{self.model}` a model for embeddings?")
+
+    def _key(self, text: str) -> str:
+        connection = self._connection
+        about = ["vector", FORM, connection.provider.name, connection.base_url, connection.model, text]
+        return sha256(json.dumps(about).encode()).hexdigest()
+
+
+# ---------------------------------------------------------------- which model
+
+
+def embedder(options: Mapping[str, Any], key: KeyLookup, *, around: Surroundings = NOTHING_AROUND) -> Embedder:
+    """The model for embeddings that the options of an `llm` block ask for; the caller closes it.
+
+    Args:
+        options: `provider`, `model`, `base_url`; with `cache: false` vectors are not kept on disk.
+
+    Raises:
+        MissingKey: there is no key for the provider, or for any that makes embeddings.
+        ProviderError: the provider does not exist, or makes none.
+        SettingsError: a `fallback` is wanted.
+    """
+    connection = connection_for(options, key, around=around)
+    model = retry(Vectors(connection), sleep=around.sleep, on_event=around.on_event)
+    is_kept = around.cache_folder is not None and options.get("cache", True)
+    store = Store(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
+    return Embedder(model, connection, store, lambda: check_name(connection, around))
+
+
+def connection_for(options: Mapping[str, Any], key: KeyLookup, *, around: Surroundings = NOTHING_AROUND) -> Connection:
+    """How the model of some options is reached; without a provider the first that has a key and makes embeddings.
+
+    Raises as `embedder` does.
+    """
+    require_embeddings(options, around)
+    provider, model = _written(options, around)
+    own = around.providers.get(provider)
+    name = _first_with_key(model, key) if provider == "auto" else provider
+    row = own if isinstance(own, Provider) else provider_named(name)
+    meant = {"provider": row.name, "model": model or MODELS.get(row.name, row.model)}
+    return connection_to(choose(meant, key, ollama=around.ollama), options, key, row)
+
+
+def require_embeddings(options: Mapping[str, Any], around: Surroundings = NOTHING_AROUND) -> None:
+    """See that options can be those of a model for embeddings, as far as that can be told without a key.
+
+    Raises:
+        ProviderError: their provider makes no embeddings.
+        SettingsError: they name models to fall back on.
+    """
+    if options.get("fallback"):
+        help = "Leave it out: vectors of different models cannot be compared."
+        raise SettingsError("a model for embeddings has no `fallback`", help=help)
+    provider, _ = _written(options, around)
+    if provider == "auto" or provider in MODELS:
+        return
+    own = around.providers.get(provider)
+    row = own or (None if provider in STAND_INS else provider_named(provider))
+    # A provider of an extension, or another one at an address of its own, may have them.
+    is_possible = isinstance(row, Provider) and row.style == "openai" and bool(own or options.get("base_url"))
+    if not is_possible:
+        known = ", ".join(f"`{name}`" for name in MODELS)
+        raise ProviderError(f"`{provider}` makes no embeddings", help=f"These do: {known}.")
+
+
+def _written(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+    """Provider and model as they are written; those of extensions go first."""
+    provider, model = added(options, around)
+    return (provider, model) if provider else written(options)
+
+
+def _first_with_key(model: str, key: KeyLookup) -> str:
+    """The provider with a key whose model for embeddings is called most like one; the first for one without a name."""
+    having = [name for name in MODELS if key_of(provider_named(name), key)]
+    if not having:
+        help = 'Connect one with `koi connect openai`, or name a local one: `embedding = "ollama/nomic-embed-text"`.'
+        raise MissingKey("no provider that makes embeddings is connected", help=help)
+    return max(having, key=lambda name: SequenceMatcher(None, MODELS[name], model).ratio())
+
+
+async def check_name(connection: Connection, around: Surroundings) -> None:
+    """Raise UnknownModel when a provider's list tells of models for embeddings, and not of this one."""
+    if around.lists is None:
+        return
+    known = around.lists.find(connection)
+    if known is None and around.ask_for_lists:
+        with suppress(RequestFailed):  # the request for vectors will fail in the same way, and be explained
+            known = await around.lists.current(connection, limit_s=LIMIT_S)
+    names = known.names if known is not None else []
+    if connection.provider.name in WHOLE or any("embed" in name for name in names):
+        await check(connection, around.lists, ask=False)

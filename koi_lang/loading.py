@@ -1,0 +1,26 @@
+"""Names to what stands under them in modules that are not loaded before one of the names is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def on_demand(module: str, places: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module that lends names of others.
+
+    Such a module is called `late`. Type checkers see plain imports there; a program loads what it uses.
+
+    Args:
+        module: that lends.
+        places: the names that each module has.
+    """
+    owners = {name: place for place, names in places.items() for name in names}
+
+    def found(name: str) -> Any:
+        if name not in owners:
+            raise AttributeError(f"module `{module}` has no `{name}`")
+        return getattr(import_module(owners[name]), name)
+
+    return found

@@ -1,0 +1,40 @@
+"""Where a server over HTTP listens, and who can reach it there."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen.
+
+    Attributes:
+        port: 0 takes any that is free.
+        known_as: further names under which clients reach the host.
+        token: what clients must show; None lets everybody in.
+        is_new: whether the token was made just now, so that somebody has to be told.
+    """
+
+    host: str
+    port: int
+    token: str | None
+    known_as: tuple[str, ...] = field(default=())
+    is_new: bool = False
+
+    @property
+    def advice(self) -> str:
+        """What whoever starts the server is told; a token that was given is known to them, and is not shown."""
+        if self.token is None:
+            return ""
+        which = f"this token: {self.token}" if self.is_new else "the token that was given"
+        return f"clients must send `Authorization: Bearer TOKEN` with {which}\n"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a host."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,53 @@
+"""What only some runs need, by name: it is loaded when it is asked for first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from koi_lang.loading import on_demand
+
+if TYPE_CHECKING:
+    from datetime import datetime as datetime
+    from uuid import UUID as UUID
+    from zoneinfo import ZoneInfo as ZoneInfo
+
+    from httpx2 import AsyncClient as AsyncClient
+    from httpx2 import HTTPError as HTTPError
+    from httpx2 import InvalidURL as InvalidURL
+
+    from koi_lang.llm.images import BadImage as BadImage
+    from koi_lang.llm.images import Image as Image
+    from koi_lang.llm.images import size_of as size_of
+    from koi_lang.llm.images import size_text as size_text
+    from koi_lang.llm.messages import message_of as message_of
+    from koi_lang.runtime.actions.builtin import called as called
+    from koi_lang.runtime.asking import Models as Models
+    from koi_lang.runtime.hooking import Hooks as Hooks
+    from koi_lang.runtime.mcp.checks import Checks as Checks
+    from koi_lang.runtime.mcp.connection import Connection as Connection
+    from koi_lang.runtime.meaning import Meaning as Meaning
+    from koi_lang.runtime.playbook.loop import run_playbook as run_playbook
+    from koi_lang.runtime.registry import KeptRegistry as KeptRegistry
+    from koi_lang.runtime.registry import open_registry as open_registry
+    from koi_lang.settings import environment as environment
+else:
+    __getattr__ = on_demand(
+        __name__,
+        {
+            "datetime": ("datetime",),
+            "uuid": ("UUID",),
+            "zoneinfo": ("ZoneInfo",),
+            "httpx2": ("AsyncClient", "HTTPError", "InvalidURL"),
+            "koi_lang.llm.images": ("BadImage", "Image", "size_of", "size_text"),
+            "koi_lang.llm.messages": ("message_of",),
+            "koi_lang.runtime.actions.builtin": ("called",),
+            "koi_lang.runtime.asking": ("Models",),
+            "koi_lang.runtime.hooking": ("Hooks",),
+            "koi_lang.runtime.meaning": ("Meaning",),
+            "koi_lang.runtime.mcp.checks": ("Checks",),
+            "koi_lang.runtime.mcp.connection": ("Connection",),
+            "koi_lang.runtime.playbook.loop": ("run_playbook",),
+            "koi_lang.runtime.registry": ("KeptRegistry", "open_registry"),
+            "koi_lang.settings": ("environment",),
+        },
+    )

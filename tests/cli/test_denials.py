@@ -1,0 +1,52 @@
+"""What a person gets to know of actions that were denied because nobody could be asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from koi_lang.cli import main
+from tests.projects import Project
+
+PROGRAM = """
+    role Worker { can execute }
+    agent Main : Worker { on go(args: Json) { playbook "List the files." } }
+    run Main.go({})
+    """
+LIST = {"intent": "shell", "command": "ls", "description": "see", "id": "s"}
+LOOK = {"intent": "shell", "command": "pwd", "description": "see"}
+DONE = {"intent": "return", "data": {}}
+LINE = "nobody can be asked to allow `ls`, so it was not run; `--allow shell` allows commands beforehand\n"
+
+
+@pytest.mark.parametrize(("words", "told"), [((), LINE), (("--quiet",), ""), (("--allow", "shell"), "")])
+def test_a_denied_action_is_told_once(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    told: str,
+) -> None:
+    """The first action that is denied because nobody is there is a line on stderr, and nothing on stdout."""
+    monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
+    project.write("answers.json", json.dumps([LIST, LOOK, DONE]))
+
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "main.koi", "--answers", "answers.json", *words])
+
+    assert (0, ("", told)) == (ended.value.code, tuple(capsys.readouterr()))
+
+
+def test_what_a_denied_action_would_have_given_is_not_made_up(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A playbook that returns the output of a denied action does not end well, and the reason is told."""
+    monkeypatch.chdir(project.write("main.koi", PROGRAM).parent)
+    project.write("answers.json", json.dumps([LIST, {"intent": "return", "data": {"r": "${s.output.stdout}"}}]))
+
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "main.koi", "--answers", "answers.json"])
+
+    assert 1 == ended.value.code
+    assert "return failed: `${s.output.stdout}` has no value: `s` failed" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""A process that has imported `koi`, and forks one from itself for each command it is asked for.
+
+Run as `python -P tests/forking.py PATH`; it listens at that socket until its standard input ends. Nothing is run in
+this process itself, so that each command begins as one that was started alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import json
+import multiprocessing
+import os
+import pkgutil
+import runpy
+import socket
+import sys
+import termios
+import time
+from contextlib import suppress
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any, NamedTuple
+
+import koi_lang
+from koi_lang.compiler import parser
+
+# Used by commands, but imported only when they need it.
+LAZY = (
+    *("asyncio", "concurrent.futures.thread", "email.utils", "encodings.idna", "http.client", "mcp.server.mcpserver"),
+    *("openai", "sqlite3"),
+)
+# Before these comes the folder of the package.
+PATH = sys.path[1:]
+
+
+class Running(NamedTuple):
+    """A command that runs, and the connection to who asked for it."""
+
+    process: BaseProcess
+    asker: socket.socket
+
+
+def import_all() -> None:
+    """Import what commands import, and read the grammar."""
+    for module in pkgutil.walk_packages(koi_lang.__path__, "koi_lang."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    for name in LAZY:
+        importlib.import_module(name)
+    parser._lark()
+    gc.freeze()
+
+
+def serve(requests: socket.socket) -> None:
+    """Fork for each request until standard input ends."""
+    running: list[Running] = []
+    while True:
+        ready = wait([0, requests, *(one.process.sentinel for one in running), *(one.asker for one in running)])
+        if 0 in ready:
+            return
+        for one in list(running):
+            if one.process.sentinel in ready:
+                running.remove(one)
+                report(one)
+            elif one.asker in ready:
+                one.process.kill()
+        if requests in ready:
+            running.append(forked(requests, running))
+
+
+def report(ended: Running) -> None:
+    """Tell who asked for a command how it ended."""
+    ended.process.join()
+    with ended.asker:
+        tell(ended.asker, ended.process.exitcode)
+
+
+def tell(asker: socket.socket, number: int | None) -> None:
+    """Send a number to who asked, if somebody still listens."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        asker.sendall(f"{number}\n".encode())
+
+
+def forked(requests: socket.socket, running: list[Running]) -> Running:
+    """The command that somebody asks for."""
+    asker, _ = requests.accept()
+    _, streams, _, _ = socket.recv_fds(asker, 1, 3)
+    with asker.makefile() as lines:
+        wanted = lines.readline()
+    others = (requests, asker, *(one.asker for one in running))
+    process = multiprocessing.get_context("fork").Process(target=carry_out, args=(wanted, streams, others))
+    process.start()
+    for stream in streams:
+        os.close(stream)
+    tell(asker, process.pid)
+    return Running(process, asker)
+
+
+def carry_out(wanted: str, streams: list[int], others: tuple[socket.socket, ...]) -> None:
+    """Do what is wanted, told as JSON, in a process of its own."""
+    for other in others:
+        other.close()
+    become(**json.loads(wanted), streams=streams)
+    if sys.argv[0] == "-m":
+        runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def become(words: list[str], folder: str, environment: dict[str, str], terminal: bool, streams: list[int]) -> None:
+    """Have this process look as if Python had just been started with some words."""
+    for target, stream in enumerate(streams):
+        os.dup2(stream, target)
+        os.close(stream)
+    if terminal:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    sys.argv = words
+    before = folder if words[0] == "-m" else os.path.dirname(words[0])
+    sys.path[:] = [before, *os.environ.get("PYTHONPATH", "").split(os.pathsep), *PATH]
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        stream = stream_of(descriptor)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def stream_of(descriptor: int) -> Any:
+    """A standard stream as Python makes it."""
+    if descriptor == 0:
+        return open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+    buffering = 1 if descriptor == 2 or os.isatty(descriptor) else -1
+    errors = "backslashreplace" if descriptor == 2 else "surrogateescape"
+    return open(descriptor, "w", buffering, "utf-8", errors, "\n", closefd=False)
+
+
+if __name__ == "__main__":
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(sys.argv[1])
+        import_all()
+        listening.listen(16)
+        sys.stdout.write("ready\n")
+        sys.stdout.close()
+        serve(listening)

@@ -1,0 +1,83 @@
+"""Commands of `koi` as processes that are ready at once, because they are forked from one that has imported it.
+
+Such a process has descriptors, a folder, an environment and signals of its own. Only the start of an interpreter is
+spared, and its end; both are the subject of tests of their own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from tests import launch
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+KOI = ("-m", "koi_lang")
+
+
+def koi(*words: str) -> list[str]:
+    """The words that start a `koi` command which is forked."""
+    return python(*KOI, *words)
+
+
+def python(*words: str) -> list[str]:
+    """The words that start a Python which is forked, for whoever starts processes in a way of their own."""
+    return [sys.executable, "-I", "-S", launch.__file__, _listening(), *words]
+
+
+def run(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "", limit_s: float = 60
+) -> subprocess.CompletedProcess[str]:
+    """The outcome of a `koi` command that gets a text; texts are UTF-8. Raises TimeoutError after too many seconds."""
+    (stdin_r, stdin_w), (stdout_r, stdout_w), (stderr_r, stderr_w) = os.pipe(), os.pipe(), os.pipe()
+    wanted = {"folder": str(folder), "environment": dict(environment), "terminal": False}
+    told = launch.launched(_listening(), [*KOI, *words], (stdin_r, stdout_w, stderr_w), **wanted)
+    for descriptor in (stdin_r, stdout_w, stderr_w):
+        os.close(descriptor)
+    with ThreadPoolExecutor(3) as pool, told, told.makefile() as lines:
+        out, err = pool.submit(_read, stdout_r), pool.submit(_read, stderr_r)
+        pool.submit(_write, stdin_w, stdin)
+        told.settimeout(limit_s)
+        _, code = lines.read().split()
+    return subprocess.CompletedProcess(words, int(code), out.result(), err.result())
+
+
+def _read(descriptor: int) -> str:
+    with open(descriptor, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _write(descriptor: int, text: str) -> None:
+    with suppress(BrokenPipeError), open(descriptor, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+
+
+@cache
+def _listening() -> str:
+    """The socket of the process that forks, which ends with this one."""
+    folder = tempfile.TemporaryDirectory(prefix="koi-tests-")
+    path = os.path.join(folder.name, "forking")
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "PYTHONUTF8": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-P", str(CHECKOUT / "tests" / "forking.py"), path],
+        cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdout as told:
+        assert told.readline() == b"ready\n"
+
+    def end() -> None:
+        process.communicate()
+        folder.cleanup()
+
+    atexit.register(end)
+    return path
