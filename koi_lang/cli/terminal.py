@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from koi_lang.cli import late
-from koi_lang.cli.lines import harmless, whole, writable
+from koi_lang.cli.lines import harmless, one_line, whole, writable
 from koi_lang.cli.progress import Status
 from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
 from koi_lang.std.widths import clean
@@ -85,7 +85,7 @@ class Terminal:
         if not sys.stderr.isatty():
             return
         for number, option in enumerate(options, 1):
-            _write(sys.stderr, f"  {number}. {_plain(option)}\n")
+            _write(sys.stderr, f"  {number}. {one_line(option)}\n")
         self._question = f"{_plain(question).rstrip()} "
         self._ask_again()
 

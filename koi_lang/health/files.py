@@ -63,11 +63,11 @@ def kept_keys() -> Iterator[Finding]:
 
 
 def permissions(folder: Path) -> Iterator[Finding]:
-    """Whether nobody else can read keys and journals, or change what is run from the cache."""
+    """Whether nobody else can read what koi keeps here, or change what is run from the cache."""
     found = [*_private(settings.config_folder()), *_unchangeable(settings.cache_folder()), *_of_project(folder)]
     yield from found
     if not found:
-        yield Finding("permissions", "ok", "nobody else can read keys and journals, or change compiled programs")
+        yield Finding("permissions", "ok", "nobody else can read what koi keeps, or change compiled programs")
 
 
 def _private(folder: Path) -> Iterator[Finding]:
@@ -84,8 +84,7 @@ def _unchangeable(folder: Path) -> Iterator[Finding]:
 
 
 def _of_project(folder: Path) -> Iterator[Finding]:
-    journals = [*folder.glob(".koi/runs/*.jsonl"), *folder.glob(".koi/runs/*.torn")]
-    for path in (folder / ".env", *journals):
+    for path in (folder / ".env", *filter(Path.is_file, sorted(folder.glob(".koi/**/*")))):
         name = path.relative_to(folder)
         yield from _open_to(path, OTHERS, "warning", f"others can read {name}", f"chmod 600 {name}")
 

@@ -6,6 +6,7 @@ memory. Objects do not even have to be copied for that: what is mentioned twice 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from koi_lang.errors import AgentError
@@ -29,8 +30,24 @@ def weight(value: Any, most: int, *, item: int = 1) -> int:
         elif isinstance(each, (list, tuple, dict)):
             size += item * len(each)
             if size <= most:
-                waiting += each.values() if isinstance(each, dict) else each
+                waiting += _inside(each)
     return size
+
+
+def mentions(value: Any, sought: Any) -> bool:
+    """Whether a value is, or holds at any depth, that very list or object; the value has an end."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if each is sought:
+            return True
+        if isinstance(each, (list, tuple, dict)):
+            waiting += _inside(each)
+    return False
+
+
+def _inside(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def written_weight(value: Any) -> int:

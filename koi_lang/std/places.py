@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDenied
@@ -36,7 +37,15 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
         raise _outside(path)
     for each in (parts, found.relative_to(base).parts):
         _require_ordinary(path, each, changing=changing)
+    if changing and str(found).casefold() in _running():
+        help = "It says what its agents may do, which counts from the next run on."
+        raise PermissionDenied(f"`{path}` is part of the running program, which only the person can change", help=help)
     return found
+
+
+def _running() -> set[str]:
+    """The files of everything that is loaded: programs, and the Python modules that they import."""
+    return {str(getattr(module, "__file__", None)).casefold() for module in list(sys.modules.values())}
 
 
 def _outside(path: str) -> PermissionDenied:

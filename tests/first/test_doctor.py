@@ -97,6 +97,8 @@ def test_offline_asks_nobody(machine: Machine) -> None:
         ("cache", 0o777, "error", "chmod go-w {}"),
         ("project/.env", 0o644, "warning", "chmod 600 .env"),
         ("project/.koi/runs/a.jsonl", 0o644, "warning", "chmod 600 .koi/runs/a.jsonl"),
+        ("project/.koi/registry/registry.sqlite", 0o644, "warning", "chmod 600 .koi/registry/registry.sqlite"),
+        ("project/.koi/chat-history", 0o604, "warning", "chmod 600 .koi/chat-history"),
     ],
 )
 def test_what_others_can_read_or_change_is_found(machine: Machine, place: str, mode: int, level: str, fix: str) -> None:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pexpect
@@ -50,7 +51,8 @@ def test_old_pythons_can_read_what_says_so() -> None:
         "from types import ModuleType",
         "if sys.version_info < (3, 11):",
     ]
-    assert ast.unparse(ast.parse((PACKAGE / "__main__.py").read_text()).body[1]) == "from koi_lang.cli import main"
+    entry = [ast.unparse(node) for node in ast.parse((PACKAGE / "__main__.py").read_text()).body]
+    assert entry[1:3] == ["import sys", "from koi_lang.cli import main"]
 
 
 def test_a_fresh_machine_greets_after_three_commands(installed: Installed, tmp_path: Path) -> None:
@@ -151,3 +153,17 @@ def test_a_program_of_code_needs_no_keyring(machine: Machine) -> None:
         """
 
     assert machine.project.python(script).stdout == "hi\nFalse False\n"
+
+
+def test_modules_of_the_current_folder_are_not_taken_for_packages(project: Project) -> None:
+    """What koi imports late comes from where koi is installed, also with `python -m`."""
+    project.write("difflib.py", 'print("somebody else")')
+    project.write("a.koi", 'role W { can execute }\nagent A : W { on go(a) { consol.log("hi") } }\nrun A.go({})\n')
+
+    done = subprocess.run(
+        [sys.executable, "-m", "koi_lang", "check", "a.koi"],
+        cwd=project.folder, env=project.environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (65, "")
+    assert "did you mean `console`?" in done.stderr

@@ -156,6 +156,7 @@ def test_a_changed_playbook_goes_on_where_it_changed(family: Commands) -> None:
     assert (0, "other\nhello Ada\n") == (done.code, done.out), done.err
     assert ["first", "second", "other"] == family.lines("effects")
     assert f"going on as a branch of {first.stem}: " in done.err
+    assert " are known; allowed as before: shell\n" in done.err
     assert "3 of 8 model answers were taken over, so they were not asked for again\n" in done.err
     assert (2, before) == (len(family.journals()), first.read_bytes())
 

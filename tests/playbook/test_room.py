@@ -34,6 +34,22 @@ def test_references_do_not_fill_the_memory(play: Player, growing: dict[str, Any]
     assert 1 < weight(played.state("Main"), LARGEST) <= LARGEST
 
 
+def test_the_state_does_not_hold_itself(play: Player) -> None:
+    """A reference to the whole state within the state would have no end."""
+    played = play(KEEPING, [update(list=["${state}"]), AGAIN])
+
+    assert "the state cannot hold itself" in played.feedback[1]
+    assert [] == played.state("Main")["list"]
+
+
+def test_a_deep_text_is_a_result(play: Player) -> None:
+    """A page that looks like JSON of endless depth is taken as the text that it is."""
+    source = SKILLED.replace('{ answer: "yes", size: 3 }', '{ result: "[".repeat(100000) }')
+    answer = [act("call_skill", skill="Web", function="page", input={}), act("print", message="read"), done()]
+
+    assert ("read",) == play(source, [{"batch": answer}]).printed
+
+
 def test_a_text_of_references_is_measured_before_it_is_written(play: Player) -> None:
     """One text may mention a large one often; it is not put together first."""
     often = act("print", message="${args.text}" * 30)

@@ -40,6 +40,16 @@ def test_entries_outlive_the_process(tmp_path):
     assert ask(tmp_path, "get", "user") == {"name": "Ana"}
 
 
+def test_nobody_else_can_read_it(tmp_path):
+    """The file and the log beside it are for their owner only."""
+    with closing(open_registry(tmp_path, None)) as registry:
+        asyncio.run(registry.set("user", {"name": "Ana"}))
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+
+        assert len(files) > 1
+        assert {0o600} == {path.stat().st_mode & 0o777 for path in files}
+
+
 def test_opening_touches_nothing(tmp_path):
     """A registry that is not used leaves no folder behind."""
     open_registry(tmp_path, None).close()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang import program
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
 from koi_lang.std import files
 from tests.projects import Project
@@ -85,6 +86,20 @@ def test_hidden_files_stay_hidden(folder: Path, work: str, path: str) -> None:
         do(EVERY[work](path))
 
     assert (folder / ".env").read_text() == "KEY=1"
+
+
+@pytest.mark.parametrize("path", ["program.koi", "./Program.koi", "alias.koi"])
+def test_the_running_program_cannot_be_changed(folder: Path, path: str) -> None:
+    """A model that may write files does not give its own role more from the next run on."""
+    (folder / "program.koi").write_text("role Reader { can execute }\n")
+    (folder / "alias.koi").symlink_to("program.koi")
+    program.load(str(folder / "program.koi"))
+    try:
+        for work in (files.write(path, "x"), files.append(path, "x"), files.remove(path), files.move(path, "y.koi")):
+            with pytest.raises(PermissionDenied, match="is part of the running program"):
+                do(work)
+    finally:
+        program.unload()
 
 
 @pytest.mark.parametrize("path", ["koi.toml", "./KOI.toml", "settings"])

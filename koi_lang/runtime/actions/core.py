@@ -17,7 +17,7 @@ from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.images import images_in, told
 from koi_lang.runtime.limits import Spending
-from koi_lang.runtime.room import require_room, written_weight
+from koi_lang.runtime.room import mentions, require_room, written_weight
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
@@ -85,8 +85,10 @@ async def update_state(context: ActionContext, updates: dict[str, Any]) -> Any:
 
 
 def _update(context: ActionContext, updates: Mapping[str, Any]) -> None:
-    """Change fields of the state as a model wants it. Raises AgentError where the state became too large."""
+    """Change fields of the state as a model wants it. Raises AgentError where it became too large, or without end."""
     require_room(written_weight({**context.agent.state, **updates}))
+    if mentions(updates, context.agent.state):
+        raise ActionError("the state cannot hold itself", help="Refer to a field of it, such as `${state.total}`.")
     context.run.update_state(context.agent, updates)
 
 

@@ -175,7 +175,7 @@ def _opened(value: Any) -> Any:
         return value
     try:
         inner = json.loads(value["result"])
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return {**inner, **value} if isinstance(inner, dict) else value
 

@@ -108,6 +108,7 @@ class DurableStore:
 
     def _connect(self) -> Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.touch(mode=0o600)  # its log has the same
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         with ExitStack() as undo:
             undo.callback(connection.close)
