@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import attrgetter
+
 from koi_lang.llm.images import TOKENS
-from koi_lang.llm.messages import Request, Usage
+from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
@@ -13,7 +16,7 @@ MOST_OUTPUT_TOKENS = 8192
 
 def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
     """The usage a provider told, else an estimate from the request and the characters of the answer."""
-    return usage or Usage(_input_tokens(request), _tokens(characters), estimated=True)
+    return usage or Usage(tokens_of(request.messages, request.system), _tokens(characters), estimated=True)
 
 
 def worst_case(request: Request, model: str) -> tuple[int, float | None]:
@@ -23,13 +26,16 @@ def worst_case(request: Request, model: str) -> tuple[int, float | None]:
     None where it is not known.
     """
     known = min(card_of(model).output_tokens or USUAL_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS)
-    usage = Usage(_input_tokens(request), known if request.max_tokens is None else request.max_tokens)
+    usage = Usage(
+        tokens_of(request.messages, request.system), known if request.max_tokens is None else request.max_tokens
+    )
     return usage.input_tokens + usage.output_tokens, cost_usd(model, usage)
 
 
-def _input_tokens(request: Request) -> int:
-    characters = len(request.system) + sum(len(message.text) for message in request.messages)
-    return _tokens(characters) + TOKENS * sum(len(message.images) for message in request.messages)
+def tokens_of(messages: Sequence[Message], system: str = "") -> int:
+    """About how many tokens messages and a system text take."""
+    characters = len(system) + sum(map(len, map(attrgetter("text"), messages)))
+    return _tokens(characters) + TOKENS * sum(map(len, map(attrgetter("images"), messages)))
 
 
 def _tokens(characters: int) -> int:

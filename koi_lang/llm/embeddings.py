@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKey, ProviderError, RequestFailed, SettingsError
+from koi_lang.llm import late
 from koi_lang.llm.accounting import usage_of
-from koi_lang.llm.answer_cache import Store
 from koi_lang.llm.catalogue import STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.choice import choose, written
 from koi_lang.llm.connection import Connection, Provider
@@ -22,6 +22,9 @@ from koi_lang.llm.providers import NOTHING_AROUND, Surroundings, added, connecti
 from koi_lang.llm.retry import retry
 from koi_lang.llm.spelling import LIMIT_S, check
 from koi_lang.llm.vectors import Vector, Vectors, unpacked
+
+if TYPE_CHECKING:
+    from koi_lang.llm.answer_cache import Store
 
 # The usual model for embeddings of the providers that have any.
 MODELS: Mapping[str, str] = {
@@ -143,7 +146,7 @@ def embedder(options: Mapping[str, Any], key: KeyLookup, *, around: Surroundings
     connection = connection_for(options, key, around=around)
     model = retry(Vectors(connection), sleep=around.sleep, on_event=around.on_event)
     is_kept = around.cache_folder is not None and options.get("cache", True)
-    store = Store(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
+    store = late.Store(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
     return Embedder(model, connection, store, lambda: check_name(connection, around))
 
 

@@ -115,6 +115,8 @@ class Models:
             raise
 
     def _allow(self, request: Request, model: Adapter, name: str, spending: Spending) -> None:
+        if not spending.limits_requests():
+            return
         tokens, usd = worst_case(request, name)
         spending.allow(tokens, usd)
         if usd is None and spending.limits_usd() and model.provider not in UNPAID and name not in self._unpriced:

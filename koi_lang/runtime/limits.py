@@ -123,6 +123,10 @@ class Spending:
             spent = f"has spent ${self.usd:.4f}, and the next answer could exceed its budget of ${limits.usd:g}"
             raise self._reached("usd", spent, "usd: N")
 
+    def limits_requests(self) -> bool:
+        """Whether a budget counts that a single request could exceed."""
+        return any(each.budget.tokens is not None or each.budget.usd is not None for each in self._all())
+
     def limits_usd(self) -> bool:
         """Whether a budget in money counts."""
         return any(spending.budget.usd is not None for spending in self._all())

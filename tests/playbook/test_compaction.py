@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koi_lang.errors import ContextOverflow, MissingKey
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Adapter, Message, Request, Usage
 from koi_lang.runtime.playbook.compaction import cut_of
 from koi_lang.runtime.playbook.summaries import LONGEST_LINE, Subject, Summary, plain
-from koi_lang.runtime.playbook.window import tokens_in
 from tests.playbook import playing
 from tests.playbook.playing import Player, ask, done
 from tests.playbook.tellers import (
@@ -96,7 +96,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 @given(messages=conversations(), keep=st.integers(0, 200))
 def test_no_result_is_separated_from_its_answer(messages: list[Message], keep: int) -> None:
     """Whatever was said, what stays begins at a turn, is not empty, and is no longer than it must be."""
-    sizes = [tokens_in(message.text) for message in messages]
+    sizes = [tokens_of((message,)) for message in messages]
     cut = cut_of(messages, sizes, keep)
     starts = [n for n in range(cut + 1, len(messages)) if messages[n - 1].role != "assistant"]
 

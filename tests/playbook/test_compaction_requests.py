@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import current
@@ -17,7 +18,6 @@ from koi_lang.runtime.events import Event
 from koi_lang.runtime.limits import LimitReached
 from koi_lang.runtime.playbook.compaction import AlreadyCompacted, NothingToCompact, request_compaction
 from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.playbook.window import tokens_in
 from tests.playbook.playing import Played, Player, done
 from tests.playbook.tellers import (
     Teller,
@@ -146,7 +146,7 @@ def test_what_an_agent_remembers_stays_within_the_window(play: Player) -> None:
     memory = next(agent.memory for agent in played[-1].run._agents.values())
 
     assert [None] * 20 == [each.error for each in played]
-    assert 8000 > sum(tokens_in(message.text) for message in memory)
+    assert 8000 > tokens_of(memory)
     assert ([], 1) == (orphans(memory), sum(isinstance(message, Summary) for message in memory))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.images import TOKENS, Image
 from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction import HIDDEN, redactor
@@ -17,7 +18,6 @@ from koi_lang.runtime.images import image_in, images_in, noted, told, value_of
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.paths import Place
 from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.playbook.window import tokens_of
 from koi_lang.runtime.told import Told
 from tests.pictures import DARK, RED
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
@@ -147,7 +147,7 @@ def test_text_of_a_value_has_notes() -> None:
 
 def test_an_image_counts_in_a_window() -> None:
     """A conversation is shortened for its images, too."""
-    assert TOKENS + 1 == tokens_of(Message("user", "1234", (RED,)))
+    assert TOKENS + 1 == tokens_of([Message("user", "1234", (RED,))])
 
 
 def test_a_record_shows_the_images_of_the_opening() -> None:

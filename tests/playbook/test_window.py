@@ -79,7 +79,7 @@ def test_a_system_text_takes_room() -> None:
     beside = Window(12_000, 4_000, 3_000).beside(10_000)
 
     assert (1000, 500) == (beside.keep, beside.record)
-    assert [False, True] == [beside.is_exceeded(13_000, system) for system in (12_000, 11_999)]
+    assert [False, True] == [beside.is_exceeded(lambda: 13_000, "x" * 4 * system) for system in (12_000, 11_999)]
 
 
 def test_keeping_answers_is_no_unknown_option() -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflow, ProviderError
-from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
+from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.paths import Place, current_place, passing, step
@@ -24,7 +24,7 @@ from koi_lang.runtime.playbook.conversation import (
     Reason,
 )
 from koi_lang.runtime.playbook.summaries import Subject, Summary, plain, summed_up
-from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, tokens_in, tokens_of, window_of
+from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, window_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.execution import Execution
@@ -82,7 +82,7 @@ async def fit(conversation: Conversation, system: str, playbook: str) -> None:
     window, wish = _window(conversation), _next_wish(conversation)
     if wish is not None:
         conversation.answer(await _shorten(conversation, "manual", wish) or conversation.refusal())
-    elif window.is_exceeded(conversation.tokens(), tokens_in(system)):
+    elif window.is_exceeded(conversation.tokens, system):
         await _shorten(conversation, "threshold")
 
 
@@ -130,7 +130,7 @@ def _window(conversation: Conversation) -> Window:
 
 async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -> Compacted | None:
     """Put a record in place of all but the newest messages; None where there is nothing new to shorten."""
-    window, sizes = _window(conversation).beside(tokens_in(conversation.system)), conversation.sizes()
+    window, sizes = _window(conversation).beside(tokens_of((), conversation.system)), conversation.sizes()
     keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
     cut = cut_of(conversation.messages, sizes, keep)
     gone = conversation.messages[:cut]
@@ -144,7 +144,7 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
         record, fallback = _recalled(subject, place) or await summed_up(subject)
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
-        after = tokens_in(conversation.system) + sum(map(tokens_of, (standing, *kept)))
+        after = tokens_of((standing, *kept), conversation.system)
         done = Compacted(reason, record, len(kept), before, after, fallback)
         told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
         agent.run.events.emit(COMPACTED, agent.name, lasting=True, **told)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from koi_lang.errors import AgentError
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.limits import Spending
 from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.playbook.window import tokens_in, tokens_of
 
 Reason = Literal["threshold", "overflow", "manual"]
 
@@ -105,7 +105,7 @@ class Conversation:
 
     def sizes(self) -> list[int]:
         """About how many tokens each message takes."""
-        return [tokens_of(message) for message in self.messages]
+        return [tokens_of((message,)) for message in self.messages]
 
     def tokens(self) -> int:
         """About how many tokens the next request takes.
@@ -113,11 +113,10 @@ class Conversation:
         That is what the provider counted last, and an estimate of what has followed. The count is believed down to
         half of an estimate: a server that silently drops what it cannot read counts only the rest.
         """
-        sizes = self.sizes()
-        estimated = tokens_in(self.system) + sum(sizes)
+        estimated = tokens_of(self.messages, self.system)
         if not self._counted:
             return estimated
-        return max(self._counted + sum(sizes[self._covered :]), estimated // 2)
+        return max(self._counted + tokens_of(self.messages[self._covered :]), estimated // 2)
 
     def stand_in(self, record: str, cut: int) -> Summary:
         """The message for a record of the first messages, with the opening of the call if that is among them."""

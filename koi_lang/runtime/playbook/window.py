@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import SettingsError
-from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.cards import ModelCard
-from koi_lang.llm.images import TOKENS
-from koi_lang.llm.messages import Adapter, Message
+from koi_lang.llm.messages import Adapter
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.limits import UNPAID
 from koi_lang.settings import COMPACT_OPTIONS
@@ -37,9 +36,13 @@ class Window:
     record: int
     enabled: bool = True
 
-    def is_exceeded(self, tokens: int, system_tokens: int) -> bool:
-        """Whether a request should be shortened; where the system text alone is too long, that does not help."""
-        return self.enabled and self.limit is not None and system_tokens < self.limit < tokens
+    def is_exceeded(self, tokens: Callable[[], int], system: str) -> bool:
+        """Whether a request should be shortened; where the system text alone is too long, that does not help.
+
+        Args:
+            tokens: counts what the request takes; is called only where there is a limit.
+        """
+        return self.enabled and self.limit is not None and tokens_of((), system) < self.limit < tokens()
 
     def beside(self, system_tokens: int) -> Window:
         """The same for a conversation that shares the window with a system text."""
@@ -90,16 +93,6 @@ def _usual_threshold(card: ModelCard) -> int | None:
 
 def _least(*bounds: int | None) -> int | None:
     return min((bound for bound in bounds if bound is not None), default=None)
-
-
-def tokens_in(text: str) -> int:
-    """About how many tokens a text takes."""
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes."""
-    return tokens_in(message.text) + TOKENS * len(message.images)
 
 
 def _options(compact: Any) -> Mapping[str, Any]:
