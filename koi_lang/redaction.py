@@ -16,23 +16,8 @@ TOKEN = re.compile(
 )
 # Each shape contains one of these, which are found much faster than the shapes themselves.
 MARKS = (
-    *(
-        "sk-",
-        "pk-",
-        "rk-",
-        "xai-",
-        "gsk-",
-        "key-",
-        "glpat-",
-        "xox",
-        "ghp_",
-        "gho_",
-        "ghu_",
-        "ghs_",
-        "ghr_",
-        "github_pat_",
-    ),
-    *("gsk_", "hf_", "k_live_", "AIza", "AKIA", "Bearer ", "://"),
+    *"sk- pk- rk- xai- key- glpat- xox ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gsk_ hf_ k_live_ AIza AKIA ://".split(),
+    "Bearer ",
 )
 SHORTEST = 8
 HIDDEN = "[redacted]"

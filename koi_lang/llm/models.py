@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from koi_lang.llm.cards import CARDS, ModelCard
 from koi_lang.llm.messages import Usage
@@ -16,6 +17,7 @@ DATE = re.compile(r"([-@]20\d\d-?[01]\d-?[0-3]\d)?(-v\d+(:\d+)?)?$")
 UNKNOWN = ModelCard("")
 
 
+@lru_cache(maxsize=512)  # asked for several times a request; all cards are looked at for an unknown name
 def card_of(model: str) -> ModelCard:
     """The facts about a model.
 
