@@ -93,12 +93,16 @@ def _relative(path: str, folder: str) -> str:
     return _printable(path.removeprefix(folder.rstrip("/") + "/") if folder else path)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a person most likely meant; letter case does not count."""
+def nearest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str | None:
+    """The known name that a person most likely meant; letter case does not count.
+
+    Args:
+        alike: from 0 to 1, how much the names must have in common.
+    """
     from difflib import get_close_matches
 
     candidates = {candidate.lower(): candidate for candidate in known}
-    found = get_close_matches(name.lower(), candidates, n=1, cutoff=0.6)
+    found = get_close_matches(name.lower(), candidates, n=1, cutoff=alike)
     return candidates[found[0]] if found else None
 
 

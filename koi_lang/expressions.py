@@ -7,7 +7,7 @@ functions listed here. Nothing can be assigned, awaited, defined or reached outs
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import singledispatchmethod
 from typing import Any
 
@@ -56,12 +56,12 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     if len(text) > LONGEST:
         raise ExpressionError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
     spelled = text.strip()
-    readable, names = _without_reserved(spelled, names)
+    readable, spelt = _without_reserved(spelled, names)
     try:
         expression, problem = parse_expression(Source("expression", readable), Span(0, len(readable)))
         if expression is None:
             raise ExpressionError(f"`{spelled}` is no expression: {problem.message if problem else ''}")
-        return _Evaluator(names).value(expression)
+        return _Evaluator(spelt, names).value(expression)
     except RecursionError:
         raise ExpressionError("the expression is nested too deeply") from None
     except (ErrorValue, ArithmeticError) as error:
@@ -104,8 +104,9 @@ def _require_plain(key: Any) -> None:
 
 
 class _Evaluator:
-    def __init__(self, names: Mapping[str, Any]) -> None:
+    def __init__(self, names: Mapping[str, Any], told: Iterable[str]) -> None:
         self.names = names
+        self.told = told
 
     @singledispatchmethod
     def value(self, node: n.Expression) -> Any:
@@ -117,7 +118,7 @@ class _Evaluator:
             return self.names[node.name]
         if node.name in CONSTANTS:
             return CONSTANTS[node.name]
-        known = ", ".join(f"`{name}`" for name in list(self.names)[:12])
+        known = ", ".join(f"`{name}`" for name in list(self.told)[:12])
         raise ExpressionError(f"there is no `{node.name}` here", help=f"known names are {known}.")
 
     @value.register(n.Literal)

@@ -19,6 +19,7 @@ from koi_lang.llm.lists import LIMIT_S
 from koi_lang.llm.messages import Adapter, Message, Request
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import Note, Surroundings, connect, connection_to
+from koi_lang.llm.spelling import require_known
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Embedder
@@ -100,6 +101,19 @@ def require_provider(options: Mapping[str, Any]) -> None:
     provider, _ = written(options)
     if provider not in ("auto", *STAND_INS):
         provider_named(provider)
+
+
+async def require_model(model: str, keys: KeyLookup, **own: Any) -> None:
+    """Raise KoiError when a model, `provider/model`, cannot be reached, or its provider has none of that name.
+
+    Args:
+        own: fields of `Surroundings` that depend on the run.
+    """
+    adapter = connect({"model": model}, keys, around=surroundings(ask_for_lists=True, **own))
+    try:
+        await require_known(adapter)
+    finally:
+        await adapter.aclose()
 
 
 def connection_of(name: str, keys: KeyLookup) -> Connection:

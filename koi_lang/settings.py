@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError, reason
 
 SECRET_NAME = re.compile(
@@ -101,18 +102,26 @@ def koi_config(folder: Path) -> Mapping[str, Any]:
     return loaded
 
 
+SECTIONS = ("http", "limits", "mcp", "models", "shell")
+
+
 def project(folder: Path) -> Mapping[str, Any]:
     """The content of `koi.toml` in a folder, empty without the file.
 
     Raises:
-        SettingsError: the file is no TOML.
+        SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
     """
     try:
-        return tomllib.loads((folder / "koi.toml").read_text("utf-8"))
+        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
+    for name in loaded:
+        near = None if name in SECTIONS else nearest(name, SECTIONS)
+        if near is not None:
+            raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
+    return loaded
 
 
 def allowed_commands(folder: Path) -> list[str]:

@@ -329,3 +329,106 @@ def seconds(handlers: int) -> Iterator[float]:
 def test_thousands_of_lines_are_checked_quickly() -> None:
     """Checks look at every node once: 3,000 lines take a few hundredths of a second, here at most 0.3."""
     assert min(seconds(300)) < 0.3
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "turns: 0",
+        "turns: 1.5",
+        "turns: 2m",
+        "tokens: 0",
+        "tokens: 1.5",
+        "tokens = 5m",
+        "time: 0",
+        "time: 0s",
+        "usd: 2h",
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_an_error(limit: str) -> None:
+    """What nothing could stay within, and a duration in place of a number, is told before anything is spent."""
+    assert ["E0424"] == codes(f"{WORKER}agent A : Worker {{ budget {{ {limit} }} on go() {{ return 1 }} }}")
+
+
+def test_limits_that_can_be_meant_are_not_criticised() -> None:
+    """Seconds and durations are times; no money at all leaves the models that cost nothing."""
+    limits = "tokens: 5e4, usd: 0, time: 2, turns = 1"
+
+    assert (
+        codes(f"{WORKER}agent A : Worker {{ budget {{ {limits} }} on go() {{ playbook 'a' budget {{ time: 5ms }} }} }}")
+        == []
+    )
+
+
+def resilient(property: str) -> str:
+    """A program whose handler has one property of `resilience`."""
+    return f'{WORKER}agent A : Worker {{ resilience "go" {{ {property} }} on go() {{ return 1 }} }}'
+
+
+@pytest.mark.parametrize(
+    "property",
+    [
+        'retry_max_attempts = "x"',
+        "retry_max_attempts = -1",
+        "retry_max_attempts = 1.5",
+        "retry_max_attempts = 1e999",
+        "retry_max_attempts = true",
+        "retry_max_attempts = many",
+        "retry_delay = -5",
+        "retry_delay = null",
+        "timeout = 0",
+        "timeout = '5s'",
+        "backoff = linear",
+        "backoff = 0",
+    ],
+)
+def test_a_wrong_value_of_resilience_is_an_error(property: str) -> None:
+    """Numbers of `resilience` are numbers in their range, and the only word is `exponential`."""
+    assert ["E0425"] == codes(resilient(property))
+
+
+@pytest.mark.parametrize(
+    "property",
+    ["retry_max_attempts = 1 + 2", "retry_delay = 0", "timeout = null", "backoff = exponential", "backoff = 1.5"],
+)
+def test_a_value_of_resilience_that_is_right_or_computed_is_not_criticised(property: str) -> None:
+    """Only what is written out is judged."""
+    assert codes(resilient(property)) == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        'affordance "a" affordance "b"',
+        "budget { turns: 1 } budget { turns: 2 }",
+        "amnesia = true amnesia = false",
+        'llm small = { model: "a" } llm small = { model: "b" }',
+        'resilience "go" { timeout = 5 } resilience "go" { timeout = 6 }',
+        'playbook "go" "a" playbook "go" "b"',
+    ],
+)
+def test_a_part_that_replaces_another_is_told(parts: str) -> None:
+    """Of parts that an agent has once, a second one is not taken without a word."""
+    assert ["E0219"] == codes(f"{WORKER}agent A : Worker {{ {parts} on go() {{ return 1 }} }}")
+
+
+def test_parts_for_different_things_are_not_criticised() -> None:
+    """Each handler has its own `resilience`, each purpose its own model."""
+    parts = 'llm default = { model: "a" } llm judge = { model: "b" } resilience "go" { timeout = 5 }'
+    more = 'resilience "come" { timeout = 5 } on come() { return 2 }'
+
+    assert codes(f"{WORKER}agent A : Worker {{ {parts} {more} on go() {{ return 1 }} }}") == []
+
+
+@pytest.mark.parametrize("role", ["Default", "smal", "fast"])
+def test_a_model_for_no_known_purpose_is_an_error(role: str) -> None:
+    """An `llm` block that nothing would use is told, also when only its letter case is wrong."""
+    assert ["E0426"] == codes(f'{WORKER}agent A : Worker {{ llm {role} = {{ model: "a" }} on go() {{ return 1 }} }}')
+
+
+@pytest.mark.parametrize("line", ["@if (args.a) {", "@else {", "@let x", "@if args.a {", "@if (args.) {\n}"])
+def test_a_template_that_cannot_be_read_is_told_by_the_check(line: str) -> None:
+    """What would stop `koi run` at a directive is known before."""
+    prompt = f'prompt Tone = compose {{ template: "Be kind.\n{line}\n" }}\n'
+
+    assert ["E0320"] == codes(f"{WORKER}{prompt}agent A : Worker {{ on go(args) {{ playbook Tone }} }}")

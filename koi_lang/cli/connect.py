@@ -14,7 +14,7 @@ from koi_lang.cli import late
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestFailed, UsageError
 from koi_lang.keys.lookup import Keys
 from koi_lang.keys.store import KEYRING
-from koi_lang.llm.catalogue import PROVIDERS, provider_named
+from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, provider_named
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.reach import Reached, ollama_address, reached
@@ -32,6 +32,9 @@ def command(provider: str | None, status: bool, no_test: bool, as_json: bool) ->
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
     name = provider or _picked(keys)
+    if name.lower() in STAND_INS:
+        told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
+        raise UsageError(told, help=f"These can be connected: {', '.join(row.name for row in PROVIDERS)}.")
     row = provider_named(name)
     if not row.keys:
         _meet_ollama()

@@ -23,6 +23,7 @@ class Continuation:
         count: entries of its journal.
         parent: the run that a branch goes on from, and the number of the last entry that counts for it.
         words: of the command line that began it.
+        model: that it was begun with, as `-m` named it; empty where another one counts.
         consumers: are told every event.
     """
 
@@ -32,4 +33,5 @@ class Continuation:
     count: int = 0
     parent: tuple[str, int] | None = None
     words: Sequence[str] = ()
+    model: str = ""
     consumers: Sequence[Consumer] = ()

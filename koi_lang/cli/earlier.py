@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,8 +15,8 @@ from koi_lang.cli.known import going_on, is_changed, readable, require_entry
 from koi_lang.cli.prepared import Prepared
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
-from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.calls import MODEL_CHANGED, doubts, is_session, is_session_of
+from koi_lang.runtime.journal.entries import Entry, Header
 from koi_lang.runtime.journal.past import Decision, Past, lasting_entries, until
 from koi_lang.runtime.journal.reader import read, read_header
 
@@ -41,7 +44,19 @@ def continuation(ready: Prepared, run: str, at: int | None) -> Continuation:
         click.echo(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again", err=True)
     is_branch = at is not None or is_changed(header, ready.entry)
     past = Past(entries, "branch" if is_branch else "resume", ready.redactor(), decisions)
-    return going_on(past, journal, at)
+    if ready.options.model:
+        return going_on(past, journal, at)
+    return replace(going_on(past, journal, at, header.words), model=_model_of(header, entries))
+
+
+def _model_of(header: Header, entries: Sequence[Entry]) -> str:
+    """What `-m` of a session named; empty where another model was chosen later on, or somebody picked one."""
+    if any(entry.kind == MODEL_CHANGED for entry in entries):
+        return ""
+    reader = click.Command("words", params=[click.Option(["-m", "--model"])], add_help_option=False)
+    how: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True, "resilient_parsing": True}
+    model = reader.make_context("koi", list(header.words), **how).params.get("model")
+    return "" if model in (None, "?") else str(model)
 
 
 def _last(ready: Prepared) -> Path:

@@ -71,6 +71,7 @@ def pick(keys: Keys) -> str:
         _cells(model, f"{each.provider}/{model.name}")
         for each in found
         for model in (each.known.models if each.known else ())
+        if model.answers
     ]
     options = [(row[0], line) for row, line in zip(rows, _aligned(rows), strict=True)]
     if not options:

@@ -129,6 +129,8 @@ def options_from(given: Mapping[str, Any]) -> Options:
     most = {name: given[f"max_{name}"] for name in LIMITS if given.get(f"max_{name}") is not None}
     if "time" in most:
         most["time"] = seconds("--max-time", most["time"])
+    if given.get("model") is not None and not given["model"].strip():
+        raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
     payload = _payload(given.get("pairs", ()), given.get("document"))
     return Options(**{**plain, "payload": payload, "limits": most, "allow": _rules(given["allow"])})
 

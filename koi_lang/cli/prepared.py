@@ -29,12 +29,17 @@ Note = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A loaded program with what the command line, the folder and the person's settings say about running it."""
+    """A loaded program with what the command line, the folder and the person's settings say about running it.
+
+    Attributes:
+        latest: what is wanted by now, where that may change while a run goes on.
+    """
 
     module: ModuleType
     entry: cache.Entry
     options: Options
     wanted: Preferences
+    latest: Callable[[], Preferences] | None = None
 
     @property
     def path(self) -> str:
@@ -66,14 +71,14 @@ class Prepared:
             "redact": self.redactor(),
             "models": self.wanted.blocks(),
             "note": note,
-            "connect_embedder": None if self._is_stood_in else lambda llm: self._connect_embedder(llm, run),
+            "connect_embedder": None if self.is_stood_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}
         run: Run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
         return run
 
     @property
-    def _is_stood_in(self) -> bool:
+    def is_stood_in(self) -> bool:
         """Whether no model outside of this process is to be asked."""
         return self.options.answers is not None or self.options.rehearse
 
@@ -89,14 +94,15 @@ class Prepared:
 
     def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
         """The model for an `llm` block; the command line goes first."""
-        chosen, named = self.wanted.options(llm)
+        wanted = self.latest() if self.latest else self.wanted
+        chosen, named = wanted.options(llm)
         if self.options.answers is not None:
             chosen = {"provider": "scripted", "answers": self.options.answers}
         elif self.options.rehearse:
             chosen = {"provider": "rehearsal"}
         model = late.model_of(
             chosen,
-            self.wanted.keys,
+            wanted.keys,
             lambda text: note(NEEDS_MODEL + text),
             on_event=lambda type, data: run.events.emit(type, **data),
             ask_for_lists=named,

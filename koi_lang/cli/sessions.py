@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
@@ -16,13 +16,14 @@ from koi_lang.cli.prepared import Prepared
 from koi_lang.cli.progress import TOLD
 from koi_lang.cli.running import recording
 from koi_lang.cli.terminal import Terminal
+from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import installed, of_program
 from koi_lang.failures import explain
 from koi_lang.keys.lookup import Keys
 from koi_lang.llm.providers import connect
 from koi_lang.preferences import Preferences, preferences
-from koi_lang.reach import all_reached, set_up
+from koi_lang.reach import all_reached, require_model, set_up
 from koi_lang.rpc.served import Opened, OpenRun, Served
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
@@ -37,7 +38,7 @@ class Opener:
     """
 
     def __init__(self, ready: Prepared, note: Callable[[str], None] | None = None) -> None:
-        self._ready, self._choice = ready, Choice(ready.wanted)
+        self._ready, self._choice = ready, Choice(ready.wanted, is_stood_in=ready.is_stood_in)
         self._note = note or Terminal(quiet=ready.options.quiet, silent=True).note
 
     def served(self) -> Served:
@@ -61,29 +62,53 @@ class Opener:
     @contextmanager
     def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
         """A run that is recorded, unless the command line says otherwise."""
-        ready = replace(self._ready, wanted=self._choice.wanted)
+        self._go_on_with(going.model)
+        ready = replace(self._ready, latest=lambda: self._choice.wanted)
         options = ready.options
         found = collected([*(() if options.no_extensions else installed()), *of_program(ready.module)])
+        self._choice.providers = found.added.providers
         own = {"limits": options.session_limits, "detailed": True, "added": found.added}
         run = ready.run(host, consumers, self._note, past=going.past, id=going.run, seed=going.seed, **own)
         with recording(run, ready, going) as journal:
             yield Opened(run, journal, found.rpc)
 
+    def _go_on_with(self, model: str) -> None:
+        """Use the model of an earlier session, unless one has been chosen now."""
+        if not model or self._choice.name():
+            return
+        try:
+            self._choice.wanted = preferences(Path.cwd(), model, self._choice.wanted.keys)
+        except KoiError as error:
+            self._note(f"`{model}` cannot be used any more: {error.message}")
+        else:
+            self._note(f"answers come from {self._choice.name()}, as before")
+
 
 class Choice:
-    """The model that a session uses, and what there is to choose from."""
+    """The model that a session uses, and what there is to choose from.
 
-    def __init__(self, wanted: Preferences) -> None:
-        self.wanted = wanted
+    Args:
+        is_stood_in: whether no model outside of this process is to be asked.
+
+    Attributes:
+        providers: those that extensions add.
+    """
+
+    def __init__(self, wanted: Preferences, *, is_stood_in: bool = False) -> None:
+        self.wanted, self._is_stood_in = wanted, is_stood_in
+        self.providers: Mapping[str, Any] = {}
 
     def name(self) -> str:
         """What was chosen; empty where the program or `koi.toml` decides."""
         return self.wanted.model
 
-    def change(self, model: str) -> None:
-        """Use another model from now on. Raises KoiError when it cannot be used."""
+    async def change(self, model: str) -> None:
+        """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
         wanted = preferences(Path.cwd(), model, self.wanted.keys)
-        connect({"model": wanted.model}, wanted.keys)
+        if self._is_stood_in:
+            connect({"model": wanted.model}, wanted.keys)
+        else:
+            await require_model(wanted.model, wanted.keys, providers=self.providers)
         self.wanted = wanted
 
     async def available(self, refresh: bool) -> list[dict[str, Any]]:
@@ -94,4 +119,5 @@ class Choice:
             {"model": f"{each.provider}/{model.name}", "provider": each.provider, **asdict(model)}
             for each in found
             for model in (each.known.models if each.known else ())
+            if model.answers
         ]

@@ -24,7 +24,15 @@ READ_SIZE = 65536
 # How soon a run in the background looks again whether it is in the foreground.
 PAUSE_S = 0.5
 Heard = Callable[[str], None]
-APPROVALS: dict[str, Approval] = {"y": "yes", "yes": "yes", "a": "always", "always": "always"}
+APPROVALS: dict[str, Approval] = {
+    "y": "yes",
+    "yes": "yes",
+    "a": "always",
+    "always": "always",
+    "": "no",
+    "n": "no",
+    "no": "no",
+}
 
 
 class Terminal:
@@ -118,12 +126,14 @@ class Terminal:
                 self._grab()
 
     async def approve(self, what: str, detail: str) -> Approval:
-        """Ask for permission; no for every answer that is not clear. Raises NobodyToAsk without a terminal."""
+        """Ask for permission, again after an answer that is not clear. Raises NobodyToAsk without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise NobodyToAsk(f"nobody can be asked for permission to {what}")
         asked = whole(f"The agent wants to {what}: {detail}")
         answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
-        return APPROVALS.get(answer, "no")
+        while answer not in APPROVALS:
+            answer = (await self.ask(f"`{one_line(answer)}` is no answer. Allow? [y]es, [a]lways, [N]o")).lower()
+        return APPROVALS[answer]
 
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""

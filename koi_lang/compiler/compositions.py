@@ -16,6 +16,7 @@ LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
 IF = re.compile(r"@if\s*\((.*)\)\s*\{")
 ELSE_IF = re.compile(r"(?:\}\s*)?@else\s+if\s*\((.*)\)\s*\{")
 ELSE = re.compile(r"(?:\}\s*)?@else\s*\{")
+NO_EXPRESSION = "write a value, such as `args.formal`, or a comparison."
 FRAGMENT = re.compile(r"`([A-Za-z_]\w*)`")
 
 
@@ -69,7 +70,8 @@ def directives(text: n.Text, fragments: frozenset[str]) -> tuple[Directive, ...]
     reader = _Reader(text, fragments)
     result = reader.body()
     if reader.lines:
-        raise TemplateError(reader.lines[0][0], "this `@else` or `}` has no `@if` before it")
+        help = "begin with `@if (condition) {` on a line before it."
+        raise TemplateError(reader.lines[0][0], "this `@else` has no `@if` before it", help)
     return result
 
 
@@ -161,7 +163,7 @@ def _expression(text: str, span: Span) -> n.Expression:
     prepared = STATE_WORD.sub(STATE, text)
     expression, problem = parse_expression(Source("", prepared), Span(0, len(prepared)))
     if expression is None:
-        raise TemplateError(span, f"`{text.strip()}` is no expression", problem.help if problem else None)
+        raise TemplateError(span, f"`{text.strip()}` is no expression", (problem and problem.help) or NO_EXPRESSION)
     return expression
 
 

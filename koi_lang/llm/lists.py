@@ -23,6 +23,8 @@ LIMIT_S = 10.0
 MOST = 1000
 NOT_FOUND, NO_SUCH_METHOD = 404, 405
 MILLION = 1_000_000
+# In the names of models that make embeddings.
+EMBEDDING = ("embed", "-e5-", "bge-")
 
 # How providers call the same thing.
 CONTEXT = ("context_length", "context_window", "max_context_length", "max_input_tokens", "max_model_len")
@@ -43,6 +45,11 @@ class Listed:
     output_tokens: int | None = None
     prices_usd: tuple[float, float] | None = None
     abilities: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is, as far as its name tells, more than a model for embeddings."""
+        return not any(part in self.name.lower() for part in EMBEDDING)
 
 
 class Refused(Exception):

@@ -73,6 +73,12 @@ def checked(model: Adapter, connection: Connection, lists: Lists, *, ask: bool) 
     return _Checked(model, connection, lists, ask)
 
 
+async def require_known(model: Adapter) -> None:
+    """Raise UnknownModel when the name of a model is looked up, and its provider has none of that name."""
+    if isinstance(model, _Checked):
+        await model.check(model.model)
+
+
 class _Checked(Layer):
     def __init__(self, inner: Adapter, connection: Connection, lists: Lists, ask: bool) -> None:
         super().__init__(inner)
@@ -81,12 +87,13 @@ class _Checked(Layer):
         self._turn = asyncio.Lock()
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        await self._check(request.model or self._connection.model)
+        await self.check(request.model or self._connection.model)
         async with opened(self.inner, request) as deltas:
             async for delta in deltas:
                 yield delta
 
-    async def _check(self, name: str) -> None:
+    async def check(self, name: str) -> None:
+        """Look a name up, once. Raises UnknownModel."""
         async with self._turn:
             if name not in self._known:
                 await check(replace(self._connection, model=name), self._lists, ask=self._ask)

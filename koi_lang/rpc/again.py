@@ -18,22 +18,24 @@ from koi_lang.runtime.journal.past import CALL_ENDED, Past, is_cut
 
 async def go_over(session: Session, past: Past) -> None:
     """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
-    _use_model(session, past)
+    await _use_model(session, past)
     for entry in past.entries:
         if entry.kind in AGAIN:
             await AGAIN[entry.kind](session, entry)
 
 
-def _use_model(session: Session, past: Past) -> None:
+async def _use_model(session: Session, past: Past) -> None:
     """Use the model that was chosen last, unless one has been chosen now."""
     chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == MODEL_CHANGED]
     choice = session.served.choice
     if not chosen or choice.name():
         return
     try:
-        choice.change(chosen[-1])
+        await choice.change(chosen[-1])
     except KoiError as error:
         session.client.log(f"`{chosen[-1]}` cannot be used any more: {error.message}")
+    else:
+        session.client.log(f"answers come from {choice.name()}, as before")
 
 
 async def _call(session: Session, entry: Entry) -> None:

@@ -22,7 +22,7 @@ from koi_lang.runtime.playbook.conversation import Compacted
 async def set_model(session: Session, model: str) -> Any:
     """Use another model, `provider/model`, for everything from now on."""
     try:
-        session.served.choice.change(model)
+        await session.served.choice.change(model)
     except KoiError as error:
         raise Refused("model_unavailable", error.message, help=error.help) from error
     await session.run.models.forget()

@@ -25,7 +25,7 @@ class Choice(Protocol):
     def name(self) -> str:
         """What was chosen, `provider/model`; empty where the program decides."""
 
-    def change(self, model: str) -> None:
+    async def change(self, model: str) -> None:
         """Use another one from now on. Raises KoiError, and then nothing has changed."""
 
     async def available(self, refresh: bool) -> list[dict[str, Any]]:

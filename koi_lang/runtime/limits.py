@@ -104,7 +104,8 @@ class Spending:
         self.turns += 1
         limits = self.budget
         if limits.turns is not None and self.turns > limits.turns:
-            raise self._reached("turns", f"did not return within {limits.turns} turns", "turns: N")
+            turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
+            raise self._reached("turns", f"did not return within {turns}", "turns: N")
         for spending in self._all():
             if spending.left_s() == 0:
                 raise spending.too_late()

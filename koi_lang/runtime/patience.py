@@ -57,16 +57,26 @@ class Circles:
         self._answers.clear()
         self._now.clear()
 
-    def note(self, intent: str, fields: Mapping[str, Any]) -> None:
-        """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles."""
+    def note(self, intent: str, fields: Mapping[str, Any], failures: Failures) -> None:
+        """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles.
+
+        Args:
+            failures: of the same call; where the circle is made of them, the last one is told.
+        """
         self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
         if all(len(answer) != len(self._now) for answer in self._answers):
             return
         seen = [*self._answers, self._now]
         if _same(seen[-self._patience.repeats :], self._patience.repeats):
-            raise self._circle(f"asked for the same `{intent}` {self._patience.repeats} times in a row")
+            raise self._repeated(intent, failures.in_a_row(self._patience.repeats - 1))
         if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
             raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
+
+    def _repeated(self, intent: str, failure: str) -> LimitReached:
+        message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
+        if not failure:
+            return self._circle(message)
+        return LimitReached("circles", self._what, f"{message}, and it failed each time; the last: {failure}", PLAIN)
 
     def _circle(self, message: str) -> LimitReached:
         help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."
@@ -103,6 +113,10 @@ class Failures:
         """An action or answer failed."""
         self._row += 1
         self.last = message
+
+    def in_a_row(self, count: int) -> str:
+        """What failed last, empty unless so many failed one after the other."""
+        return self.last if self._row >= count else ""
 
     def unreadable(self, message: str) -> None:
         """An answer holds no actions. Raises LimitReached when the model seems to know no other answers."""

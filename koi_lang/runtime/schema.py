@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from koi_lang.runtime.values.undefined import undefined
@@ -36,6 +37,18 @@ def of_annotation(annotation: Any) -> dict[str, Any]:
     if annotation is dict or origin is dict:
         return {"type": "object"}
     return {}
+
+
+def of_function(function: Callable[..., Any]) -> dict[str, Any]:
+    """The schema of an object with the parameters of a function; a rest parameter is a list that may be left out."""
+    hints = typing.get_type_hints(function)
+    known = inspect.signature(function).parameters.values()
+    rest = {p.name: {"type": "array"} for p in known if p.kind is p.VAR_POSITIONAL and p.name not in hints}
+    return {
+        "type": "object",
+        "properties": {p.name: rest.get(p.name) or of_annotation(hints.get(p.name, Any)) for p in known},
+        "required": [p.name for p in known if p.default is p.empty and p.kind is not p.VAR_POSITIONAL],
+    }
 
 
 def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:

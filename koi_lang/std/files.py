@@ -42,6 +42,8 @@ async def listed(pattern: str) -> list[str]:
     """The files that a pattern fits, sorted; hidden ones are left out. Raises AgentError for a pattern that is none."""
     if not isinstance(pattern, str) or not pattern:
         raise AgentError(f"{pattern!r} is no pattern", help="Write one such as `docs/**/*.md`.")
+    if pattern.startswith("/") or ".." in re.split(r"[/\\]", pattern):
+        raise AgentError(f"`{pattern}` lies outside of the project", help="Write one such as `docs/**/*.md`.")
 
     async def look() -> list[str]:
         return list(_guarded(pattern, lambda: _fitting(folder(), pattern)))

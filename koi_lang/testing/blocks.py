@@ -20,11 +20,12 @@ from koi_lang.runtime.host import use_host
 from koi_lang.runtime.trials import Trial, use_trial
 from koi_lang.runtime.values.clocks import use_clock
 from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
-from koi_lang.testing.loops import JumpingLoop
+from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, Models, NoServers
 
 # The moment that every test begins at.
 START = datetime(2025, 1, 1, tzinfo=UTC)
+LATE = "this test takes too long"
 STALLED = "this test waits for something that never happens"
 
 
@@ -71,6 +72,7 @@ async def _play(block: Block, audience: Audience) -> None:
     assert isinstance(loop, JumpingLoop)
     assert task is not None
     loop.when_stalled(lambda: task.cancel(STALLED))
+    loop.when_late(lambda: task.cancel(LATE))
     begin = START.timestamp()
     use_clock(lambda: begin + loop.time())
     use_trial(audience.trial)
@@ -78,6 +80,8 @@ async def _play(block: Block, audience: Audience) -> None:
     try:
         await _run(block, audience, loop)
     except asyncio.CancelledError as cancelled:
+        if LATE in cancelled.args:
+            raise Overtime().with_traceback(cancelled.__traceback__) from None
         if STALLED not in cancelled.args:
             raise
         help = "a promise is never resolved: look at what this `await` waits for."

@@ -19,6 +19,10 @@ Given = TypeVarTuple("Given")
 Ready = list[tuple[SelectorKey, int]]
 
 
+class Overtime(KeyboardInterrupt):
+    """A case takes too long; like an interrupt it ends the event loop at once, wherever that is."""
+
+
 class _Sleeping(DefaultSelector):
     """A selector that jumps ahead in time where nothing outside of the process is waited for.
 
@@ -75,6 +79,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
         self._sleeping = _Sleeping()
         super().__init__(self._sleeping)
         self._sleeping.own = len(self._sleeping.get_map())
+        self.late: Callable[[], object] | None = None
 
     def time(self) -> float:
         """Seconds since the loop was made, as its tasks see them."""
@@ -83,6 +88,15 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def when_stalled(self, tell: Callable[[], object]) -> None:
         """Have something called when all tasks wait and nothing can ever wake them."""
         self._sleeping.stalled = tell
+
+    def when_late(self, tell: Callable[[], object]) -> None:
+        """Have something called between two steps when `end_soon` is."""
+        self.late = tell
+
+    def end_soon(self) -> None:
+        """Tell that the time is up, as soon as the step that is under way has ended; for handlers of signals."""
+        if self.late is not None:
+            self.call_soon_threadsafe(self.late)
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[Given]], Made], *args: *Given

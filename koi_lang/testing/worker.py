@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from koi_lang.errors import KoiError
 from koi_lang.testing.cases import Case, Outcome, failed
+from koi_lang.testing.loops import JumpingLoop, Overtime
 
 # Programs may recurse as deeply as when they are run.
 MOST_FRAMES = 7500
+# How long the loop of a case has, in seconds, to end between two steps before it is ended wherever it is.
+SOON_S = 0.2
 # Audit events of Python: sending to an address, which is a pair unless it is a file, and looking up a name.
 SENT = ("socket.connect", "socket.sendto", "socket.sendmsg")
 LOOKED_UP = ("socket.getaddrinfo", "socket.gethostbyname")
 LOCAL = ("localhost", "::1", "", "0.0.0.0")
-
-
-class Overtime(KeyboardInterrupt):
-    """A case takes too long; like an interrupt it ends the event loop at once, wherever that is."""
 
 
 def serve(connection: Connection, others: Sequence[Connection], timeout_s: float) -> None:
@@ -47,7 +48,7 @@ def serve(connection: Connection, others: Sequence[Connection], timeout_s: float
 
 def limited(case: Case, timeout_s: float) -> Outcome:
     """The outcome of a case; a failure when it takes too long."""
-    before = signal.signal(signal.SIGALRM, _raise_overtime)
+    before = signal.signal(signal.SIGALRM, _end_soon)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
     try:
         return case.run()
@@ -57,6 +58,17 @@ def limited(case: Case, timeout_s: float) -> Outcome:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _end_soon(signal_number: int, frame: Any) -> None:
+    """End a case between two steps: an exception would be lost in a destructor, or break what is half done."""
+    signal.signal(signal.SIGALRM, _raise_overtime)
+    with suppress(RuntimeError):  # no loop is running
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, JumpingLoop):
+            signal.setitimer(signal.ITIMER_REAL, SOON_S)
+            return loop.end_soon()
+    raise Overtime
 
 
 def _raise_overtime(signal_number: int, frame: Any) -> NoReturn:

@@ -122,6 +122,34 @@ def test_escape_aborts(project: Project) -> None:
     typed(project, test, WAIT)
 
 
+def test_escape_takes_options_away(project: Project) -> None:
+    """The answers that were offered for a permission are gone when Esc has ended the work."""
+
+    async def test(talk: Typed) -> None:
+        talk.press("go", ENTER)
+        await talk.until(lambda: "yes" in talk.choices)
+        talk.press(ESCAPE)
+        await talk.until_shown("aborted")
+        await talk.until(lambda: not talk.chat.is_busy)
+
+        assert [] == talk.choices
+
+    typed(project, test, WAIT)
+
+
+def test_a_command_that_has_to_wait_is_told_so(project: Project) -> None:
+    """What to do meanwhile is told with commands of a conversation."""
+
+    async def test(talk: Typed) -> None:
+        talk.chat.session.run.allow("shell")
+        talk.press("go", ENTER)
+        await talk.until_waiting()
+        talk.press("/model openai/x", ENTER)
+        await talk.until_shown("Wait until that has ended, or end it with `/abort`.")
+
+    typed(project, test, WAIT)
+
+
 def test_what_comes_too_late_is_the_next_message(project: Project) -> None:
     """What was sent when the model had already answered for the last time is given to the handler afterwards."""
 

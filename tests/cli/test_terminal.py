@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 import koi_lang
 from tests import forks
+from tests.cli.screens import Shown
 from tests.projects import Project
 
 ASKING = '''
@@ -78,3 +80,19 @@ def test_ctrl_c_ends_a_run(project: Project, terminal) -> None:
     child.close()
 
     assert child.exitstatus == 130
+
+
+def test_an_unclear_answer_allows_and_forbids_nothing(project: Project) -> None:
+    """Who types something else when permission is asked for is asked again; the answer then counts."""
+    project.write("a.koi", ASKING)
+    shell = {"intent": "shell", "command": "touch made", "description": "to see"}
+    project.write("answers.json", json.dumps([{"batch": [shell]}, {"batch": [{"intent": "return", "data": {}}]}]))
+
+    child = Shown(project.folder, ["run", "a.koi", "--answers", "answers.json"], 90, 30)
+    child.until("Allow? [y]es, [a]lways, [N]o")
+    child.child.send("also check this\r")
+    child.until("`also check this` is no answer. Allow? [y]es, [a]lways, [N]o")
+    child.child.send("y\r")
+    child.child.expect(pexpect.EOF)
+
+    assert (project.folder / "made").exists()

@@ -113,7 +113,7 @@ def test_a_provider_is_picked_and_its_key_typed_unseen(machine: Machine) -> None
 
 
 def test_a_model_is_picked_from_the_lists(machine: Machine) -> None:
-    """`-m ?` shows the models of all connected providers; the picked one is used."""
+    """`-m ?` shows the models of all connected providers that answer; the picked one is used."""
     machine.project.write("a.koi", ANYBODY)
     machine.set(OPENAI_API_KEY=KEY)
 
@@ -125,7 +125,7 @@ def test_a_model_is_picked_from_the_lists(machine: Machine) -> None:
         return finished(child)
 
     async def use() -> tuple[int, str, str]:
-        async with ModelServer([GREETING], models=["gpt-4o", "gpt-4o-mini", "gpt-5.4-mini"]) as server:
+        async with ModelServer([GREETING], models=["gpt-4o", "embed-4", "gpt-4o-mini", "gpt-5.4-mini"]) as server:
             machine.use(server)
             code, shown = await asyncio.to_thread(pick)
             return code, shown, server.requests[0].body["model"]

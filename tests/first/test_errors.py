@@ -66,6 +66,7 @@ CASES = {
     "no_terminal": Case(("run", "a.koi", "-m", "?"), 2, answers=("never",), models=MODELS),
     "mistyped_role": Case(code=2, files={"a.koi": ANYBODY, "koi.toml": '[models]\ndefalt = "openai/gpt-4o"\n'}),
     "mistyped_in_toml": Case(code=2, files={"a.koi": ANYBODY, "koi.toml": '[models]\ndefault = "antropic/haiku"\n'}),
+    "mistyped_section": Case(code=2, files={"a.koi": ANYBODY, "koi.toml": '[modles]\ndefault = "openai/gpt-4o"\n'}),
     "connect_nobody": Case(("connect",), 2, environment={}),
     "connect_mistyped": Case(("connect", "antropic"), environment={}),
     "connect_nothing": Case(("connect", "openai"), 2, environment={}),

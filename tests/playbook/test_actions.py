@@ -16,6 +16,9 @@ role Other { can delegate }
 skill Tools {
   affordance "Helps with numbers."
   export function add(a: number, b: number = 1): number { return a + b }
+  export function size(value: any) { return Object.keys(value).length }
+  export function sum(first: number, ...more: number[]) { return more.reduce((a, b) => a + b, first) }
+  export function count(...all) { return all.length }
   export async function fail(): Promise<string> { throw new Error("broken tool") }
 }
 agent First : Worker { on hello(args) { return { by: "first", given: args } } }
@@ -154,11 +157,37 @@ def test_send_message_to_nobody(play: Player) -> None:
 
 
 @pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        (act("print", message="hi", mesage="ho"), "there is no `mesage` (did you mean `message`?)"),
+        (act("prompt_user", question="?", optoins=["a"]), "there is no `optoins` (did you mean `options`?)"),
+        (act("while", condition="false", actions=[], maxIterations=2), "(did you mean `max_iterations`?)"),
+    ],
+)
+def test_a_misspelt_field(play: Player, action: dict[str, Any], problem: str) -> None:
+    """What is almost a field of an action is refused, also beside all that it needs."""
+    assert problem in failure(play, action)
+
+
+def test_a_field_that_means_nothing(play: Player) -> None:
+    """What a model adds to an action and is like none of its fields does no harm."""
+    extra = {"title": "a", "description": "b", "tone": "warm", "reasoning": "c"}
+
+    assert {"printed": True, "message": "hi"} == output(play, "print", message="hi", **extra)
+
+
+@pytest.mark.parametrize(
     ("fields", "expected"),
     [
         ({"function": "add", "input": {"a": 2, "b": 3}}, 5),
         ({"function": "add", "input": {"a": 2}}, 3),
         ({"input": {"a": 2}}, 3),
+        ({"input": 2}, 3),
+        ({"function": "size", "input": {"x": 1, "y": 2}}, 2),
+        ({"function": "size", "input": {"value": {"x": 1}}}, 1),
+        ({"function": "sum", "input": {"first": 1, "more": [2, 3]}}, 6),
+        ({"function": "sum", "input": {"first": 1}}, 1),
+        ({"function": "count", "input": {"all": [7, 8]}}, 2),
     ],
 )
 def test_call_skill(play: Player, fields: dict[str, Any], expected: float) -> None:
@@ -166,13 +195,24 @@ def test_call_skill(play: Player, fields: dict[str, Any], expected: float) -> No
     assert expected == output(play, "call_skill", skill="Tools", **fields)
 
 
+def calling(input: Any) -> dict[str, Any]:
+    """The fields of a call of `Tools.add`."""
+    return {"skill": "Tools", "function": "add", "input": input}
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
         ({"skill": "Tolls"}, "`Main` uses no skill `Tolls`. did you mean `Tools`?"),
         ({"skill": "Tools", "function": "ad"}, "the skill `Tools` has no function `ad`. did you mean `add`?"),
-        ({"skill": "Tools", "function": "add", "input": {"b": 1}}, "`Tools.add` cannot be called:"),
-        ({"skill": "Tools", "function": "add", "input": {"a": 1, "z": 1}}, "`Tools.add` cannot be called:"),
+        (calling({"b": 1}), "`Tools.add` cannot be called: `a` is missing. It takes (a: number, b?: number)."),
+        (calling({"a": 1, "z": 1}), "`Tools.add` cannot be called: there is no parameter `z`. It takes"),
+        (calling({"aa": 5}), "there is no parameter `aa`; `a` is missing. It takes (a: number, b?: number)."),
+        (calling({"a": "five"}), "`a` must be a number, not 'five'"),
+        (calling([1, 2, 3]), "`a` must be a number, not [1, 2, 3]"),
+        (calling("x"), "`a` must be a number, not 'x'"),
+        ({"skill": "Tools", "function": "count", "input": {"all": 5}}, "`all` must be a list, not 5"),
+        ({"skill": "Tools", "function": "sum", "input": {"first": 1, "more": [1, "x"]}}, "`more[1]` must be a number"),
         ({"skill": "Tools", "function": "fail", "input": {}}, "Skill Tools.fail failed: Error: broken tool"),
     ],
 )
@@ -181,11 +221,22 @@ def test_call_skill_that_fails(play: Player, fields: dict[str, Any], problem: st
     assert problem in failure(play, act("call_skill", **fields))
 
 
+def test_skills_that_an_agent_does_not_use(play: Player) -> None:
+    """Code is told to write `uses skill`, a model that there are none, though the program declares some."""
+    unused = PROGRAM.replace("uses skill Tools", "on code() { await this.callSkill('Tools', 'fail') }")
+    by_model = play(unused, [{"batch": [act("call_skill", skill="Tools")]}, done()])
+    by_code = play(unused.replace('playbook "Do the work."', "await this.handle('code')"), [])
+
+    assert "`Main` uses no skill `Tools`. it uses no skills at all." in by_model.feedback[1]
+    assert "help: write `uses skill Tools` in `Main`." in by_code.told
+
+
 def test_the_prompt_shows_the_real_parameters(play: Player) -> None:
     """The model reads every function with its parameters, their types, and which it may leave out."""
     system = play(PROGRAM, [done()]).requests[0].system
 
-    assert "### Tools - Helps with numbers.\n- Tools.add(a: number, b?: number)\n- Tools.fail()" in system
+    assert "### Tools - Helps with numbers.\n- Tools.add(a: number, b?: number)\n- Tools.size(value: any)" in system
+    assert "\n- Tools.sum(first: number, more?: number[])\n- Tools.count(all?: any[])\n- Tools.fail()" in system
 
 
 def test_ask_parent(play: Player) -> None:

@@ -168,6 +168,7 @@ def test_conditions(play: Player, condition: Any, holds: bool) -> None:
     [
         (5, "`condition` must be true, false or the text of an expression, not 5"),
         ("nobody.output.x > 3", "there is no `nobody` here"),
+        ("state.n > nobody", "known names are `args`, `state`."),
         ("${nobody.output.x} > 3", "there is no `nobody` here"),
         ("one two", "`one two` is no expression"),
     ],
@@ -264,6 +265,28 @@ def test_while_carries_out_its_body_before_it_asks(play: Player) -> None:
     assert (2, "condition_false") == ended(play, "${u.output.state.n} < 2", {**count, "id": "u"})
     assert (100, "max_iterations") == ended(play, "true", count)
     assert (7, "max_iterations") == ended(play, "true", count, max_iterations=7)
+
+
+def test_a_while_that_is_cut_off_says_so(play: Player) -> None:
+    """At the most iterations the model is told that the condition still holds."""
+    ran = outcome(play, loop(condition="true", actions=[], max_iterations=2))
+
+    assert "cut off after 2 iterations; the condition still holds" == ran["note"]
+
+
+def test_a_skipped_action_is_told_as_skipped(play: Player) -> None:
+    """The model hears that an action was not carried out, in place of a result."""
+    played = play(solo("execute"), [say("x", id="p", condition="false"), done()])
+
+    assert "[p] print was skipped, because its condition does not hold\nContinue." == played.feedback[1]
+    assert () == played.printed
+
+
+def test_a_skipped_action_in_a_block_gives_nothing(play: Player) -> None:
+    """The results of a loop are those of what was carried out."""
+    body = [say("x", condition="iteration > 1")]
+
+    assert [{"printed": True, "message": "x"}] == outcome(play, act("repeat", count=2, actions=body))["results"]
 
 
 def ended(play: Player, condition: str, body: Any, **fields: Any) -> tuple[int, str]:

@@ -76,6 +76,7 @@ def counting() -> Voice:
     [
         (solo(), {}, 50),
         (solo(), {"turns": 7}, 7),
+        (solo(), {"turns": 1}, 1),
         (solo(more="budget { turns: 4 }"), {}, 4),
         (solo(more="budget { turns: 4 }"), {"turns": 6}, 6),
     ],
@@ -85,7 +86,7 @@ def test_turns(play: Player, program: str, limits: dict[str, int], turns: int) -
     played = play(program, counting(), limits=limits)
 
     assert ("turns", turns) == (limit(played), len(played.requests))
-    assert f"`Main.go` did not return within {turns} turns" in played.told
+    assert f"`Main.go` did not return within {turns} turn{'s' if turns > 1 else ''} [" in played.told
 
 
 def test_a_call_for_words_is_no_turn(play: Player) -> None:
@@ -119,7 +120,19 @@ def test_back_and_forth(play: Player) -> None:
 
 def test_failing_the_same_way_is_a_circle(play: Player) -> None:
     """An action that fails and is asked for again counts as well."""
-    assert "circles" == limit(play(solo(), [act("print")] * 9))
+    played = play(solo(), [act("print")] * 9)
+
+    assert "circles" == limit(played)
+    assert "asked for the same `print` 5 times in a row, and it failed each time; the last: print:" in played.told
+    assert "`message` is missing" in played.told
+    assert "use `repeat`" not in played.told
+
+
+def test_one_failure_among_others_does_not_explain_a_circle(play: Player) -> None:
+    """Where the action was carried out as well, a person is told how to end it."""
+    played = play(solo(), [act("print"), *[act("print", message="x")] * 5])
+
+    assert "use `repeat`" in played.told
 
 
 @pytest.mark.parametrize(

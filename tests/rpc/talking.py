@@ -59,7 +59,7 @@ class Choosing:
         """What was chosen."""
         return self.chosen
 
-    def change(self, model: str) -> None:
+    async def change(self, model: str) -> None:
         """Choose a good model. Raises ProviderError for others."""
         if not model.startswith("good/"):
             raise ProviderError(f"there is no provider for `{model}`")
@@ -78,11 +78,14 @@ class Talk:
         messages: everything that was sent to it, responses included, in order.
         answers: what the model answers next; it waits for them.
         model: its requests are those that were made.
+        connected: the model that was chosen whenever one was connected.
     """
 
     answers: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
     messages: list[Mapping[str, Any]] = field(default_factory=list)
     model: Voice = field(init=False)
+    choice: Choosing = field(default_factory=Choosing)
+    connected: list[str] = field(default_factory=list)
     dispatcher: Dispatcher = field(init=False)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -92,6 +95,11 @@ class Talk:
     async def _speak(self, request: Request) -> AsyncIterator[str]:
         self._news.set()
         yield json.dumps(await self.answers.get())
+
+    def connect(self, llm: Mapping[str, Any]) -> Voice:
+        """The model, whichever is chosen."""
+        self.connected.append(self.choice.name())
+        return self.model
 
     def take(self, message: Mapping[str, Any]) -> None:
         """Keep a message."""
@@ -174,7 +182,7 @@ class Talker:
         def reopen(run: str, at: int | None) -> OpenRun:
             return partial(open_run, going=self._going(run, at))
 
-        known = (module, inventory.agents_of(module), open_run, Choosing(), explain, limit)
+        known = (module, inventory.agents_of(module), open_run, talk.choice, explain, limit)
         served = Served(*known, reopen=reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
@@ -195,7 +203,7 @@ class Talker:
         self, module: ModuleType, talk: Talk, host: Host, consumers: Sequence[Consumer], how: Mapping[str, Any]
     ) -> Services:
         return Services(
-            connect=lambda llm: talk.model,
+            connect=talk.connect,
             host=host,
             teams=lambda: inventory.teams_of(module),
             folder=self.folder,

@@ -551,8 +551,15 @@ def test_the_model_can_be_changed(talk: Talker) -> None:
 
     async def test(client: Talk) -> None:
         assert {"models": MODELS} == await client.data("get_available_models")
-        assert {"model": "good/one"} == await client.data("set_model", model="good/one")
+        client.answer(done(), done())
+        for count, model in enumerate(("good/one", "good/two"), 1):
+            assert {"model": model} == await client.data("set_model", model=model)
+            await client.data("prompt", message="x", name="Main.go")
+            await client.until("call_ended", count)
 
-        assert "good/one" == (await client.data("get_state"))["model"]
+        assert (["good/one", "good/two"], "good/two") == (
+            client.connected,
+            (await client.data("get_state"))["model"],
+        )
 
     talk(PROGRAM, test)

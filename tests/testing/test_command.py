@@ -31,6 +31,7 @@ HARMFUL = """
 ENDLESS = """
     import boom from "./boom.py"
     test "spins" { while (true) { } }
+    test "sleeps" { while (true) { await new Promise(done => setTimeout(done, 1)) } }
     test "hangs" { boom.hang() }
     """
 BOOM = """
@@ -149,6 +150,7 @@ def test_endless_tests_are_ended(project: Project) -> None:
 
     assert failures_of(project, "--timeout", "0.5") == {
         "spins": "this did not end within 0.5 s [E0500]",
+        "sleeps": "this did not end within 0.5 s [E0500]",
         "hangs": "this did not end within 0.5 s, and its process was killed",
     }
 

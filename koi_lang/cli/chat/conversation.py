@@ -32,7 +32,11 @@ from koi_lang.runtime.steering import STEERED, How
 # A person may take their time.
 ANSWER_S = 24 * 3600.0
 SHORT = {"y": "yes", "a": "always", "n": "no"}
-OVER = "`/new` begins another conversation, `/resume` goes on with an earlier one."
+# What to do in a conversation, where the commands of a session have other names.
+HELP = {
+    "session_over": "`/new` begins another conversation, `/resume` goes on with an earlier one.",
+    "agent_busy": "Wait until that has ended, or end it with `/abort`.",
+}
 
 
 class Conversation:
@@ -82,8 +86,7 @@ class Conversation:
             elif text.strip():
                 await self._say(text, how)
         except KoiError as error:
-            is_over = isinstance(error, Refused) and error.code == "session_over"
-            help = OVER if is_over else error.help
+            help = HELP.get(error.code, error.help) if isinstance(error, Refused) else error.help
             self.telling.failed += 1
             self.screen.fail(f"error: {error.message}" + (f"\n  = help: {help}" if help else ""))
         self.screen.change()

@@ -158,7 +158,9 @@ class Editor:
             self._draft += f"{mark} "
 
     def change(self) -> None:
-        """Draw the line at the bottom anew."""
+        """Draw the line at the bottom anew, and take options away that nobody asks for any more."""
+        if not self.chat.requests and not self.text.startswith("/"):
+            self._session.default_buffer.cancel_completion()
         self._session.app.invalidate()
 
     # ------------------------------------------------------------ its parts

@@ -205,8 +205,8 @@ class Expressions:
         return n.Await(between(*children), children[1])
 
     def operation(self, children: Children) -> n.Expression:
-        """Operands with operators of one rank between them."""
-        return operation(children[::2], [str(token) for token in children[1::2]])
+        """Operands with operators of one rank between them; `instanceof` may be in capitals."""
+        return operation(children[::2], [token.lower() for token in children[1::2]])
 
     def conditional(self, children: Children) -> n.Conditional:
         """`condition ? then : otherwise`."""

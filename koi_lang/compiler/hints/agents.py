@@ -336,6 +336,9 @@ def reserved(failure: Failure) -> Finding | None:
     word = failure.word()
     if word not in RESERVED or "NAME" not in failure.expected or (failure.is_code and _begins_statement(failure)):
         return None
+    if word == "import" and failure.word(1) == "(":
+        help = 'begin the file with `import name from "…"`.'
+        return Finding("files are imported at the top of a file only", failure.span, help)
     better = f"{word}Value" if failure.is_code or failure.frames else f"My{word.title()}"
     return Finding(
         f"{failure.shown} is a reserved word and cannot be a name",

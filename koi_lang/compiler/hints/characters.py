@@ -177,6 +177,8 @@ def hash_mark(failure: Failure) -> Finding | None:
     """
     if failure.word() != "#":
         return None
+    if failure.word(-1) == ".":
+        return Finding("Koi has no private fields", failure.span, "leave the `#` out.")
     return Finding("`#` does not begin a comment in Koi", failure.span, "begin the comment with `//`.")
 
 

@@ -15,6 +15,7 @@ from koi_lang.compiler.rules import (
     agents,
     duplicates,
     flow,
+    limits,
     models,
     names,
     objects,
@@ -39,7 +40,7 @@ __all__ = ["check", "explanation", "explanations"]
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
     names, duplicates, variables, sends, unused, flow, prompts, templates, agents, models, spelling, tests, types,
-    state, roles, objects,
+    state, roles, objects, limits,
 )  # fmt: skip
 
 

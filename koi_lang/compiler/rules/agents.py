@@ -9,7 +9,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
-from koi_lang.settings import COMPACT_OPTIONS, MODEL_OPTIONS
+from koi_lang.settings import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
@@ -179,6 +179,30 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
         for property in _unknown_inside(llm.options, "compact", COMPACT_OPTIONS):
             message = f"`compact` has no option `{property.key}`"
             report.add(_key(property), message, help=_option(property, COMPACT_OPTIONS))
+
+
+@rule("E0426", "error")
+def unknown_llm_role(file: Analysis, report: Report) -> None:
+    """An agent has an `llm` block for a purpose that does not exist.
+
+    Nothing would use it, and the model that is meant would be another one. The purposes are `default`, `small` for
+    lesser work, `judge` and `embedding`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Greeter : Worker { llm defalt = { model: "anthropic/haiku" } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker { llm default = { model: "anthropic/haiku" } }
+    """
+    for llm, _ in file.index.of(n.Llm):
+        if llm.name not in ROLES:
+            at = file.unit.source.text.index(llm.name, llm.span.start + len("llm"))
+            span = Span(at, at + len(llm.name))
+            report.add(span, f"there is no `llm {llm.name}`", help=_choice(llm.name, ROLES, "there are"))
 
 
 @rule("E0417", "warning")

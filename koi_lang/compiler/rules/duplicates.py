@@ -126,6 +126,49 @@ def field_twice(file: Analysis, report: Report) -> None:
             )
 
 
+@rule("E0219", "warning")
+def part_twice(file: Analysis, report: Report) -> None:
+    """An agent has a part twice of which only one counts.
+
+    The parts are `state`, `budget`, `amnesia`, `affordance`, an `llm` block for one purpose, and `resilience` and
+    `playbook` for one handler. Of two `affordance`s the first counts, of the others the last one.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  state { total = 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0  total = 1 } }
+    """
+    for agent, _ in file.index.of(n.Agent):
+        first: dict[str, n.Node] = {}
+        for item in agent.items:
+            part = _part(item)
+            known = item if part is None else first.setdefault(part, item)
+            if known is not item:
+                counts = "first" if isinstance(item, n.Affordance) else "last"
+                others = [report.place(known.span, "the first one")]
+                message = f"`{agent.name.name}` has `{part}` twice, and only the {counts} one counts"
+                report.add(item.span, message, others=others, help="make one of both, or remove one.")
+
+
+def _part(item: n.AgentItem) -> str | None:
+    """How messages call a part of which an agent has one."""
+    match item:
+        case n.State() | n.Budget() | n.Amnesia() | n.Affordance():
+            return type(item).__name__.lower()
+        case n.Llm():
+            return f"llm {item.name}"
+        case n.Resilience():
+            return f'resilience "{item.name.value}"'
+        case n.NamedPlaybook():
+            return f'playbook "{item.name.value}"'
+    return None
+
+
 @rule("E0215", "error")
 def member_twice(file: Analysis, report: Report) -> None:
     """A team has two members with one key.

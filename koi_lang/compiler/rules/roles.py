@@ -42,7 +42,7 @@ def misspelt_permission(file: Analysis, report: Report) -> None:
             near = None if name.name in PERMISSIONS else _near(name.name)
             if near is not None:
                 message = f"no built-in action needs the permission `{name.name}`"
-                report.add(name.span, message, help=f"did you mean `can {near.replace(':', ': ')}`?")
+                report.add(name.span, message, help=f"did you mean `can {near}`?")
 
 
 @rule("E0210", "warning")

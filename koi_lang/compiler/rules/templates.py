@@ -1,4 +1,4 @@
-"""Holes in texts: whether `{{state.count}}` and its like name something that exists."""
+"""Texts with holes and directives: whether `{{state.count}}` names something that exists, and `@if` is closed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.compositions import TemplateError, directives
 from koi_lang.compiler.rules.program import Program, Use
 from koi_lang.compiler.rules.scopes import Scope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
@@ -106,6 +107,41 @@ def unfilled(file: Analysis, report: Report) -> None:
             report.add(
                 filled.place, f"`{filled.hole.source}` stays as it is: nothing here is called `{match[1]}`", help=help
             )
+
+
+@rule("E0320", "error")
+def broken_directive(file: Analysis, report: Report) -> None:
+    """A directive in the template of a `compose` prompt cannot be read.
+
+    Each directive stands on a line of its own: `@let name = value`, `@if (condition) {`, `} @else {`, and a `}` for
+    every `@if`.
+
+    Wrong:
+
+        role Worker { can execute }
+        prompt Tone = compose { template: "
+        @if (args.formal) {
+        Be formal.
+        " }
+        agent Clerk : Worker { on work(args) { playbook Tone } }
+
+    Right:
+
+        role Worker { can execute }
+        prompt Tone = compose { template: "
+        @if (args.formal) {
+        Be formal.
+        }
+        " }
+        agent Clerk : Worker { on work(args) { playbook Tone } }
+    """
+    for compose, _ in file.index.of(n.Compose):
+        if compose.template is None:
+            continue
+        try:
+            directives(compose.template, frozenset())
+        except TemplateError as problem:
+            report.add(problem.span, problem.message, help=problem.help)
 
 
 def _root_help(name: str, filled: Filled) -> str:

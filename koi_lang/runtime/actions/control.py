@@ -24,7 +24,7 @@ async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise
 
 @action("execute", name="while", inside=True)
 async def while_(context: ActionContext, condition: Any, actions: list[Any], max_iterations: int = 100) -> Any:
-    """Carry out `actions`, then again as long as the condition holds; `iteration` counts from 1."""
+    """Carry out `actions` first, then ask the condition, and so on while it holds; `iteration` counts from 1."""
     _require_count("max_iterations", max_iterations)
     block = _block(context, actions, "actions")
     results = _Results()
@@ -32,7 +32,8 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
         results.add(await block.carry_out(iteration=index + 1, iterationIndex=index))
         if block.ended or not await block.holds(condition):
             return {"iterations": index + 1, "results": results.all, "stopped_reason": "condition_false"}
-    return {"iterations": max_iterations, "results": results.all, "stopped_reason": "max_iterations"}
+    cut = f"cut off after {max_iterations} iterations; the condition still holds"
+    return {"iterations": max_iterations, "results": results.all, "stopped_reason": "max_iterations", "note": cut}
 
 
 @action("execute", inside=True)

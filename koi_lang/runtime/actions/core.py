@@ -107,9 +107,8 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
     skills = {known.name: known for known in context.agent.about.skills()}
     found = skills.get(skill) or await _meant(context, skill, skills)
     if found is None:
-        raise ActionError(
-            f"`{context.agent.name}` uses no skill `{skill}`", help=suggestion(skill, list(skills), "skill")
-        )
+        help = suggestion(skill, list(skills), "skill") if skills else "it uses no skills at all."
+        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`", help=help)
     return await found.invoke(function or found.first(), {} if input is None else input)
 
 

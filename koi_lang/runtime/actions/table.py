@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError, PermissionDenied
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from koi_lang.runtime.playbook.references import Names
 
 ActionFunction = Callable[..., Awaitable[Any]]
+# What an action may say of itself, whichever it is.
+ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
+# How near the name of an unknown field must be to that of a known one to count as misspelt.
+ALIKE = 0.8
 
 
 class ActionError(KoiError):
@@ -134,15 +139,24 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields an action takes, under their proper names; unknown ones are left out.
 
     Raises:
-        ActionError: says what is wrong with every field at once.
+        ActionError: says what is wrong with every field at once, and which unknown ones are misspelt.
     """
     known = kind.schema["properties"]
     renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}
     taken = {**renamed, **{name: value for name, value in fields.items() if name in known}}
-    wrong = list(problems(taken, kind.schema))
+    wrong = [*problems(taken, kind.schema), *_misspelt(kind, fields)]
     if wrong:
         raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
     return taken
+
+
+def _misspelt(kind: ActionKind, fields: Mapping[str, Any]) -> Iterator[str]:
+    """A clause for each field that is almost one of an action; a model may add others that mean nothing."""
+    known = [*kind.schema["properties"], *kind.aliases]
+    for name in fields:
+        meant = None if name in known or name in ALWAYS else nearest(name, known, alike=ALIKE)
+        if meant is not None:
+            yield f"there is no `{name}` (did you mean `{meant}`?)"
 
 
 async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, checked: bool) -> Any:

@@ -207,7 +207,8 @@ class Agent:
         used = {declared.name: declared for declared in self.about.skills()}
         found = used.get(skill)
         if found is None:
-            help = suggestion(skill, list(used), "skill")
+            near = nearest(skill, used)
+            help = f"did you mean `{near}`?" if near else f"write `uses skill {skill}` in `{self.name}`."
             raise AgentError(f"`{self.name}` does not use a skill `{skill}`", help=help)
         function, given = found.choose(arguments)
         return await settle(apply(function, *given))

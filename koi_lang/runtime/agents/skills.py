@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.endings import raised_as
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
 from koi_lang.runtime.values.failures import handled
 from koi_lang.runtime.values.promises import Scope, settle
 from koi_lang.runtime.values.undefined import undefined
@@ -52,20 +53,17 @@ class Skill:
         """Call a function with an object of its parameters, or with one value.
 
         Raises:
-            AgentError: it fails, or cannot be called like that.
+            AgentError: it fails, or what it is given is not what it declares.
             LimitReached: a limit ends what called it.
         """
         function = self.function(name)
-        signature = inspect.signature(function)
-        known = signature.parameters
-        none_needed = all(parameter.default is not parameter.empty for parameter in known.values())
-        by_name = isinstance(input, dict) and bool(
-            input.keys() & known.keys() or not known or (not input and none_needed)
-        )
-        try:
-            bound = signature.bind(**input) if by_name else signature.bind(input)
-        except TypeError as error:
-            raise AgentError(f"`{self.name}.{name}` cannot be called: {error}", help=f"It takes {signature}.") from None
+        schema = of_function(function)
+        given = _by_name(input, schema)
+        wrong = [*_unknown(given, schema), *problems(given, schema)]
+        if wrong:
+            told = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"
+            raise AgentError(told, help=f"It takes ({signature_text(schema)}).")
+        bound = _bound(function, given)
         with raised_as(lambda error: self._failure(name, error)):
             return await function(*bound.args, **bound.kwargs)
 
@@ -83,6 +81,34 @@ class Skill:
             help = suggestion(name, list(self.functions), "function")
             raise AgentError(f"the skill `{self.name}` has no function `{name}`", help=help)
         return self.functions[name]
+
+
+def _by_name(input: Any, schema: Schema) -> dict[str, Any]:
+    """The parameters a model means by what it gives: an object of them, or the value of the first."""
+    known = schema["properties"]
+    if not isinstance(input, dict):
+        return {next(iter(known), "input"): input}
+    first = next(iter(known.items()), None)
+    if first is None or input.keys() & known.keys() or not (input or schema["required"]):
+        return input
+    return input if any(problems(input, first[1])) else {first[0]: input}
+
+
+def _unknown(given: Mapping[str, Any], schema: Schema) -> Iterator[str]:
+    """A clause for each parameter that a function does not have."""
+    for name in given:
+        if name not in schema["properties"]:
+            yield f"there is no parameter `{name}`"
+
+
+def _bound(function: Function, given: Mapping[str, Any]) -> inspect.BoundArguments:
+    """Parameters as a call takes them; the list of a rest parameter becomes the rest."""
+    signature = inspect.signature(function)
+    rest = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL and p.name in given]
+    bound = signature.bind(**{name: value for name, value in given.items() if name not in rest})
+    bound.apply_defaults()
+    bound.arguments.update((name, tuple(given[name])) for name in rest)
+    return bound
 
 
 def skill(name: str) -> Callable[[Callable[[], Mapping[str, Function]]], Skill]:

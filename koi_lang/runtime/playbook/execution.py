@@ -22,7 +22,7 @@ from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.intents import Action, as_steps
 from koi_lang.runtime.playbook.lost import require_results
-from koi_lang.runtime.playbook.prompting import Feedback
+from koi_lang.runtime.playbook.prompting import SKIPPED, Feedback
 from koi_lang.runtime.playbook.references import Names
 from koi_lang.runtime.tasks import gathered
 from koi_lang.runtime.turns import BEGIN
@@ -92,7 +92,7 @@ class Execution:
         return prompting.failed(action, error)
 
     async def nested(self, action: Action, names: Names) -> Any:
-        """The result of an action in a loop or branch; undefined when its condition does not hold. Raises KoiError."""
+        """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
         self.repeated += 1
         if self.repeated > MOST_REPEATED:
             raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
@@ -106,7 +106,8 @@ class Execution:
             run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
             async with run.effects.ending(lambda raised: self._tell_failure(action, names, raised)):
                 value = await work(action, names)
-            run.events.emit("action_ended", name, intent=intent, **({"result": value} if run.detailed else {}))
+            result: Any = undefined if value is SKIPPED else value
+            run.events.emit("action_ended", name, intent=intent, **({"result": result} if run.detailed else {}))
         return value
 
     def _tell_failure(self, action: Action, names: Names, raised: Exception) -> None:
@@ -125,7 +126,7 @@ class Execution:
         if action.intent == "prompt_user":
             self.circles.forget()  # an answer of the person is new to the model
         else:
-            self.circles.note(action.intent, names.filled(action.data))
+            self.circles.note(action.intent, names.filled(action.data), self.failures)
         return await self._value_of(action, names)
 
     async def _value_of(self, action: Action, names: Names) -> Any:
@@ -134,7 +135,7 @@ class Execution:
             self._note(action, True, None)
             if action.id not in names.results():
                 names.lack(action.id, "was skipped, because its condition does not hold")
-            return undefined
+            return SKIPPED
         require_results(names, action.data)
         fields = names.filled(action.data)
         value = await self._dispatch(action, fields, names)
@@ -218,7 +219,7 @@ class Block:
             results += await gathered(self._execution.nested(action, self._names) for action in members)
             if self.ended:
                 break
-        return [result for result in results if result is not undefined]
+        return [result for result in results if result is not undefined and result is not SKIPPED]
 
     async def holds(self, condition: Any) -> bool:
         """Whether a condition is true; `{llm_eval: true, instruction, data}` asks the model for true or false."""

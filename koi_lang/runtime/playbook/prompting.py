@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +14,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.images import images_in, told
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
 from koi_lang.runtime.playbook.intents import Action
-from koi_lang.runtime.schema import of_annotation, signature_text
+from koi_lang.runtime.schema import of_function, signature_text
 from koi_lang.runtime.values.failures import ErrorValue
 from koi_lang.runtime.values.inspection import inspect as inspect_value
 from koi_lang.runtime.values.undefined import undefined
@@ -60,6 +58,8 @@ ONLY_PROMPTS = frozenset({"mcp_get_prompt"})
 # Known for older programs, not worth a model's attention.
 HIDDEN = frozenset({"format", "action_history"})
 FAILED, DENIED, DONE = "❌", "🚫", "✅"
+# What stands for the result of an action whose condition does not hold.
+SKIPPED = object()
 
 
 def system_prompt(
@@ -117,11 +117,7 @@ def _skill(name: str, affordance: str, functions: Mapping[str, Callable[..., Any
 
 def parameters(function: Callable[..., Any]) -> str:
     """The parameters of a skill's function with their types, as models read them."""
-    hints = typing.get_type_hints(function)
-    known = inspect.signature(function).parameters.values()
-    properties = {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in known}
-    required = [parameter.name for parameter in known if parameter.default is parameter.empty]
-    return signature_text({"properties": properties, "required": required})
+    return signature_text(of_function(function))
 
 
 # ---------------------------------------------------------------- messages of a conversation
@@ -147,7 +143,9 @@ class Feedback:
 
 
 def succeeded(action: Action, value: Any) -> Feedback:
-    """Feedback on an action that was carried out."""
+    """Feedback on an action that was carried out, or skipped."""
+    if value is SKIPPED:
+        return Feedback(f"{_label(action)} was skipped, because its condition does not hold", True)
     if value is undefined:
         return Feedback(f"{DONE} {_label(action)} (nothing)", True)
     shown = _shown(value)
