@@ -103,6 +103,8 @@ def koi_config(folder: Path) -> Mapping[str, Any]:
 
 
 SECTIONS = ("http", "limits", "mcp", "models", "shell")
+# A section whose name is less like one of ours, such as `[help]`, may belong to somebody else.
+SLIP = 0.75
 
 
 def project(folder: Path) -> Mapping[str, Any]:
@@ -118,7 +120,7 @@ def project(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
     for name in loaded:
-        near = None if name in SECTIONS else nearest(name, SECTIONS)
+        near = None if name in SECTIONS else nearest(name, SECTIONS, alike=SLIP)
         if near is not None:
             raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
     return loaded

@@ -96,7 +96,7 @@ def test_permissions(project: Project, action: Any, options: list[str], toml: st
     ("text", "expected"),
     [
         ("", {}),
-        ("[other]\nx = 1\n", {}),
+        ("[help]\nx = 1\n", {}),
         ("[limits]\nusd = 1\ntime = 2.5\nfailures = 3\n", {"usd": 1, "time": 2.5, "failures": 3}),
     ],
 )

@@ -25,7 +25,7 @@ _NODE = {
     "path": 'import it from Python: `import path from "python:os.path"`.',
     "axios": "write `await fetch(…)`.",
     "new": "write the name of a class behind it: `new Error(…)`.",
-    "debugger": "leave it out; `koi run --record` keeps what a run did, `koi runs show` shows it.",
+    "debugger": "leave it out; `koi runs show` shows what a run did.",
     "BigInt": "whole numbers are exact up to 2 ** 53; larger ones are for Python.",
     "Symbol": "use a text as the key.",
     "Intl": "write `value.toLocaleString()`, or import `std/dates`.",
