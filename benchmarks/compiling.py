@@ -12,8 +12,8 @@ TRANSLATE = "import sys; from koi_lang.building import syntax_trees; syntax_tree
 
 
 def figures(folder: Path) -> list[Figure]:
-    """Speed, growth, playbooks and parentheses."""
-    return [*_sizes(folder), _playbooks(folder), _parentheses(folder)]
+    """Speed, what writing the module takes, growth, playbooks and parentheses."""
+    return [*_sizes(folder), _writing(folder), _playbooks(folder), _parentheses(folder)]
 
 
 def _sizes(folder: Path) -> list[Figure]:
@@ -24,6 +24,17 @@ def _sizes(folder: Path) -> list[Figure]:
         Figure(f"compile {SMALL:,} lines of code", 5000, [lines / one for one, _ in pairs], "lines/s", at_least=True),
         Figure(f"growth from {SMALL:,} to {LARGE:,} lines", 5.5, [many / one for one, many in pairs], "×"),
     ]
+
+
+def _writing(folder: Path) -> Figure:
+    """A whole `koi compile`, which writes the module and its source map, against checking and translating alone."""
+    program, output = code_program(SMALL), str(folder / "program.py")
+
+    def ratio() -> float:
+        alone = _cpu_s(folder, program)
+        return python("-m", "koi_lang", "compile", str(folder / "program.koi"), "-o", output).cpu_s / alone
+
+    return Figure("`koi compile` against translating alone", 1.4, repeat(3, ratio), "×")
 
 
 def _playbooks(folder: Path) -> Figure:

@@ -20,9 +20,11 @@ from koi_lang.redaction import redactor
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 
+SIGNER = Signer(b"0123456789abcdef" * 2, "/work")
 ACTIONS, LATENCY_S, PAIRS, EFFECTS = 200, 0.010, 7, 200
 
 
@@ -80,7 +82,7 @@ async def _run(module: ModuleType, folder: Path | None) -> float:
 @contextmanager
 def _writer(folder: Path, run: str) -> Iterator[Writer]:
     header = Header(run, time.time(), "journal.koi", "", "")
-    writer = Writer(path_of(folder, run), header, redactor({"SOME_API_KEY": "0123456789abcdef"}), print)
+    writer = Writer(path_of(folder, run), header, redactor({"SOME_API_KEY": "0123456789abcdef"}), print, SIGNER)
     try:
         yield writer
     finally:

@@ -18,12 +18,24 @@ from koi_lang.disk import SUFFIX, DiskFiles, absolute
 from koi_lang.errors import KoiError, UsageError, reason
 
 
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Suspend Python's search for cyclic garbage: syntax trees are millions of objects, all of them in use."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 def check(path: str, *, strict: bool = False) -> Checked:
     """Read and check a program. Raises UsageError when the file cannot be read."""
     if not path.endswith(SUFFIX) and Path(path).is_file():
         raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
     try:
-        with _no_collection():
+        with collection_paused():
             return check_program(absolute(path), DiskFiles(), strict=strict)
     except OSError as error:
         raise UsageError(f"`{path}` cannot be read: {reason(error)}", help=_advice(path)) from error
@@ -48,28 +60,16 @@ def _advice(path: str) -> str | None:
 
 def syntax_trees(path: str, *, strict: bool = False) -> tuple[dict[str, ast.Module], Checked]:
     """The Python modules of a program by path of their file, the entry first. Raises CompileError."""
-    with _no_collection():
+    with collection_paused():
         checked = check(path, strict=strict)
         if checked.errors:
             raise CompileError(checked.errors)
         return {file.unit.path: generate(file) for file in checked.files}, checked
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Suspend Python's search for cyclic garbage: syntax trees are millions of objects, all of them in use."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def built(path: str, *, strict: bool = False) -> cache.Entry:
     """The code of a file's module, compiled with all files it depends on and kept in the cache. Raises CompileError."""
-    with _no_collection():
+    with collection_paused():
         trees, checked = syntax_trees(path, strict=strict)
         warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
         hashes = {file: cache.digest(data) for file, data in checked.read.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,14 @@ class DiskFiles:
         with suppress(OSError):
             return sorted(os.listdir(folder))
         return []
+
+    def has_module(self, name: str) -> bool:
+        """Whether Python finds a module of its own or an installed one; nothing of it is executed."""
+        if name in sys.modules:
+            return True
+        with suppress(ImportError, ValueError):
+            return importlib.util.find_spec(name) is not None
+        return False
 
     def package(self, name: str) -> str | None:
         """The Koi file of a standard skill or of an installed Python package."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -102,6 +104,10 @@ class JournalError(KoiError):
     """The journal of a run could not be found, read or written."""
 
 
+class UntrustedJournalError(JournalError):
+    """A journal that this machine has not signed is to be gone on with, and nobody has agreed to that."""
+
+
 class ExtensionError(KoiError):
     """An extension cannot be loaded, or adds what it may not."""
 
@@ -132,7 +138,10 @@ class RequestFailed(ProviderError):
         status: the HTTP status; None when no answer arrived or the answer broke off.
         retry_after_s: how long the provider asks to wait, None when it does not say.
         repeatable: whether the same request may succeed later.
+        discarded: what it took all the same, as `koi_lang.llm` keeps it; None where that is not known, or nothing.
     """
+
+    discarded: Any = None
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
         super().__init__(message, help=help)
@@ -144,7 +153,16 @@ class RequestFailed(ProviderError):
         """The same failure in other words."""
         failure = type(self)(message, help=self.help, status=self.status)
         failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
+        failure.discarded = self.discarded
         return failure
+
+
+class AnswerTooLongError(RequestFailed):
+    """An answer had reached its limit of tokens before it said anything; the same request fails again."""
+
+    def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, help=help, status=status)
+        self.repeatable = False
 
 
 class ContextOverflow(RequestFailed):
@@ -153,3 +171,16 @@ class ContextOverflow(RequestFailed):
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
         super().__init__(message, help=help, status=status)
         self.repeatable = False
+
+
+# What packages are called whose modules have another name.
+PACKAGES = {
+    "bs4": "beautifulsoup4", "cv2": "opencv-python", "dateutil": "python-dateutil", "docx": "python-docx",
+    "dotenv": "python-dotenv", "PIL": "Pillow", "sklearn": "scikit-learn", "yaml": "PyYAML",
+}  # fmt: skip
+
+
+def installing(module: str) -> str:
+    """What to do about a Python module that is not installed."""
+    top = module.partition(".")[0]
+    return f"install it: `pip install {PACKAGES.get(top, top)}`."

@@ -26,6 +26,7 @@ from koi_lang.source import Source, Span
 LONGEST = 2000
 LARGEST = 1_000_000
 QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'"""
+TEXTS = re.compile(rf"{QUOTED}|`(?:\\.|[^`\\])*`")
 FORBIDDEN = frozenset({"constructor", "prototype"})
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operators.add, "-": operators.subtract, "*": operators.multiply, "/": operators.divide,
@@ -56,6 +57,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     if len(text) > LONGEST:
         raise ExpressionError(f"an expression has at most {LONGEST} characters, this one has {len(text)}")
     spelled = text.strip()
+    _require_no_comment(spelled)
     readable, spelt = _without_reserved(spelled, names)
     try:
         expression, problem = parse_expression(Source("expression", readable), Span(0, len(readable)))
@@ -66,6 +68,14 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         raise ExpressionError("the expression is nested too deeply") from None
     except (ErrorValue, ArithmeticError) as error:
         raise ExpressionError(f"`{spelled}` cannot be computed: {getattr(error, 'message', error)}") from error
+
+
+def _require_no_comment(text: str) -> None:
+    """Refuse a text of which a part would count for nothing, such as `10 // 3`, which is 10 with a comment."""
+    without_texts = TEXTS.sub("", text)
+    if "//" in without_texts or "/*" in without_texts:
+        message = f"`{text}` holds a comment, and what stands in it would not count"
+        raise ExpressionError(message, help="Write `Math.floor(a / b)` to divide whole numbers.")
 
 
 def _without_reserved(text: str, names: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

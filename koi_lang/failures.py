@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from koi_lang.diagnostics import Diagnostic, Place, render
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, installing
 from koi_lang.runtime.values.failures import MADE, ErrorValue, Made, Thrown, caught
 from koi_lang.runtime.values.inspection import console_text
 from koi_lang.runtime.values.undefined import undefined
@@ -29,6 +29,8 @@ def explain(error: BaseException, folder: str = "") -> str:
     """The message: what went wrong, the `.koi` line where it did, and the lines it was called from."""
     error = innermost(error)
     help = error.help if isinstance(error, KoiError) else None
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        help = installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
     places = [*_places(error.__traceback__)] or [*_made(error)]
     if not places:

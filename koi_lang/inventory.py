@@ -6,11 +6,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from koi_lang.errors import KoiError
+from koi_lang.grants import EVERYTHING
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Mcp, by_name
 from koi_lang.runtime.agents.team import Team
-from koi_lang.runtime.mcp.configured import options_of
+from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
 from koi_lang.runtime.mcp.remote import Remote
 from koi_lang.runtime.prompts import Prompt
+from koi_lang.runtime.values.undefined import undefined
 
 
 def teams_of(module: ModuleType) -> list[Team]:
@@ -53,6 +57,31 @@ def require_servers(module: ModuleType, folder: Path) -> None:
     for user, server in used:
         if server.options is None:
             options_of(server.name, folder, user)
+
+
+def servers_of(agent: type[Agent], folder: Path) -> list[dict[str, Any]]:
+    """The MCP servers an agent may use: name, how it is reached, what is granted, and what rules ask for or deny.
+
+    None is started. What cannot be read of a description is left out, and `problem` says why. Values of `env` and
+    `headers`, which may be secrets, are left out; their names are there.
+    """
+    return [_server(server, folder) for server in by_name(agent.about.mcps()).values()]
+
+
+def _server(server: Mcp, folder: Path) -> dict[str, Any]:
+    granted = list(EVERYTHING if server.granted is None else server.granted)
+    about: dict[str, Any] = {"server": server.name, "granted": granted}
+    try:
+        options = options_of(server.name, folder) if server.options is None else server.options()
+        rules = access_to(server, folder).rules
+    except KoiError as error:
+        return {**about, "problem": error.message}
+    plain = {
+        key: options[key] for key in ("command", "args", "cwd", "url") if options.get(key) not in (None, undefined)
+    }
+    names = {key: list(options[key]) for key in ("env", "headers") if isinstance(options.get(key), dict)}
+    transport = "stdio" if is_process(plain) else "sse" if options.get("type") == "sse" else "http"
+    return {**about, "transport": transport, **plain, **names, "ask": list(rules.ask), "deny": list(rules.deny)}
 
 
 def python_modules_of(module: ModuleType) -> list[ModuleType]:

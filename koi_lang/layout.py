@@ -12,30 +12,32 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
 
-def lay_out(text: str) -> str:
-    """The same module as `ast.unparse` wrote it, to be read. Whatever is done here leaves the syntax tree alone."""
-    return _with_texts(_with_short_lines(_with_blank_lines(text)))
+def lay_out(text: str, previous: ast.stmt | None = None) -> str:
+    """The same module as `ast.unparse` wrote it, to be read. Whatever is done here leaves the syntax tree alone.
+
+    Args:
+        text: a module, or some of its statements.
+        previous: the statement before them.
+    """
+    tree = ast.parse(text)
+    blanks = dict(_blanks(tree.body, 2, previous))
+    docstrings, texts = _docstrings_and_texts(tree)
+    result: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if number in blanks:
+            while result and not result[-1]:
+                result.pop()
+            result += [""] * blanks[number]
+        short = [line] if number in docstrings else broken(line)
+        result += _with_texts(short, line, texts[number]) if number in texts else short
+    return "\n".join(result)
 
 
 # ---------------------------------------------------------------- blank lines
 
 
-def _with_blank_lines(text: str) -> str:
-    """Two blank lines around definitions at the top, one around those inside and after docstring and imports."""
-    wanted = dict(_blanks(ast.parse(text).body, 2))
-    result: list[str] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        if number in wanted:
-            while result and not result[-1]:
-                result.pop()
-            result += [""] * wanted[number]
-        result.append(line)
-    return "\n".join(result)
-
-
-def _blanks(body: Sequence[ast.stmt], around: int) -> Iterator[tuple[int, int]]:
+def _blanks(body: Sequence[ast.stmt], around: int, previous: ast.stmt | None = None) -> Iterator[tuple[int, int]]:
     """First line of a statement and how many blank lines stand before it, where that is settled."""
-    previous: ast.stmt | None = None
     for statement in body:
         if previous is None:
             yield _first_line(statement), 0
@@ -76,36 +78,29 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-# ---------------------------------------------------------------- short lines
-
-
-def _with_short_lines(text: str) -> str:
-    """Lines that are too long are broken; what stands inside of docstrings is left alone."""
-    docstrings = {line for node in ast.walk(ast.parse(text)) for line in _lines_of_docstring(node)}
-    result: list[str] = []
-    for number, line in enumerate(text.split("\n"), 1):
-        result += [line] if number in docstrings else broken(line)
-    return "\n".join(result)
-
-
-def _lines_of_docstring(node: ast.AST) -> range:
-    if isinstance(node, ast.Expr) and _is_docstring(node):
-        return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    return range(0)
-
-
 # ---------------------------------------------------------------- texts
 
 
-def _with_texts(text: str) -> str:
-    """Texts of several lines in triple quotes."""
-    lines = text.split("\n")
-    found = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant) and _is_long(node)]
-    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        line = lines[node.lineno - 1].encode()
-        written = _triple_quoted(str(node.value))
-        lines[node.lineno - 1] = (line[: node.col_offset] + written.encode() + line[node.end_col_offset :]).decode()
-    return "\n".join(lines)
+def _docstrings_and_texts(tree: ast.Module) -> tuple[set[int], dict[int, list[ast.Constant]]]:
+    """The lines of docstrings, which are left alone, and by its line each text of several lines written on one."""
+    docstrings: set[int] = set()
+    texts: dict[int, list[ast.Constant]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and _is_docstring(node):
+            docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        elif isinstance(node, ast.Constant) and _is_long(node):
+            texts.setdefault(node.lineno, []).append(node)
+    return docstrings, texts
+
+
+def _with_texts(lines: Sequence[str], whole: str, texts: Sequence[ast.Constant]) -> list[str]:
+    """The lines that a whole line was broken into, its long texts in triple quotes."""
+    rest, result, encoded = "\n".join(lines), "", whole.encode()
+    for node in sorted(texts, key=lambda node: node.col_offset):
+        literal = encoded[node.col_offset : node.end_col_offset].decode()
+        before, _, rest = rest.partition(literal)
+        result += before + _triple_quoted(str(node.value))
+    return (result + rest).split("\n")
 
 
 def _is_long(node: ast.Constant) -> bool:

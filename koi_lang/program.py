@@ -15,6 +15,20 @@ from koi_lang.disk import DiskFiles, absolute
 PREFIX = "koi:"
 
 
+class KoiModule(ModuleType):
+    """A loaded `.koi` file.
+
+    Attributes:
+        files: those that its program was compiled from.
+    """
+
+    __slots__ = ("files",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.files: tuple[str, ...] = ()
+
+
 def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.Entry:
     """The code of a file's module with the warnings about its program, from the cache unless `fresh`.
 
@@ -53,7 +67,7 @@ def module_of(path: str, name: str | None = None, entry: cache.Entry | None = No
     known = sys.modules.get(key)
     if known is not None:
         return known
-    module = ModuleType(name or Path(path).stem)
+    module = KoiModule(name or Path(path).stem)
     module.__file__ = path
     module.__package__ = (name or "").rpartition(".")[0]
     sys.modules[key] = module
@@ -66,7 +80,10 @@ def module_of(path: str, name: str | None = None, entry: cache.Entry | None = No
 
 def execute(module: ModuleType, entry: cache.Entry | None = None) -> None:
     """Fill a module with what its file declares."""
-    exec((entry or compiled(str(module.__file__))).code, module.__dict__)
+    entry = entry or compiled(str(module.__file__))
+    if isinstance(module, KoiModule):
+        module.files = tuple(entry.files)
+    exec(entry.code, module.__dict__)
 
 
 def unload() -> None:

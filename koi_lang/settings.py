@@ -13,15 +13,6 @@ from typing import Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError, reason
 
-SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|(?:^|_)(?:PASS|PAT)(?:$|_)|_PWD$", re.IGNORECASE
-)
-
-
-def is_secret(name: str) -> bool:
-    """Whether the value of a variable of that name must not be shown, written or given to other programs."""
-    return SECRET_NAME.search(name) is not None
-
 
 def environment() -> Mapping[str, str]:
     """The environment of the process as a read-only view."""
@@ -145,7 +136,25 @@ def allowed_hosts(folder: Path) -> list[str]:
     return allow
 
 
-WHOLE = ("turns", "tokens", "repeats", "alternations", "failures", "pivots")
+def allowed_tools(folder: Path) -> list[str]:
+    """What `allow = ["write_*", "model"]` in `[mcp.NAME]` of `koi.toml` allows, as rules `mcp:NAME:write_*`.
+
+    Raises:
+        SettingsError: one is no list of texts, or a file is broken.
+    """
+    rules: list[str] = []
+    own = project(folder).get("mcp", {})
+    for name, about in own.items() if isinstance(own, dict) else ():
+        allow = about.get("allow", []) if isinstance(about, dict) else []
+        if not isinstance(allow, list) or not all(isinstance(pattern, str) for pattern in allow):
+            help = 'Write `allow = ["write_*"]`.'
+            raise SettingsError(f"`allow` in `[mcp.{name}]` of `koi.toml` is no list of texts", help=help)
+        spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
+        rules += [f"mcp:{spelling}:{pattern}" for spelling in spellings for pattern in allow]
+    return rules
+
+
+WHOLE = ("turns", "tokens", "requests", "concurrency", "repeats", "alternations", "failures", "pivots")
 LIMITS = (*WHOLE, "usd", "time")
 
 

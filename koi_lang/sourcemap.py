@@ -5,18 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from koi_lang.layout import lay_out
+from koi_lang.layout import DEFINITIONS, lay_out
 
+Placed: TypeAlias = "ast.stmt | ast.expr"
+PLACED = (ast.stmt, ast.expr)
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 class Segment(NamedTuple):
-    """A place in the generated text and its place in the source; lines and columns from 0, columns in characters."""
+    """A place in the generated text and its place in the source; lines and columns from 0, columns in UTF-16 units."""
 
     line: int
     column: int
@@ -24,11 +26,27 @@ class Segment(NamedTuple):
     source_column: int
 
 
-def write_module(tree: ast.Module, beside: Path | None = None, source: str = "") -> str:
-    """The readable module of a tree. Written to another folder than the source's, its paths start from there."""
+def write_module(tree: ast.Module) -> str:
+    """The readable module of a tree."""
+    return "\n".join(written_statements(tree)) + "\n"
+
+
+def written_statements(tree: ast.Module, beside: Path | None = None, source: str = "") -> Iterator[str]:
+    """The readable text of each statement of a module, with the blank lines before it; one after the other, since the
+    trees of long ones take much room. Written to another folder than the source's, its paths start from there.
+    """
     if beside is not None:
-        tree = _Moved(Path(source).parent, beside.resolve().parent).visit(deepcopy(tree))
-    return lay_out(ast.unparse(tree)) + "\n"
+        tree = _moved(tree, _Moved(Path(source).parent, beside.resolve().parent))
+    previous: ast.stmt | None = None
+    for statement in tree.body:
+        yield lay_out(ast.unparse(ast.Module([statement], [])), previous)
+        previous = statement
+
+
+def _moved(tree: ast.Module, mover: _Moved) -> ast.Module:
+    """The module with other paths. They stand in statements of its own, not in definitions, which are not copied."""
+    body = [each if isinstance(each, DEFINITIONS) else mover.visit(deepcopy(each)) for each in tree.body]
+    return ast.Module(body, tree.type_ignores)
 
 
 class _Moved(ast.NodeTransformer):
@@ -48,41 +66,69 @@ class _Moved(ast.NodeTransformer):
         return node
 
 
-def source_map(tree: ast.Module, text: str, output: Path, source: str) -> str:
+def source_map(tree: ast.Module, written: Sequence[str], output: Path, source: str) -> str:
     """The source map of a generated module as JSON.
 
     Args:
         tree: the module with the positions of the `.koi` file.
-        text: what `write_module` made of it.
+        written: its statements, as `written_statements` gives them.
         output: where the text is written; the map names files relative to it.
     """
-    segments = sorted(_segments(tree, ast.parse(text), text, Path(source).read_text("utf-8-sig")))
+    segments = _segments(tree, written, Path(source).read_text("utf-8-sig").split("\n"))
     folder = output.resolve().parent
     document = {
         "version": 3,
         "file": output.name,
         "sources": [Path(os.path.relpath(source, folder)).as_posix()],
         "names": [],
-        "mappings": _encode(segments, text.count("\n")),
+        "mappings": _encode(segments, sum(text.count("\n") + 1 for text in written)),
     }
     return json.dumps(document, ensure_ascii=False) + "\n"
 
 
-def _segments(tree: ast.Module, written: ast.Module, text: str, source: str) -> Iterator[Segment]:
-    """Both trees have one shape; their nodes are walked in step."""
-    generated, original = text.splitlines(), source.split("\n")
-    for node, place in zip(ast.walk(tree), ast.walk(written), strict=True):
-        if isinstance(node, (ast.stmt, ast.expr)) and isinstance(place, (ast.stmt, ast.expr)):
-            line, source_line = place.lineno - 1, node.lineno - 1
-            column = _characters(generated[line], place.col_offset)
-            yield Segment(line, column, source_line, _characters(original[source_line], node.col_offset))
+def _segments(tree: ast.Module, written: Sequence[str], original: Sequence[str]) -> Iterator[Segment]:
+    """The segments of all statements in order of their place in the generated text."""
+    first = 0
+    for statement, text in zip(tree.body, written, strict=True):
+        generated = text.split("\n")
+        yield from sorted(_of_statement(statement, generated, first, original))
+        first += len(generated)
 
 
-def _characters(line: str, byte_column: int) -> int:
-    return byte_column if line.isascii() else len(line.encode()[:byte_column].decode("utf-8", "ignore"))
+def _of_statement(
+    statement: ast.stmt, generated: Sequence[str], first: int, original: Sequence[str]
+) -> Iterator[Segment]:
+    """The segments of one statement whose text begins at a line; its tree and that of the text have one shape."""
+    [again] = ast.parse("\n".join(generated)).body
+    for node, place in _pairs(statement, again):
+        line, source_line = place.lineno - 1, node.lineno - 1
+        column = _units(generated[line], place.col_offset)
+        yield Segment(first + line, column, source_line, _units(original[source_line], node.col_offset))
 
 
-def _encode(segments: list[Segment], lines: int) -> str:
+def _pairs(tree: ast.AST, written: ast.AST) -> Iterator[tuple[Placed, Placed]]:
+    """The statements and expressions of two trees of one shape, in no particular order."""
+    waiting: list[tuple[Any, Any]] = [(tree, written)]
+    while waiting:
+        node, place = waiting.pop()
+        if isinstance(node, PLACED):
+            yield node, place
+        for name in node._fields:
+            child, other = getattr(node, name), getattr(place, name)
+            if isinstance(child, ast.AST):
+                waiting.append((child, other))
+            elif isinstance(child, list):
+                waiting += [pair for pair in zip(child, other, strict=True) if isinstance(pair[0], ast.AST)]
+
+
+def _units(line: str, byte_column: int) -> int:
+    """A column in UTF-8 bytes, as Python counts, in UTF-16 units, as source maps do."""
+    if line.isascii():
+        return byte_column
+    return len(line.encode()[:byte_column].decode("utf-8", "ignore").encode("utf-16-le")) // 2
+
+
+def _encode(segments: Iterable[Segment], lines: int) -> str:
     """Differences between neighbouring segments as base-64 numbers; a semicolon a line, a comma between segments."""
     rows: list[list[str]] = [[] for _ in range(lines)]
     column = source_line = source_column = line = 0

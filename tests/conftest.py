@@ -38,6 +38,7 @@ def project(
 ) -> Iterator[Project]:
     """An empty folder for programs; what is loaded from it is forgotten afterwards."""
     monkeypatch.setenv("KOI_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("KOI_CONFIG_DIR", str(tmp_path_factory.getbasetemp() / "config"))
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from koi_lang.compiler.compile import check_program
 from koi_lang.diagnostics import Diagnostic, render
+from koi_lang.disk import DiskFiles
 
 HERE = Path(__file__).resolve().parent
 
@@ -27,10 +29,17 @@ class FolderFiles:
         return (self.folder / path).is_file()
 
     def package(self, name: str) -> str | None:
-        """No package is installed."""
+        """The parts of the standard library are there, and no package."""
+        return DiskFiles().package(name) if name.startswith("std/") else None
+
+    def has_module(self, name: str) -> bool:
+        """The modules of Python itself are there."""
+        return name in sys.stdlib_module_names
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder."""
+        """The names in a folder, or the parts of the standard library."""
+        if folder == "std":
+            return DiskFiles().names(folder)
         return sorted(path.name for path in (self.folder / folder).glob("*"))
 
 
@@ -50,6 +59,10 @@ class TextFiles:
 
     def package(self, name: str) -> str | None:
         """No package is installed."""
+
+    def has_module(self, name: str) -> bool:
+        """The modules of Python itself are there."""
+        return name in sys.stdlib_module_names
 
     def names(self, folder: str) -> list[str]:
         """The names of all files."""

@@ -92,6 +92,8 @@ LONG = "a_rather_long_name_for_a_value"
         "x = 'one line\\nand another one that is long enough'",
         'x = \'a \\\\ """ \\t \\r \\x00 \\ud800 "quoted"\\nand a "last""\'.strip()',
         "f('first\\nline of a text that goes on', 'second\\nline of a text that goes', 'å🙂\\nline of a third text')",
+        f"f('one line\\nand the same text once more', {LONG}, {LONG}, 'one line\\nand the same text once more')",
+        "f('one line\\nthat holds the \"next\" text', 'the \"next\" text', 'å🙂', '\\nå🙂 is a text that is long')",
         "def f():\n    '''A docstring\n\n    of (lines, with), brackets'''\n    def g():\n        pass\n    x = 1",
         f"def f():\n    '''A docstring\n\n    ({LONG}, {LONG}, {LONG}, {LONG})'''\n    return 1",
         "if a:\n    def f():\n        pass\nelif b:\n    import c\n    def g():\n        pass\nelse:\n    x = 1",

@@ -184,6 +184,21 @@ def test_help_shows_a_function(mathops: ModuleType, monkeypatch: pytest.MonkeyPa
     )
 
 
+def test_help_shows_an_undescribed_agent(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`help()` does not read the source of a program as Python, where an agent has no `affordance`."""
+    module = project.load(
+        "plain.koi",
+        "role W { can execute }\nagent A : W { on go(args) { return 1 } on come() { } }\nagent B : W { }\n",
+    )
+    monkeypatch.setitem(sys.modules, "plain", module)
+
+    shown = pydoc.plain(pydoc.render_doc(module))
+
+    assert "The agent `A`, which handles `go`, `come`." in shown
+    assert "The agent `B`, which handles nothing." in shown
+    assert module.A.about.affordance == ""
+
+
 def test_help_shows_a_module(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """`help()` lists what a program exports."""
     module = project.load("tiny.koi", 'skill Tiny { affordance "Small." export function one(): number { return 1 } }')
@@ -413,7 +428,7 @@ def test_the_place_in_python_is_told(project: Project, module: str, line: str) -
     with pytest.raises(Exception, match=r"no median|No module") as raised:
         asyncio.run(project.load("using.koi", source).result())
 
-    assert explain(raised.value, str(project.folder)).endswith(f"\n  = cause: {line}")
+    assert f"  = cause: {line}" in explain(raised.value, str(project.folder)).splitlines()
 
 
 def test_koi_catches_exceptions_of_python(project: Project) -> None:
@@ -443,6 +458,25 @@ def test_python_catches_errors_of_koi(project: Project) -> None:
     body = 'return stats.attempt(() => { throw new TypeError("wrong kind") })'
 
     assert result_of(project, body) == "TypeErrorValue TypeError: wrong kind"
+
+
+def test_mappings_of_python_keep_their_methods(project: Project) -> None:
+    """A `Counter` is an object with its entries, and has the methods of its class beside them."""
+    project.write("counting.py", "from collections import Counter\ndef count(words): return Counter(words)\n")
+    module = project.load(
+        "counts.koi",
+        """
+        import counting from "./counting.py"
+        skill Counts {
+          export function result(): Json {
+            const counts = counting.count(["a", "b", "a", "total"])
+            return [counts.a, counts.total, counts.most_common(1), counts.missing === undefined, Object.keys(counts)]
+          }
+        }
+        """,
+    )
+
+    assert asyncio.run(module.result()) == [2, 1, [("a", 2)], True, ["a", "b", "total"]]
 
 
 def test_python_files_import_their_neighbours(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,21 @@ from lark.grammar import Rule
 from koi_lang import resources
 from koi_lang.compiler import nodes, scope
 from koi_lang.compiler.build import Builder
+from koi_lang.compiler.rules import members
+from koi_lang.compiler.rules.actions import FIELDS
 from koi_lang.runtime import prelude
+from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.registry.registry import Registry
+from koi_lang.runtime.values import arrays, strings
+from koi_lang.runtime.values.access import names_of
 from koi_lang.runtime.values.globals import GLOBALS
 
 PACKAGE = resources.PACKAGE
-GROUND = {"source", "diagnostics", "errors", "endings", "loading", "settings", "resources", "redaction"}
+GROUND = {
+    *("source", "diagnostics", "errors", "endings", "loading", "settings", "resources", "redaction"),
+    *("interpolation", "grants", "secret_names", "secret_shapes", "secret_fields"),
+}
 SURFACES = {"cli", "web", "rpc", "mcp_server", "lsp", "__main__"}
 # What lies under a layer. All that stands in the package and is not named here is the façade.
 UNDER = {
@@ -209,6 +219,30 @@ def groups(tree: ast.AST) -> set[str]:
 def test_global_names_have_values() -> None:
     """What the compiler lets code mention is what the runtime provides."""
     assert set(GLOBALS) == scope.GLOBALS
+
+
+def test_members_of_globals_are_known() -> None:
+    """The checks know every member of the objects that programs have, and no other one."""
+    values = {name: GLOBALS[name] for name in members.MEMBERS if name != "registry"}
+    actual = {name: frozenset(names_of(value)) for name, value in values.items()}
+
+    assert members.MEMBERS == {**actual, "registry": frozenset(Registry.__koi_members__)}
+    assert members.OF_AGENTS == Agent.__koi_members__.keys()
+    assert members.OF_TEXTS == {*strings.METHODS, "length"}
+    assert members.OF_LISTS == {*arrays.METHODS, "length"}
+
+
+def test_fields_of_actions_are_known() -> None:
+    """The checks know the fields of every built-in action: which must be given, and of which kind they are."""
+    actual = {
+        kind.name: {
+            name: (name in kind.schema["required"], field.get("type", "").replace("integer", "number"))
+            for name, field in kind.schema["properties"].items()
+        }
+        for kind in all_actions()
+    }
+
+    assert actual == {name: dict(fields) for name, fields in FIELDS.items()}
 
 
 def test_generated_names_are_in_the_prelude() -> None:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import site
+import sys
+import tomllib
 import zipfile
 
+from koi_lang import resources
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
+
+# Loaded by coverage.py alone, whose plugin it is; who measures coverage has it.
+PLUGIN_OF = {"koi_lang/coverage.py": "coverage"}
 
 # Runs the command line and writes the name of every file that was opened into its first argument.
 WATCHED = """
@@ -50,3 +58,22 @@ def test_the_wheel_brings_the_command(installed: Installed) -> None:
     done = installed.run(str(installed.python.parent / "koi"), "--version")
 
     assert done.stdout.startswith("koi ")
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Every package that a module imports is one that the project asks for, and the other way round."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    imported: set[str] = set()
+    for path in resources.PACKAGE.rglob("*.py"):
+        tree, plugin_of = ast.parse(path.read_bytes()), PLUGIN_OF.get(path.relative_to(CHECKOUT).as_posix())
+        imported |= {name for node in ast.walk(tree) for name in packages_of(node)} - {plugin_of}
+
+    assert imported - sys.stdlib_module_names - {"koi_lang"} == declared
+
+
+def packages_of(node: ast.AST) -> set[str]:
+    """The top packages of an import."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return {str(node.module).partition(".")[0]} if isinstance(node, ast.ImportFrom) and not node.level else set()

@@ -1,14 +1,19 @@
-"""After a syntax error reading goes on: every broken declaration is reported, and the others are kept."""
+"""After a syntax error reading goes on: all problems are reported, and what could be read is kept and checked."""
 
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
+from random import Random
 
 import pytest
 
+from koi_lang.compiler.compile import check_program
+from koi_lang.compiler.hints.pieces import scan
 from koi_lang.compiler.parser import MOST_PROBLEMS, parse
-from koi_lang.source import Source
-from tests.support import must_not_compile
+from koi_lang.diagnostics import Diagnostic
+from koi_lang.source import Source, Span
+from tests.support import HERE, FolderFiles, diagnostics_of_text, must_not_compile
 
 BROKEN = {
     "role": "role Worker { execute }",
@@ -23,6 +28,10 @@ BROKEN = {
     "prompt": "prompt Rules 'Be brief.'",
     "statement": "console.log('go')",
 }
+HEAD = "role Worker { can execute, can delegate }\n"
+CLEAN = sorted((HERE / "data" / "clean").glob("*.koi"))
+# What people and models put where it has no place.
+JUNK = ["=", ")", "@", "foo bar", "class X {}", "def f():", "1 +", "else", "=>", "elif", "::", ",", "let", "import os"]
 DECLARATIONS = [kind for kind in BROKEN if kind != "statement"]
 
 
@@ -30,6 +39,28 @@ def names(text: str) -> list[str]:
     """The names of the declarations that could be read."""
     program, _ = parse(Source("test.koi", text))
     return [declaration.name.name for declaration in program.declarations]  # type: ignore[attr-defined]
+
+
+def syntax_problems(text: str) -> list[Diagnostic]:
+    """What is wrong with the spelling of a program."""
+    return [found for found in must_not_compile(text) if found.code < "E0200"]
+
+
+def codes(text: str) -> list[str]:
+    """The codes of everything that is wrong with a program, in order."""
+    return [found.code for found in diagnostics_of_text(text)]
+
+
+class _Changed(FolderFiles):
+    """The files of a folder, one of them with another text."""
+
+    def __init__(self, folder: Path, name: str, text: str) -> None:
+        super().__init__(folder)
+        self.name, self.text = name, text
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+        return self.text.encode() if path == self.name else super().read(path)
 
 
 def test_three_broken_declarations_give_three_messages() -> None:
@@ -42,9 +73,9 @@ def test_three_broken_declarations_give_three_messages() -> None:
 @pytest.mark.parametrize(("first", "second"), list(product(BROKEN, DECLARATIONS)))
 def test_a_broken_declaration_does_not_hide_the_next(first: str, second: str) -> None:
     """Whatever is wrong with a declaration, what is wrong with the next one is reported too."""
-    alone = must_not_compile(BROKEN[second])
+    alone = syntax_problems(BROKEN[second])
 
-    found = must_not_compile(f"{BROKEN[first]}\n\n{BROKEN[second]}\n")
+    found = syntax_problems(f"{BROKEN[first]}\n\n{BROKEN[second]}\n")
 
     assert len(found) == 2
     assert found[1].code == alone[0].code
@@ -55,16 +86,134 @@ def test_good_declarations_are_kept(kind: str) -> None:
     """A broken declaration takes nothing with it, neither before nor behind."""
     text = f"role First {{ can go }}\n\n{BROKEN[kind]}\n\nrole Last {{ can go }}\n"
 
-    assert names(text) == ["First", "Last"]
+    assert [name for name in names(text) if name != "Ada"] == ["First", "Last"]
 
 
 def test_a_misplaced_form_keeps_the_others() -> None:
     """What only shows after reading (parentheses without a value) is reported at its place, the rest is kept."""
     text = "role A { can go }\n\nagent B : A { on go() { const a = (1, 2) } }\n\nrole C { can go }\n"
 
-    assert names(text) == ["A", "C"]
+    assert names(text) == ["A", "B", "C"]
 
 
 def test_the_number_of_messages_is_limited() -> None:
     """A hopeless file does not flood the terminal."""
     assert len(must_not_compile("role A { go }\n" * 50)) == MOST_PROBLEMS
+
+
+def test_all_problems_of_a_handler_are_told_at_once() -> None:
+    """Each step that cannot be read has its message, and the steps beside it are checked."""
+    text = f"""{HEAD}agent Ada : Worker {{
+  on start(args) {{
+    const first = [x for x in args.list]
+    let second = 1 +
+    console.log(first, second)
+    if (args.a == None) {{ return unknown }}
+    items = args.items as string[]
+    for item of args.items {{ console.log(item) }}
+    return args.b and args.c
+  }}
+}}
+"""
+    lines = [found.place.source.position(found.place.span.start).line for found in must_not_compile(text)]
+
+    assert lines == [4, 7, 7, 8, 9, 10]
+
+
+def test_all_problems_of_an_agent_are_told_at_once() -> None:
+    """A part of an agent that cannot be read takes none of the others along."""
+    text = f"""{HEAD}agent Ada : Worker {{
+  state {{
+    count: 0
+    names = []
+  }}
+  def hello(self): return 1
+  on start {{ return 1 }}
+  on second(args) {{ return this.state.nmaes }}
+  on third(args) {{ return later }}
+}}
+run Ada.start({{}})
+run Ada.fourth({{}})
+"""
+    assert [found.code for found in must_not_compile(text)][-1:] == ["E0221"]
+    assert len(syntax_problems(text)) == 2
+
+
+@pytest.mark.parametrize(
+    ("broken", "rest"),
+    [
+        ("const total = 1 +", "return total"),
+        ("const { total, other = } = args", "return [total, other]"),
+        ("const = args.n", "return n"),
+        ("let [a, b = args", "return a"),
+        ("function total(x) -> int { return x }", "return total(1)"),
+        ("const f = x => => x", "return f(1)"),
+        ("for (const x f args) { console.log(x) }", "return x"),
+    ],
+)
+def test_what_a_gap_may_declare_is_not_missed(broken: str, rest: str) -> None:
+    """A name that a step which could not be read declares is no second problem."""
+    found = codes(f"{HEAD}agent A : Worker {{\n on go(args) {{\n {broken}\n {rest}\n }}\n}}\n")
+
+    assert len(found) == 1
+    assert found[0] < "E0200"
+
+
+@pytest.mark.parametrize(
+    ("broken", "rest"),
+    [
+        ("role Clerk { execute }", "agent A : Clerk { }"),
+        ("role { can execute }", "agent A : Clerk { }"),
+        ("agent B : Worker { on hi() { return 1 + } }", "run B.hi({})"),
+        ("agent B : Worker { on hi { return 1 } }", "run B.hi({})"),
+        ("agent B Worker { on hi() { return 1 } }", "team T { b: B } agent A : Worker { uses team T }"),
+        ("agent B : Worker { on (args) { return 1 } }", "run B.hi({})"),
+        ("team Crew { A }", "agent A : Worker { uses team Crew on go() { await send peers.event('x').any()({}) } }"),
+        (
+            "skill Sums { export function add(a) -> a }",
+            "agent A : Worker { uses skill Sums on go() { return add(1) } }",
+        ),
+        ("prompt Rules 'Be brief.'", "agent A : Worker { on go() { playbook Rules } }"),
+        ("import { add } from './sums.koi'", "agent A : Worker { on go() { return add(other) } }"),
+        ("import './missing.koi'", "agent A : Clerk { uses skill Sums on go() { return add(other) } }"),
+        ("agent A : Worker { uses team on go() { return peers } }", "run A.go({})"),
+    ],
+)
+def test_what_a_broken_declaration_brings_is_not_missed(broken: str, rest: str) -> None:
+    """What a declaration that could not be read names, and what a missing file may bring, is no second problem."""
+    found = codes(f"{HEAD}{broken}\n\n{rest}\n")
+
+    assert len(found) == 1
+    assert found[0] < "E0200"
+
+
+def test_checks_work_beside_a_broken_declaration() -> None:
+    """A syntax error switches no check off for what has nothing to do with it."""
+    text = f"""{HEAD}
+role Clerk {{ execute }}
+
+agent Ada : Wroker {{
+  on start(args) {{ const sum = 0  sum += 1  return args.a.lenght + nothing }}
+}}
+
+agent Bo : Clerk {{ uses skill Sums  on go() {{ return 1 }} }}
+
+run Bo.gone({{}})
+"""
+    assert codes(text) == ["E0242", "E0137", "E0201", "E0224", "E0221", "E0204", "E0207"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
+def test_one_slip_gives_syntax_errors_only(path: Path, seed: int) -> None:
+    """Whatever is put, doubled or left out somewhere in a good program, nothing else about it is criticised."""
+    random, folder, name = Random(seed), path.parent, path.name
+    text = path.read_text("utf-8")
+    pieces = scan(text, Span(0, len(text))).pieces
+    for _ in range(12):
+        piece = random.choice(pieces)
+        put = random.choice(["", f"{piece.text} {piece.text}", f"{random.choice(JUNK)} {piece.text}"])
+        slipped = text[: piece.span.start] + put + text[piece.span.end :]
+        found = check_program(name, _Changed(folder, name, slipped)).diagnostics
+
+        assert len({item.code < "E0200" for item in found}) <= 1, (slipped[piece.span.start :][:60], found)

@@ -199,7 +199,9 @@ def test_a_python_module_without_a_name_may_be_imported_for_its_effect() -> None
 def test_a_team_with_a_tool_is_not_checked(base: str) -> None:
     """Who handles an event is only checked when every possible receiver is an agent of the program."""
     team = "team Crew { tool: mcp://files/search, a: A }\n"
-    agent = f'agent A : Worker {{ on go(args) {{ const crew = Crew  await send {base}.event("x").any()({{}}) }} }}'
+    agent = (
+        f'agent A : Worker {{ on go(args) {{ const crew = Crew  await send {base}.event("x").any()({{ crew }}) }} }}'
+    )
 
     assert codes(WORKER + team + agent) == []
 
@@ -285,7 +287,8 @@ def test_prompts_around_a_circle_are_reported_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["let f = () => { return 1 }", "function f() { return 1 }  return f()", "return g()  function g() { }"]
+    "code",
+    ["let f = () => { return 1 } return f()", "function f() { return 1 }  return f()", "return g()  function g() { }"],
 )
 def test_what_is_reached_is_not_called_unreachable(code: str) -> None:
     """A `return` ends its own function only, and functions declared behind it exist."""
@@ -432,3 +435,163 @@ def test_a_template_that_cannot_be_read_is_told_by_the_check(line: str) -> None:
     prompt = f'prompt Tone = compose {{ template: "Be kind.\n{line}\n" }}\n'
 
     assert ["E0320"] == codes(f"{WORKER}{prompt}agent A : Worker {{ on go(args) {{ playbook Tone }} }}")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "agent A : Worker { state { ready = yes } }",
+        "agent A : Worker { state { all = [1, { a: yes }] } }",
+        "agent A : Worker { llm default = { model: yes } }",
+        "mcp files = { command: yes }",
+        "agent A : Worker { on go(args) { return args } } run A.go(yes)",
+        "agent A : Worker { on go(args = yes) { return args } }",
+        "agent A : Worker { on go({ a = yes }) { return a } }",
+        'test "x" { given model answers yes }',
+    ],
+)
+def test_names_are_looked_up_wherever_a_value_stands(part: str) -> None:
+    """A name that nobody declares is told outside of handlers, too, also where it is the whole value."""
+    assert codes(f"{WORKER}{part}") == ["E0221"]
+
+
+@pytest.mark.parametrize("name", ["add", "fill", "truth", "peers", "this", "settle", "Agent"])
+def test_names_of_the_runtime_are_no_names_of_a_program(name: str) -> None:
+    """What compiled modules call is unknown to programs: in the state, in templates and as an argument of a prompt."""
+    template = f'"\n@let x = {name}\n@if ({name}) {{\n{{{{x}}}}\n}}\n"'
+    state = codes(f"{WORKER}agent A : Worker {{ state {{ x = {name} }} }}")
+    composed = codes(f"{WORKER}export prompt P = compose {{ template: {template} }}")
+    playbook = f"agent A : Worker {{ on go(args) {{ playbook P({name}) }} }}"
+
+    assert state in (["E0221"], ["E0222"])
+    assert composed == ["E0321", "E0321"]
+    assert codes(f'{WORKER}prompt P(a: string) = "{{{{a}}}}"\n{playbook}') == ["E0321"] * (name != "this")
+
+
+@pytest.mark.parametrize(
+    "hole", ["{{args.x = 1}}", "{{args.x++}}", "{{await args.x}}", "{{() => { return 1 }}}", "{{x}}"]
+)
+def test_a_hole_that_cannot_be_filled_is_told(hole: str) -> None:
+    """What a text cannot compute stays as it is, and `koi check` says so."""
+    assert codes(f'{WORKER}agent A : Worker {{ on go(args) {{ playbook "Say {hole}" }} }}') == ["E0318"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const all = [this.work(1), Clerk.work(2)] return await Promise.all(all)",
+        "const one = this.work(1) const two = await one return [two.x, await one]",
+        "const one = this.work(1) return one.then(x => x.y).catch(e => e)",
+        "let one = this.work(1) one = await one return one.x",
+        "const one = this.work(1) return args.early ? one : null",
+        "const kept = registry.get('a') || this.work(1) return await kept",
+        "this.work(1) return this.work(2)",
+        "const fetch = () => 1 return fetch() + 1",
+        "const f = async () => 1, g = () => 1 return [g() + 1, (await f()) + 1, typeof f()]",
+        "const a = fetch('x'), b = fetch('y') return a === b",
+        "const registry = { get: () => 1 } return registry.get() + 1",
+        "const list = args.list.map(async x => await this.work(x)) return await Promise.all(list)",
+    ],
+)
+def test_promises_that_are_not_computed_with_are_not_criticised(code: str) -> None:
+    """A promise may be kept, passed on, waited for later and compared with another one."""
+    assert codes(in_handler(code)) == []
+
+
+def test_a_promise_of_a_test_is_told_once() -> None:
+    """What the rule for tests tells is not told again."""
+    test = 'test "x" { const r = Clerk.work({}) expect r.a == 1 expect Clerk.work({}).b == 2 }'
+
+    assert codes(f"{in_handler('return 1')} {test}") == ["E0434", "E0434"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for (const i in args.list) console.log(args.list[i])",
+        "const list = [1, 2] for (const i in list) { if (Number(i) > 0) return list }",
+        "for (const key in args.table) console.log(key, key.length)",
+        "let list = [] list = args.table for (const key in list) console.log(key)",
+        'return "a" in args.table && !("b" in { b: 1 })',
+        "const a = b, b = a return 'x' in a",
+        "return 1 in { 1: 2 }",
+    ],
+)
+def test_keys_that_are_meant_are_not_criticised(code: str) -> None:
+    """`in` is right with objects, with what nobody knows, and for indexes."""
+    assert codes(in_handler(code)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"Return { name }, {args}, { args.a: 1 }, {other.x}, ${other.x}, a{args.x}, {{args.x}} and ${args.x}."',
+        '"Return { \\"a\\": \\"{{args.x}}\\" }."',
+    ],
+)
+def test_braces_that_are_text_are_not_criticised(text: str) -> None:
+    """Shapes of objects, names that nobody declares, and what is filled in are no mistakes."""
+    assert codes(f"{WORKER}agent A : Worker {{ on go(args) {{ playbook {text} }} }}") == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'return args.text.replace("{{args.name}}", args.name).split("${args.x}")',
+        'return ["{args}", "{ a }", "${b}", "{{c}}", `${args.d}`]',
+        'const f = () => { const inner = 1 return inner } return ["${inner}", f()]',
+        'affordance "{args.x}" return args.x',
+    ],
+)
+def test_quotes_that_are_meant_are_not_criticised(code: str) -> None:
+    """What looks for a place in a text, and what names no variable that is visible there, is no mistake."""
+    assert codes(in_handler(code)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const console = { lgo: 1 }, Math = args return [console.lgo, Math.any]",
+        "return [this.state.any, this.name, this.work, this.toString(), String.name, console?.any, Object.is(1, 1)]",
+        "const box = { n: 1, add() { return this.n } } return box.add()",
+        "const registry = args.registry return registry.put",
+    ],
+)
+def test_members_that_are_there_are_not_criticised(code: str) -> None:
+    """Variables hide the objects of the language, and `this` in an object is told by another rule, if at all."""
+    assert "E0239" not in codes(in_handler(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const crew = args.crew return await send crew.event('go').any()({})",
+        "const asked = Crew.event('go').any() return await send asked.event('go')({})",
+        "return await send (peers(args.crew)).event('go').any()({})",
+    ],
+)
+def test_sends_that_only_the_run_knows_are_not_criticised(code: str) -> None:
+    """A question that code has put together may say whom it is for, and a variable may hold any team."""
+    team = "team Crew { clerk: Clerk }\nteam Others { clerk: Clerk }\n"
+
+    assert codes(team + in_handler(code)) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "add(...args.list)", "add(args.a, args.b)", "add(1, 2, 'x')", "loose()", "loose(1, 2)", "rest(1, 2, 3)",
+        "[1].map(loose)", "this.callSkill('Sums', 1, 2)", "this.callSkill('Sums', args.name, 1)", "open()",
+    ],
+)  # fmt: skip
+def test_arguments_that_may_fit_are_not_criticised(call: str) -> None:
+    """Parameters without a type, with a default or of an open type may be left out, and spreads are not counted."""
+    functions = (
+        "export function add(a: number, b: number, c?: string): number { return a + b }"
+        "export function loose(a, b = 1) { return a }"
+        "export function rest(a: number, ...b: any) { return a }"
+        "export function open(a: Json, b: string | null) { return a }"
+    )
+    agent = f"agent A : Worker {{ uses skill Sums on go(args) {{ return {call} }} }}"
+
+    assert codes(f"{WORKER}skill Sums {{ {functions} }} {agent}") == []

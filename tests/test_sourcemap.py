@@ -76,18 +76,25 @@ def compiled(project: Project) -> Compiled:
     """The program above, written to another folder."""
     project.write("main.koi", PROGRAM)
     outcome = project.koi("compile", "main.koi", "-o", "out/deep/main.py")
-    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "", "")
+    assert (outcome.returncode, outcome.stdout) == (0, ""), outcome.stderr
     text = (project.folder / "out/deep/main.py").read_text("utf-8")
     return Compiled(text.split("\n"), json.loads((project.folder / "out/deep/main.py.map").read_text("utf-8")))
 
 
 def original(compiled: Compiled, generated: str) -> str:
     """The source text that a piece of generated text, which occurs once, is mapped to, to the end of the line."""
-    [(line, column)] = [(n, text.index(generated)) for n, text in enumerate(compiled.lines) if generated in text]
+    found_in = [(n, text, text.index(generated)) for n, text in enumerate(compiled.lines) if generated in text]
+    [(line, column)] = [(n, units(text[:index])) for n, text, index in found_in]
     before = [m for m in decoded(compiled.document["mappings"]) if (m.line, m.column) <= (line, column)]
     found = max(before, key=lambda mapping: (mapping.line, mapping.column))
     assert (found.line, found.column) == (line, column)
-    return PROGRAM.split("\n")[found.source_line][found.source_column :]
+    wide = PROGRAM.split("\n")[found.source_line].encode("utf-16-le")
+    return wide[2 * found.source_column :].decode("utf-16-le")
+
+
+def units(text: str) -> int:
+    """How many UTF-16 units a text takes: columns of source maps are counted in them."""
+    return len(text.encode("utf-16-le")) // 2
 
 
 @pytest.mark.parametrize(

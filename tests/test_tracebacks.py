@@ -275,3 +275,10 @@ def test_an_unanswered_fetch_says_why(project: Project) -> None:
 
     assert "error: TypeError: fetch failed [E0500]" == shown[0]
     assert "  = cause: http://127.0.0.1:9/tea: nothing listens there" == shown[-1]
+
+
+def test_a_missing_python_module_names_the_command_that_installs_it() -> None:
+    """A module that is not installed where the program runs is told with what to do, by the name of its package."""
+    missing = ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes")
+
+    assert "help: install it: `pip install PyYAML`." in explain(missing)

@@ -3,56 +3,102 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from koi_lang import inventory, program
-from koi_lang.extensions import additions
-from koi_lang.runtime.actions.builtin import allowed
-from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.audit import ALLOW, DENY, audit
+from koi_lang.cli.options import Options, allow_option, allow_rules
+from koi_lang.grants import EVERYTHING
+from koi_lang.std.widths import clean
+
+# Rows that are lists of names.
+LISTS = ("actions", "state", "delegates", "skills")
+TITLE = 10
+COUNTS = ("turns", "requests", "tokens")
 
 
 @click.command()
 @click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@allow_option
 @click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
-def command(file: str, as_json: bool, no_extensions: bool) -> None:
-    """Show what a model may do on behalf of each agent of FILE: actions, agents it can delegate to, skills."""
-    audited = audit(file, use_installed=not no_extensions)
+def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool) -> None:
+    """Show what a model may do on behalf of each agent of FILE, if it is run in this folder: actions, agents it can
+    delegate to, skills, MCP servers, commands, hosts, and what it may spend.
+
+    No server is started, and no model is asked.
+    """
+    options = Options(False, False, None, False, allow_rules(allow), {}, {}, no_extensions=no_extensions)
+    redact = options.key_lookup().redactor()
+    audited = audit(
+        file, limits=options.limits_here, allow=options.allowed_here, use_installed=not options.no_extensions
+    )
     if as_json:
-        click.echo(json.dumps(audited, indent=2))
+        click.echo(redact(json.dumps(audited, indent=2, default=str)))
         return
-    click.echo("\n\n".join(map(_described, audited)))
+    click.echo(redact("\n\n".join(map(_described, audited))))
 
 
-def audit(file: str, *, use_installed: bool = True) -> list[dict[str, Any]]:
-    """For every agent of a program: name, role, capabilities, actions, targets and skills."""
-    module = program.load(file)
-    added = additions(module, use_installed=use_installed)
-    run = Run(Services(connect=_no_model, teams=lambda: inventory.teams_of(module), added=added))
-    return [_audited(run.agent(agent)) for agent in inventory.agents_of(module)]
-
-
-def _no_model(llm: Any) -> Any:
-    raise AssertionError("an audit asks no model")
-
-
-def _audited(agent: Agent) -> dict[str, Any]:
-    may_delegate = agent.role.allows("delegate")
-    return {
-        "agent": agent.name,
-        "role": agent.role.name,
-        "capabilities": list(agent.role.capabilities),
-        "actions": [kind.name for kind in allowed(agent)],
-        "delegates": [f"{m.key}::{event}" for m in reachable(agent) for event in m.events] if may_delegate else [],
-        "skills": [f"{skill.name}.{name}" for skill in agent.about.skills() for name in skill.functions],
-    }
-
-
-def _described(audited: dict[str, Any]) -> str:
+def _described(audited: Mapping[str, Any]) -> str:
+    """What a person reads of an agent: its name, and a row for each kind of thing."""
     head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
-    rows = [f"  {title:<10} {', '.join(audited[title]) or 'none'}" for title in ("actions", "delegates", "skills")]
-    return "\n".join([head, *rows])
+    rows = {title: [", ".join(audited[title])] for title in LISTS}
+    rows["mcp"] = [_server_line(server) for server in audited["mcp"]]
+    rows["commands"] = [_commands_line(**audited["commands"])]
+    rows["hosts"] = [_hosts_line(**audited["hosts"])]
+    rows["budgets"] = [_budgets_line(**audited["budgets"])]
+    return "\n".join([head, *(_row(title, lines) for title, lines in rows.items())])
+
+
+def _row(title: str, lines: Sequence[str]) -> str:
+    """A title and what stands beside it; what files of the folder say can neither hide anything nor add lines."""
+    plain = [clean(" ".join(line.split())) for line in lines if line]
+    return f"  {title:<{TITLE}} " + f"\n{' ' * (TITLE + 3)}".join(plain or ["none"])
+
+
+def _server_line(server: Mapping[str, Any]) -> str:
+    name = server.get("member", server["server"])
+    if "problem" in server:
+        return f"{name}: {server['problem']}"
+    args = server.get("args", [])
+    words = [server.get("command", server.get("url", "")), *(args if isinstance(args, list) else [args])]
+    granted = "" if "member" in server else _patterns(server["granted"])
+    rules = {"asks first for": server["ask"], "denied": server["deny"], "allowed without asking": server["allowed"]}
+    told = [f"{title} {_patterns(patterns)}" for title, patterns in rules.items() if patterns]
+    model = "may ask the model" if server["may_ask_model"] else ""
+    reached = f"{name} ({' '.join([server['transport'], *map(str, words)])})"
+    return "; ".join(part for part in (reached, granted, *told, model) if part)
+
+
+def _patterns(patterns: Sequence[str]) -> str:
+    return "everything" if tuple(patterns) == EVERYTHING else ", ".join(patterns) or "nothing"
+
+
+def _commands_line(allowed: Sequence[str], others: str) -> str:
+    if others == DENY:
+        return ""
+    if others == ALLOW:
+        return "all, without asking"
+    return f"{', '.join(allowed)}; asks first for all others" if allowed else "asks first for each"
+
+
+def _hosts_line(public: bool, allowed: Sequence[str]) -> str:
+    return ", ".join(["public ones", *allowed]) if public else ""
+
+
+def _budgets_line(handlers: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """Handlers that have the same limits together, then the whole run."""
+    alike: dict[str, list[str]] = {}
+    for event, budget in handlers.items():
+        alike.setdefault(_limits(budget["limits"]), []).append(event)
+    told = [f"{', '.join(events)}: {limits}" for limits, events in alike.items() if limits]
+    return "; ".join([*told, *([f"the whole run: {_limits(run)}"] if run else [])])
+
+
+def _limits(limits: Mapping[str, float]) -> str:
+    counts = {name: limits[name] for name in COUNTS if name in limits}
+    told = [f"{most:,} {name if most != 1 else name.removesuffix('s')}" for name, most in counts.items()]
+    told += [f"${limits['usd']:g}"] if "usd" in limits else []
+    return ", ".join([*told, *([f"{limits['time_s']:g} s"] if "time_s" in limits else [])])

@@ -10,7 +10,7 @@ from koi_lang import building
 from koi_lang.cli.colours import colour_option
 from koi_lang.cli.messages import show_diagnostics, writing
 from koi_lang.disk import absolute
-from koi_lang.sourcemap import source_map, write_module
+from koi_lang.sourcemap import source_map, write_module, written_statements
 
 
 @click.command()
@@ -22,15 +22,21 @@ from koi_lang.sourcemap import source_map, write_module
 @colour_option
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
+    with building.collection_paused():
+        _write(file, output, strict)
+
+
+def _write(file: str, output: Path | None, strict: bool) -> None:
     trees, checked = building.syntax_trees(file, strict=strict)
     show_diagnostics(checked.diagnostics)
     tree = trees[absolute(file)]
+    del trees, checked  # a long program takes as much memory again to be written
     if output is None or output == Path("-"):
         click.echo(write_module(tree), nl=False)
         return
-    text = write_module(tree, beside=output, source=absolute(file))
-    mapped = source_map(tree, text, output, absolute(file))
+    written = list(written_statements(tree, beside=output, source=absolute(file)))
+    mapped = source_map(tree, written, output, absolute(file))
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, "utf-8")
+        output.write_text("\n".join(written) + "\n", "utf-8")
         output.with_suffix(output.suffix + ".map").write_text(mapped, "utf-8")

@@ -24,14 +24,21 @@ from koi_lang.reach import Reached, ollama_address, reached
 @click.argument("provider", required=False)
 @click.option("--status", is_flag=True, help="Show which providers have a key, and where it is.")
 @click.option("--no-test", is_flag=True, help="Keep the key without asking the provider about it.")
+@click.option("--no-browser", is_flag=True, help="Sign in to an MCP server with a browser on another machine.")
 @click.option("--json", "as_json", is_flag=True, help="Show the status as one JSON list.")
-def command(provider: str | None, status: bool, no_test: bool, as_json: bool) -> None:
-    """Keep a key for PROVIDER, typed here or piped in; `status` shows what is connected."""
+def command(provider: str | None, status: bool, no_test: bool, no_browser: bool, as_json: bool) -> None:
+    """Keep a key for PROVIDER, typed here or piped in; `status` shows what is connected.
+
+    For the address of an MCP server, or its name in koi.toml or .mcp.json, sign in with a browser.
+    """
     keys = Keys(Path.cwd())
     if status or provider == "status":
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
     name = provider or _picked(keys)
+    if late.is_server(name, Path.cwd()):
+        late.connect_server(name, keys, no_browser=no_browser)
+        return
     if name.lower() in STAND_INS:
         told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
         raise UsageError(told, help=f"These can be connected: {', '.join(row.name for row in PROVIDERS)}.")

@@ -18,9 +18,15 @@ ALL = "all"
 @click.command()
 @click.argument("provider", required=False)
 def command(provider: str | None) -> None:
-    """Remove every copy of the key of PROVIDER that koi has kept; `all` removes those of all providers."""
+    """Remove every copy of the key of PROVIDER that koi has kept; `all` removes those of all providers.
+
+    For the address of an MCP server, or its name, remove the tokens of a sign-in.
+    """
     keys = Keys(Path.cwd())
     name = provider or _picked(keys)
+    if late.is_server(name, Path.cwd()):
+        late.forget_server(name, keys)
+        return
     rows = [row for row in PROVIDERS if row.keys] if name == ALL else [provider_named(name)]
     removed = [row for row in rows if _remove(row, keys)]
     if not removed:

@@ -45,11 +45,13 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     broken = list(project.settings_files(folder))
     yield from broken
     yield from files.kept_keys()
+    yield from files.signing()
     yield from machine.keyring()
     if not broken:
         yield from _of_providers(folder, offline=offline)
     yield from project.started_servers(folder) if start_servers else project.servers(folder, offline=offline)
     yield from files.permissions(folder)
+    yield from files.journals(folder)
     yield from machine.disk(folder)
 
 

@@ -57,6 +57,23 @@ class Keyboard:
                 return
 
 
+def terminal_modes() -> list[Any] | None:
+    """How the terminal at standard input works now; None where there is none."""
+    try:
+        return termios.tcgetattr(0)
+    except termios.error:
+        return None
+
+
+def set_terminal_modes(modes: list[Any]) -> None:
+    """Have the terminal at standard input work as it did before."""
+    if in_foreground():
+        try:
+            termios.tcsetattr(0, termios.TCSANOW, modes)
+        except termios.error:  # the terminal is gone, and its modes with it
+            return
+
+
 def in_foreground() -> bool:
     """Whether this process may read from the terminal."""
     try:

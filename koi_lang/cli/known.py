@@ -10,6 +10,7 @@ import click
 from koi_lang import __version__, cache
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.recording import hash_of
+from koi_lang.cli.trust import signer_or_none
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Header
@@ -24,11 +25,19 @@ def readable(path: Path) -> Journal:
     cut = store.repair(path)
     if cut:
         click.echo(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}", err=True)
-    journal = read(path)
-    if journal.damaged:
-        lines = ", ".join(map(str, journal.damaged))
-        told = f"warning: line {lines} of the journal is damaged; what it told is done again where that does no harm"
-        click.echo(told, err=True)
+    journal = own(path)
+    for fault in journal.faults:
+        click.echo(f"warning: {fault}; what was told there is done again where that does no harm", err=True)
+    return journal
+
+
+def own(path: Path) -> Journal:
+    """A journal of the current folder, with what is known of its signatures. Raises JournalError."""
+    journal = read(path, signer_or_none(Path.cwd()))
+    run = journal.header.run
+    if path.stem != run:
+        help = f"Give it its name back: `{run}{store.SUFFIX}`."
+        raise JournalError(f"`{path.name}` is the journal of the run `{run}`", help=help)
     return journal
 
 
@@ -54,4 +63,4 @@ def going_on(past: Past, journal: Journal, at: int | None, words: Sequence[str] 
     last = journal.entries[-1].n if journal.entries else 0
     if past.mode == "branch":
         return Continuation(past, seed=header.seed, parent=(header.run, last if at is None else at), words=words)
-    return Continuation(past, header.run, header.seed, last)
+    return Continuation(past, header.run, header.seed, journal.end)

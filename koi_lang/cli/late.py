@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING
 from koi_lang.loading import on_demand
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor as ThreadPoolExecutor
     from getpass import getpass as getpass
+    from webbrowser import open_new_tab as open_new_tab
 
     from koi_lang.cli.chat.editor import Editor as Editor
     from koi_lang.cli.chat.talking import talk as talk
+    from koi_lang.cli.connect_server import connect_server as connect_server
+    from koi_lang.cli.connect_server import forget_server as forget_server
+    from koi_lang.cli.connect_server import is_server as is_server
     from koi_lang.cli.keyboard import Draft as Draft
     from koi_lang.cli.keyboard import Keyboard as Keyboard
+    from koi_lang.cli.keyboard import set_terminal_modes as set_terminal_modes
+    from koi_lang.cli.keyboard import terminal_modes as terminal_modes
     from koi_lang.cli.messages import show_error as show_error
     from koi_lang.cli.models import pick as pick
     from koi_lang.cli.picking import pick_one as pick_one
@@ -26,10 +33,13 @@ else:
     __getattr__ = on_demand(
         __name__,
         {
+            "concurrent.futures": ("ThreadPoolExecutor",),
             "getpass": ("getpass",),
+            "webbrowser": ("open_new_tab",),
             "koi_lang.cli.chat.editor": ("Editor",),
             "koi_lang.cli.chat.talking": ("talk",),
-            "koi_lang.cli.keyboard": ("Draft", "Keyboard"),
+            "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),
+            "koi_lang.cli.keyboard": ("Draft", "Keyboard", "set_terminal_modes", "terminal_modes"),
             "koi_lang.cli.messages": ("show_error",),
             "koi_lang.cli.models": ("pick",),
             "koi_lang.cli.picking": ("pick_one",),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from koi_lang.cli.interrupts import SignalError
 from koi_lang.cli.lines import coloured, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, exit_code, reason
@@ -35,6 +36,8 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
     """Do the work of a command and give its exit code; whatever goes wrong is told once, or with its traceback."""
     try:
         work()
+    except SignalError as error:
+        return error.exit_code
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED

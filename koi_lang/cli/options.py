@@ -16,10 +16,16 @@ from koi_lang.cli.colours import colour_option
 from koi_lang.errors import UsageError
 from koi_lang.keys.lookup import Keys
 
-TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
-UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-LIMITS = ("turns", "tokens", "usd", "time")
+TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
+UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
+LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+allow_option = click.option(
+    "--allow", multiple=True, metavar="RULE", help="Allow `shell`, `shell:ls *` or `mcp:files:write_*`."
+)
 
 
 class Count(click.IntRange):
@@ -83,7 +89,9 @@ class Options:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the current folder: by the command line, and by `koi.toml`."""
-        return [*self.allow, *(f"shell:{command}" for command in settings.allowed_commands(Path.cwd()))]
+        here = Path.cwd()
+        commands = (f"shell:{command}" for command in settings.allowed_commands(here))
+        return [*self.allow, *commands, *settings.allowed_tools(here)]
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""
@@ -97,23 +105,50 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         whole: what tokens and money are limited of, such as `the whole run`.
         one: what the time is limited of.
     """
-    options = (
+    model, *limits = limiting_options(whole, one)
+    return added(
         click.option("--strict", is_flag=True, help="Treat warnings as errors."),
-        click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
+        model,
         click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else."),
         click.option("--answers", metavar="FILE", help="Take the model's answers from a file."),
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
-        click.option("--allow", multiple=True, metavar="RULE", help="Allow `shell`, or a command: `shell:git status`."),
-        click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
-        click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
-        click.option("--max-usd", type=Amount(), help=f"Most money of {whole}."),
-        click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
+        allow_option,
+        *limits,
         click.option("--no-extensions", is_flag=True, help="Leave installed extensions out."),
         click.option("--no-cache", is_flag=True, help="Compile anew."),
         click.option("--quiet", is_flag=True, help="Say nothing on stderr but errors."),
         colour_option,
         click.option("--debug", is_flag=True, help="Show Python tracebacks, and all that models are told."),
     )
+
+
+def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command], ...]:
+    """The options that say which model is used, and what it may take; also those of a run that goes on.
+
+    Args:
+        whole: what tokens and money are limited of, such as `the whole run`.
+        one: what the time is limited of.
+    """
+    return (
+        click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
+        click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
+        click.option("--max-requests", type=Count(), help=f"Most requests to models of {whole}."),
+        click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
+        click.option("--max-usd", type=Amount(), help=f"Most money of {whole}."),
+        click.option("--max-time", metavar="TIME", help=f"Most time {one}, such as 30s, 10m or 1h."),
+        click.option("--max-concurrency", type=Count(), help="Most requests to models at once, 32 by default."),
+    )
+
+
+def limiting_words(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a command line that say what these options say."""
+    names = {"model": "-m", **{f"max_{name}": f"--max-{name}" for name in LIMITS}}
+    values = {option: given[name] for name, option in names.items() if given.get(name) is not None}
+    return tuple(word for option, value in values.items() for word in (option, str(value)))
+
+
+def added(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Options of a command, in the order in which its help lists them."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -132,7 +167,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     if given.get("model") is not None and not given["model"].strip():
         raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
     payload = _payload(given.get("pairs", ()), given.get("document"))
-    return Options(**{**plain, "payload": payload, "limits": most, "allow": _rules(given["allow"])})
+    return Options(**{**plain, "payload": payload, "limits": most, "allow": allow_rules(given["allow"])})
 
 
 def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:
@@ -144,13 +179,18 @@ def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:
 
 
 def fields_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """Fields from `NAME=VALUE`; a value that is JSON is taken as such, otherwise as text. Raises UsageError."""
+    """Fields from `NAME=VALUE`; a value that is JSON is taken as such, otherwise as text. Raises UsageError.
+
+    A number that JSON would write differently, such as the version `1.10`, stays a text; where the handler declares a
+    number it becomes one, as `1` becomes a text where it declares that.
+    """
     result: dict[str, Any] = {}
     for pair in pairs:
         name, mark, value = pair.partition("=")
         if not mark:
             raise UsageError(f"`--arg {pair}` has no value", help=f"write --arg {pair}=VALUE.")
-        result[name] = _json(value, value)
+        read = _json(value, value)
+        result[name] = value if isinstance(read, float) and json.dumps(read) != value else read
     return result
 
 
@@ -159,14 +199,20 @@ def seconds(option: str, text: str) -> float:
     found = TIME.fullmatch(text.strip().lower())
     duration_s = float(found[1]) * UNITS_S[found[2]] if found else 0.0
     if not duration_s:
-        raise UsageError(f"`{option} {text}` is no time", help="Write a number with a unit: 500ms, 30s, 10m or 1h.")
+        raise UsageError(
+            f"`{option} {text}` is no time", help="Write a number with a unit: 500ms, 30s, 10m, 1h or 30d."
+        )
     return duration_s
 
 
-def _rules(given: Sequence[str]) -> tuple[str, ...]:
+def allow_rules(given: Sequence[str]) -> tuple[str, ...]:
+    """The rules of `--allow`. Raises UsageError for one that allows nothing."""
     for rule in given:
-        if rule != "shell" and not (rule.startswith("shell:") and rule.removeprefix("shell:").strip()):
-            help = 'Write --allow shell, --allow "shell:git status" or --allow "shell:ls *".'
+        if not RULE.fullmatch(rule):
+            help = (
+                'Write --allow shell, --allow "shell:ls *", --allow "mcp:files:write_*" for tools of an MCP server, or '
+                "--allow mcp:files:model to have it ask the model."
+            )
             raise UsageError(f"`--allow {rule}` allows nothing", help=help)
     return tuple(given)
 

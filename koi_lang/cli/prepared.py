@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang import cache, inventory, late, program, settings
+from koi_lang.cli.browser import sign_in_with
 from koi_lang.cli.options import Options
 from koi_lang.disk import absolute
 from koi_lang.extensions import additions
@@ -71,6 +72,7 @@ class Prepared:
             "redact": self.redactor(),
             "models": self.wanted.blocks(),
             "note": note,
+            "sign_in": sign_in_with(self.wanted.keys),
             "connect_embedder": None if self.is_stood_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}

@@ -12,10 +12,12 @@ from koi_lang import __version__, cache
 from koi_lang.cli.colours import command_words
 from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.prepared import Prepared
-from koi_lang.errors import JournalError
+from koi_lang.cli.trust import signer
+from koi_lang.errors import JournalError, SettingsError
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.past import RESUMED
+from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 
@@ -47,14 +49,26 @@ def recorded(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | 
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     path, redact, options = path_of(Path.cwd(), run.id), ready.redactor(), ready.options
-    if going.run:
-        writer = Writer(path, None, redact, run.host.log, going.count)
-        writer.note(RESUMED)
+    signed_with = _signer(run, ready)
+    if going.end is not None:
+        writer = Writer(path, going.end, redact, run.stop, signed_with)
+        changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
+        writer.note(RESUMED, **changed)
         return writer
     words = tuple(going.words) or command_words(sys.argv[1:])
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
-    return Writer(path, header, redact, run.host.log)
+    return Writer(path, header, redact, run.stop, signed_with)
+
+
+def _signer(run: Run, ready: Prepared) -> Signer | None:
+    """What signs the journal; where there can be no key that is told, and resuming it needs somebody who agrees."""
+    try:
+        return signer(Path.cwd())
+    except SettingsError as error:
+        if not ready.options.quiet:
+            run.host.log(f"warning: the journal is not signed: {error.message}")
+        return None
 
 
 def hash_of(entry: cache.Entry) -> str:

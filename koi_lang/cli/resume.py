@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,24 +11,30 @@ from typing import Any
 import click
 
 from koi_lang import cache, program
+from koi_lang.cli import late
 from koi_lang.cli.colours import colour_option
 from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.doubts import Doubts, Wish, WishType, doubt_in
+from koi_lang.cli.interrupts import leave
 from koi_lang.cli.known import going_on, is_changed, readable, require_entry
-from koi_lang.cli.options import Options, fields_of
+from koi_lang.cli.options import Options, added, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
+from koi_lang.cli.trust import require_trust
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.keys.lookup import Keys
 from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.past import ANSWERED, Decision, Past, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.past import ANSWERED, RESUMED, Past, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
-from koi_lang.runtime.journal.summary import summarise
+from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.std.widths import clean
 
-LONGEST = 200
+MOST_LISTED = 3
+MODEL = "-m"
 # Which field of an entry `--answer` replaces.
 FIELDS = {ANSWERED: "text", "done": "result"}
 
@@ -42,7 +46,7 @@ class Wishes:
     at: int | None
     answer: str | None
     branch: bool
-    on_doubt: str
+    on_doubt: Sequence[Wish]
 
 
 @click.command()
@@ -52,16 +56,18 @@ class Wishes:
 @click.option("--branch", is_flag=True, help="Go on in a journal of its own, also where the program does otherwise.")
 @click.option(
     "--on-doubt",
-    type=click.Choice(["ask", "retry", "skip", "stop"]),
-    default="ask",
-    help="What to do about actions that had begun and may not be done twice.",
+    type=WishType(),
+    multiple=True,
+    help="What to do about effects whose outcome is not known and that may not be done twice.",
 )
+@click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
+@added(*limiting_options("the whole run, with what it has taken", "from now on"))
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @colour_option
-def command(run: str | None, pairs: tuple[str, ...], quiet: bool, verbose: bool, as_json: bool, **wishes: Any) -> None:
+def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) -> None:
     """Go on with an interrupted run; ID may be the beginning of an id, or `last`.
 
     Without ID it is the last run of this folder that did not end well. Nothing that was done is done again.
@@ -69,18 +75,49 @@ def command(run: str | None, pairs: tuple[str, ...], quiet: bool, verbose: bool,
     path = store.find(Path.cwd(), run) if run else _last_unfinished()
     journal = readable(path)
     require_run(journal.header)
-    options = options_of(journal.header.words)
+    require_trust(journal, trusted=trust, may_ask=True)
+    more = (*_words_since(journal), *(words := _words(given)))
+    options = options_of((*journal.header.words, *more))
+    if MODEL in more:  # which answers instead of what stood in for a model
+        options = replace(options, answers=None, rehearse=False)
     options = replace(options, payload={**options.payload, **fields_of(pairs)}, record=True)
-    options = replace(options, quiet=quiet or options.quiet, verbose=verbose or options.verbose, as_json=as_json)
+    quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
+    options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
     _require_known(options, journal)
     entry = program.compiled(journal.header.program)
-    going = _continuation(path, journal, entry, options, Wishes(**wishes))
+    going = _continuation(
+        path, journal, entry, options, Wishes(**{wish: given[wish] for wish in Wishes.__dataclass_fields__})
+    )
     kept = Kept()
-    code = run_program(journal.header.program, entry, options, replace(going, consumers=[kept]))
+    going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
+    code = run_program(journal.header.program, entry, options, going)
     told = kept.line(journal.entries)
     if told and going.parent is not None and not options.quiet:
         click.echo(told, err=True)
-    sys.exit(code)
+    left = going.past.left_behind() if going.past is not None else []
+    if left and not options.quiet:
+        redact = options.key_lookup().redactor(options.payload)
+        click.echo(clean(redact(f"left behind, which this branch has not done: {_listed(left)}")), err=True)
+    leave(code)
+
+
+def _listed(effects: Sequence[Entry]) -> str:
+    """Some effects of the parent of a branch, the first of them named."""
+    named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
+    more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
+    return ", ".join(named) + more
+
+
+def _words(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the command line says of models and limits."""
+    model = late.pick(Keys(Path.cwd())) if given["model"] == "?" else given["model"]
+    return limiting_words({**given, "model": model})
+
+
+def _words_since(journal: Journal) -> list[str]:
+    """What was said of models and limits each time the run went on."""
+    noted = [entry.data.get("words", []) for entry in journal.entries if entry.kind == RESUMED]
+    return [str(word) for words in noted if isinstance(words, list) for word in words]
 
 
 def _last_unfinished() -> Path:
@@ -91,7 +128,7 @@ def _last_unfinished() -> Path:
         summary = summarise(path)
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run
-        if summary.state not in ("interrupted", "failed"):
+        if summary.state not in UNFINISHED:
             continue
         run = summary.header.run
         if run not in branches:
@@ -116,11 +153,16 @@ def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Opt
     if wishes.at is not None:
         require_entry(wishes.at, journal)
         entries = _back_to(wishes.at, wishes.answer, entries)
-    decisions = _decisions(in_doubt(entries), wishes.on_doubt, options)
     redact = options.key_lookup().redactor(options.payload)
-    past = Past(entries, "branch" if is_branch else "resume", redact, decisions)
+    doubts = Doubts(wishes.on_doubt, redact)
+    doubts.decide_beforehand(in_doubt(entries))
+    past = Past(entries, "branch" if is_branch else "resume", redact, doubts, lasting_entries(journal.entries))
     _tell(options, header.run, entries, is_branch=is_branch)
-    return going_on(past, journal, wishes.at, header.words)
+    behind = [entry for entry in past.left_behind() if past.outcome(entry.path) is None]
+    if behind and not options.quiet:
+        told = f"the run did this later on; you are asked before it is done again: {_listed(behind)}"
+        click.echo(clean(redact(told)), err=True)
+    return replace(going_on(past, journal, wishes.at, header.words), doubts=doubts)
 
 
 def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes) -> bool:
@@ -182,37 +224,6 @@ class Kept:
         if not asked:
             return ""
         return f"{self.answers} of {_count(asked, 'model answer')} were taken over, so they were not asked for again"
-
-
-# ---------------------------------------------------------------- effects in doubt
-
-
-def _decisions(doubts: Sequence[Entry], wish: str, options: Options) -> Mapping[tuple[str, ...], Decision]:
-    """What to do about each effect whose end is not known. Raises JournalError when nobody can say."""
-    decisions: dict[tuple[str, ...], Decision] = {}
-    for doubt in doubts:
-        told = f"`{doubt.data.get('intent')}` had begun and its end is not known: {_shown(doubt)}"
-        click.echo(clean(told), err=True)
-        decisions[doubt.path] = _decided(wish)
-    if "stop" in decisions.values():
-        help = "Find out whether it took place; then `koi resume --on-doubt retry` does it again, `skip` does not."
-        raise JournalError("the run was not resumed", help=help)
-    return decisions
-
-
-def _decided(wish: str) -> Decision:
-    if wish in ("retry", "skip"):
-        return "retry" if wish == "retry" else "skip"
-    if wish == "stop" or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return "stop"
-    choice = click.Choice(["retry", "skip", "stop"])
-    answer = click.prompt("Do it again, leave it out, or stop?", type=choice, default="stop", err=True)
-    return "retry" if answer == "retry" else "skip" if answer == "skip" else "stop"
-
-
-def _shown(doubt: Entry) -> str:
-    text = json.dumps(doubt.data.get("fields"), ensure_ascii=False)
-    return f"{text if len(text) <= LONGEST else text[:LONGEST] + '…'} at {' / '.join(doubt.path)}"
 
 
 def _count(number: int, what: str) -> str:

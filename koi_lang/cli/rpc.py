@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,12 @@ from typing import Any
 import click
 
 from koi_lang import cache, inventory, program
+from koi_lang.cli.interrupts import carried_out, leave
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options, seconds
 from koi_lang.cli.prepared import prepared
 from koi_lang.cli.sessions import Opener
+from koi_lang.rpc.served import OpenRun
 from koi_lang.rpc.stdio import serve_stdio
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."
@@ -28,20 +30,27 @@ ASKED = "How long questions to the client are open, such as 30s or 5m."
 @click.option(
     "--resume", metavar="ID", help="Go on with a recorded session, by its id, the beginning of one, or `last`."
 )
-def command(file: str, strict: bool, no_cache: bool, ask_time: str, resume: str | None, **given: Any) -> None:
+@click.option("--trust", is_flag=True, help="Go on with a session that this machine has not signed.")
+def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: Any) -> None:
     """Let another program run FILE: commands on stdin, responses and events on stdout, one JSON object a line.
 
     Nothing that FILE runs is carried out before the command `run`.
     """
     options, answer_s = options_from(given), seconds("--ask-time", ask_time)
-    entry = program.compiled(file, strict=strict, fresh=no_cache)
+    entry = program.compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
-    sys.exit(_serve(file, entry, options, resume, answer_s))
+    leave(_serve(file, entry, options, answer_s, lambda opener: opener.reopen(resume, None, trust) if resume else None))
 
 
-def _serve(file: str, entry: cache.Entry, options: Options, resume: str | None, answer_s: float) -> int:
-    """Serve to the end and give the exit code; whatever goes wrong is told once."""
+def _serve(
+    file: str, entry: cache.Entry, options: Options, answer_s: float, reopen: Callable[[Opener], OpenRun | None]
+) -> int:
+    """Serve to the end and give the exit code; whatever goes wrong is told once.
+
+    Args:
+        reopen: finds what opens the session that goes on; None for a new one.
+    """
     redact = options.key_lookup().redactor()
 
     def work() -> None:
@@ -50,7 +59,7 @@ def _serve(file: str, entry: cache.Entry, options: Options, resume: str | None, 
             ready = prepared(file, entry, options)
             inventory.require_servers(ready.module, Path.cwd())
             opener = Opener(ready)
-            earlier = opener.reopen(resume, None) if resume else None
-            asyncio.run(serve_stdio(opener.served(), redact, earlier, answer_s=answer_s))
+            serving = serve_stdio(opener.served(), redact, reopen(opener), answer_s=answer_s)
+            carried_out(serving, lambda text: click.echo(text, err=True))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

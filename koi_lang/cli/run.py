@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from koi_lang import program
 from koi_lang.cli import late
+from koi_lang.cli.interrupts import leave
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
 from koi_lang.cli.running import run_program
@@ -35,7 +35,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     entry = program.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
-    sys.exit(run_program(file, entry, options))
+    leave(run_program(file, entry, options))
 
 
 def options_of(words: Sequence[str]) -> Options:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +12,7 @@ import click
 from koi_lang import cache, inventory
 from koi_lang.cli import late
 from koi_lang.cli.continuing import Continuation
+from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.options import Options
 from koi_lang.cli.prepared import Prepared, prepared
@@ -20,7 +20,7 @@ from koi_lang.cli.progress import DETAILS, TOLD, Bill, Denials, as_json, as_line
 from koi_lang.cli.recording import recorded
 from koi_lang.cli.terminal import Terminal
 from koi_lang.cli.typing import typing
-from koi_lang.errors import EXIT_INTERRUPTED, UsageError
+from koi_lang.errors import UsageError
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
 
@@ -28,6 +28,7 @@ from koi_lang.runtime.events import Consumer
 def run_program(file: str, entry: cache.Entry, options: Options, going: Continuation | None = None) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once."""
     redact = options.key_lookup().redactor(options.payload)
+    host = Terminal(quiet=options.quiet, silent=options.as_json)
     journals: list[Path] = []
 
     def work() -> None:
@@ -38,17 +39,18 @@ def run_program(file: str, entry: cache.Entry, options: Options, going: Continua
             late.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:
             inventory.require_servers(ready.module, Path.cwd())
-        asyncio.run(_main(ready, going or Continuation(), journals.append))
+        carried_out(_main(ready, host, going or Continuation(), journals.append), host.log)
 
     code = exit_code_of(work, debug=options.debug, redact=redact)
-    if code == EXIT_INTERRUPTED and journals and not options.quiet:
+    if code > BY_SIGNAL and journals and not options.quiet:
         click.echo(f"`koi resume {journals[0].stem}` goes on", err=True)
     return code
 
 
-async def _main(ready: Prepared, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
-    options = ready.options
-    host, bill, redact = Terminal(quiet=options.quiet, silent=options.as_json), Bill(), ready.redactor()
+async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
+    options, bill, redact = ready.options, Bill(), ready.redactor()
+    if going.doubts is not None:
+        going.doubts.hold = host.hold
     run = ready.run(
         host,
         [bill, Denials(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
@@ -66,6 +68,7 @@ async def _main(ready: Prepared, going: Continuation, tell_journal: Callable[[Pa
                 tell_journal(journal)
             async with run:
                 await ready.module.main()
+                run.ledger.require_within_budget()
     finally:
         line = bill.line()
         if line is not None and (options.verbose or sys.stderr.isatty()):

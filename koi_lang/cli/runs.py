@@ -17,13 +17,15 @@ import click
 from koi_lang.cli import branches
 from koi_lang.cli.lines import counted
 from koi_lang.cli.messages import writing
+from koi_lang.cli.options import seconds
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.images import noted
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
-from koi_lang.runtime.journal.reader import program_of, read_header
+from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
-from koi_lang.runtime.journal.summary import Summary, summarise
+from koi_lang.runtime.journal.summary import UNFINISHED, Summary, summarise
+from koi_lang.runtime.journal.totals import TOTALS, Totals
 from koi_lang.std.widths import clean
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
@@ -46,7 +48,7 @@ def command(ctx: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def list_(as_json: bool) -> None:
     """List the runs that were recorded in this folder, the latest last."""
-    runs = list(_summaries())
+    runs = sorted(_summaries(), key=lambda run: (run[1].header.started, run[0].name))
     if as_json:
         click.echo(json.dumps([_data(path, summary) for path, summary in runs], indent=2))
         return
@@ -64,7 +66,7 @@ def list_(as_json: bool) -> None:
 
 def _summaries() -> Iterator[tuple[Path, Summary]]:
     """The journals of this folder with what came of their runs; those that cannot be read are told."""
-    for path in store.journals(Path.cwd()):
+    for path in store.unordered(Path.cwd()):
         try:
             yield path, summarise(path)
         except JournalError as error:
@@ -79,9 +81,9 @@ def _data(path: Path, summary: Summary) -> Mapping[str, Any]:
         "program": summary.header.program,
         "state": summary.state,
         "seconds": round(summary.seconds, 3),
-        "requests": summary.requests,
-        "tokens": summary.tokens,
-        "usd": None if summary.unpriced else summary.usd,
+        "requests": summary.totals.requests,
+        "tokens": summary.totals.tokens,
+        "usd": None if summary.totals.unpriced else summary.totals.usd,
         "parent": parent,
         "entry": entry,
     }
@@ -99,9 +101,9 @@ def _row(path: Path, summary: Summary) -> tuple[str, ...]:
         Path(summary.header.program).name,
         summary.state,
         _duration(summary.seconds),
-        str(summary.requests),
-        f"{summary.tokens:,}",
-        _cost(summary),
+        str(summary.totals.requests),
+        f"{summary.totals.tokens:,}",
+        _cost(summary.totals),
     )
 
 
@@ -117,12 +119,12 @@ def show(run: str, full: bool) -> None:
     click.echo()
     for entry in journal.entries:
         _say(_line(entry, journal.header, full))
-    _warn(path, summary.damaged, summary.torn)
+    _warn(path, journal)
 
 
 def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
     header = summary.header
-    requests = counted(summary.requests, "request")
+    totals = summary.totals
     return {
         "run": path.stem,
         "started": _moment(header.started),
@@ -131,16 +133,15 @@ def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
         "command": " ".join(("koi", *header.words)),
         "version": header.version,
         "state": f"{summary.state} after {_duration(summary.seconds)}",
-        "models": f"{requests}, {summary.tokens:,} tokens, {_cost(summary)}",
+        "models": f"{counted(totals.requests, 'request')}, {totals.tokens:,} tokens, {_cost(totals)}",
     }
 
 
-def _warn(path: Path, damaged: int, torn: bool) -> None:
-    """What a journal holds that is no entry."""
-    if damaged:
-        what = "1 line is" if damaged == 1 else f"{damaged} lines are"
-        click.echo(f"warning: {what} damaged and left out", err=True)
-    if torn and not store.is_running(path):
+def _warn(path: Path, journal: Journal) -> None:
+    """What a journal holds that is no entry, and what it lacks."""
+    for fault in journal.faults:
+        click.echo(f"warning: {fault}", err=True)
+    if journal.torn and not store.is_running(path):
         click.echo(f"warning: the last line is torn; `koi runs repair {path.stem}` cuts it off", err=True)
 
 
@@ -209,28 +210,64 @@ def export(run: str, output: Path) -> None:
 
 
 @command.command()
-@click.argument("run", metavar="ID")
+@click.argument("run", metavar="[ID]", required=False)
+@click.option("--older", metavar="TIME", help="Remove all journals that nothing was added to for so long, such as 30d.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def delete(run: str, yes: bool) -> None:
-    """Remove the journal of a run."""
-    path = store.find(Path.cwd(), run)
+def delete(run: str | None, older: str | None, yes: bool) -> None:
+    """Remove the journal of a run, or all old ones."""
+    if (run is None) == (older is None):
+        raise UsageError("name one run, or say how old journals must be", help="Write `koi runs delete --older 30d`.")
+    if older is not None:
+        _delete_older(seconds("--older", older), yes=yes)
+    elif run is not None:
+        path = store.find(Path.cwd(), run)
+        if not yes:
+            click.confirm(f"Remove the journal `{path.stem}`?", abort=True, err=True)
+        store.delete(path)
+        click.echo(f"removed {path.stem}")
+
+
+def _delete_older(age_s: float, *, yes: bool) -> None:
+    until = time.time() - age_s
+    runs = [(path, run) for path, run in _summaries() if run.header.started + run.seconds < until]
+    paths = [path for path, run in runs if run.state != "running"]
+    if not paths:
+        click.echo("no journal of this folder is that old", err=True)
+        return
+    unfinished = sum(run.state in UNFINISHED for _, run in runs)
+    could = f" {unfinished:,} of these runs could still go on." if unfinished else ""
     if not yes:
-        click.confirm(f"Remove the journal `{path.stem}`?", abort=True, err=True)
-    store.delete(path)
-    click.echo(f"removed {path.stem}")
+        click.confirm(f"Remove {counted(len(paths), 'journal')}?{could}", abort=True, err=True)
+    click.echo(f"removed {counted(sum(map(_is_removed, paths)), 'journal')}")
+
+
+def _is_removed(path: Path) -> bool:
+    """Remove a journal; tells why where that cannot be, because its run goes on again, or somebody else was faster."""
+    try:
+        store.delete(path)
+    except JournalError as error:
+        click.echo(clean(f"warning: {error.message}"), err=True)
+        return False
+    return True
 
 
 @command.command()
 @click.argument("run", metavar="ID")
 def repair(run: str) -> None:
-    """Cut off a last line that a crash has torn; it is kept beside the journal."""
+    """Keep the sound lines of a journal, in order; all others are kept beside it."""
     path = store.find(Path.cwd(), run)
+    beside = path.with_suffix(store.TORN).name
     cut = store.repair(path)
     if cut:
-        click.echo(f"{cut} bytes were cut off and added to {path.with_suffix(store.TORN).name}")
-    else:
-        click.echo("the last line is whole")
-    _warn(path, len(read_journal(path).damaged), False)
+        click.echo(f"{cut} bytes of a torn line were cut off and added to {beside}")
+    removed = store.put_in_order(path)
+    if removed:
+        click.echo(f"{counted(removed, 'line')} that cannot be relied on moved to {beside}")
+    if removed is not None:
+        click.echo("the other lines stand in the order in which they were written")
+    elif not cut:
+        click.echo("every line is sound")
+    _warn(path, read_journal(path))
 
 
 # ---------------------------------------------------------------- texts
@@ -243,7 +280,7 @@ def _say(text: str) -> None:
 
 def _line(entry: Entry, header: Header, full: bool) -> str:
     """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
-    fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items())
+    fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items() if name != TOTALS)
     parts = (f"{max(0.0, entry.ts - header.started):9.3f}", f"{entry.kind:15}", " / ".join(entry.path), fields)
     text = "  ".join(filter(None, parts)).rstrip()
     width = max(NARROWEST, shutil.get_terminal_size((160, 24)).columns)
@@ -265,7 +302,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes}m {rest:02}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02}m"
 
 
-def _cost(summary: Summary) -> str:
-    if summary.unpriced:
-        return f"${summary.usd:.4f} or more" if summary.usd else "unknown"
-    return f"${summary.usd:.4f}"
+def _cost(totals: Totals) -> str:
+    if totals.unpriced:
+        return f"${totals.usd:.4f} or more" if totals.usd else "unknown"
+    return f"${totals.usd:.4f}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
 import sys
@@ -15,6 +14,7 @@ import click
 
 from koi_lang import cache, program, settings
 from koi_lang.cli import late
+from koi_lang.cli.interrupts import served
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
 from koi_lang.cli.prepared import prepared
@@ -112,6 +112,7 @@ def _serve(file: str, entry: cache.Entry, options: Options, address: Address | N
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
-        asyncio.run(late.served(late.service_of(ready), address, debug=options.debug))
+        service = late.service_of(ready)
+        served(late.served(service, address, debug=options.debug), service.log)
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())

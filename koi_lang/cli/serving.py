@@ -15,6 +15,7 @@ from koi_lang.cli.terminal import Terminal
 from koi_lang.failures import explain
 from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.contents import by_name, sources
+from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.server import Service, server_of
 from koi_lang.mcp_server.stdio import serve_stdio
@@ -62,6 +63,8 @@ def service_of(ready: Prepared) -> Service:
         instructions="\n".join(told),
         tools={offer.name: offer for offer in offers(agents, actions)},
         prompts=by_name(inventory.prompts_of(ready.module)),
+        made_prompts=made_prompts(agents),
+        documents=documents(agents),
         sources=sources(path.as_posix(), list(ready.entry.files), redact),
         open_run=_opener(ready, terminal),
         limit=Budget(time_s=options.call_time_s),

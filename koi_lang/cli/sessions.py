@@ -16,6 +16,7 @@ from koi_lang.cli.prepared import Prepared
 from koi_lang.cli.progress import TOLD
 from koi_lang.cli.running import recording
 from koi_lang.cli.terminal import Terminal
+from koi_lang.cli.trust import require_trust
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import installed, of_program
@@ -55,9 +56,15 @@ class Opener:
             reopen=self.reopen,
         )
 
-    def reopen(self, run: str, at: int | None) -> OpenRun:
-        """What opens a run that goes on with a recorded session. Raises KoiError."""
-        return partial(self._opened, continuation(self._ready, run, at))
+    def reopen(self, run: str, at: int | None, trusted: bool, *, may_ask: bool = False) -> OpenRun:
+        """What opens a run that goes on with a recorded session. Raises KoiError.
+
+        Args:
+            trusted: whether it may be one that this machine has not signed.
+            may_ask: whether the person at the terminal is asked about one.
+        """
+        trust = partial(require_trust, trusted=trusted, may_ask=may_ask)
+        return partial(self._opened, continuation(self._ready, run, at, self._note, trust))
 
     @contextmanager
     def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:

@@ -79,7 +79,7 @@ class Terminal:
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end."""
         async with self._turn:
-            with self._held():
+            with self.hold():
                 self._show(question, options)
                 line = await self._line()
                 if line is not None and sys.stdin.isatty():  # the answer has ended the line of the question
@@ -110,7 +110,7 @@ class Terminal:
             sys.stderr.flush()
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Have whole lines typed and shown by the terminal itself, and nothing else changed there."""
         self.status.hold()
         if self._keyboard is not None:
@@ -139,7 +139,7 @@ class Terminal:
         """A value typed without being shown."""
         if not sys.stdin.isatty():
             raise NobodyToAsk(f"nobody can be asked for `{name}`")
-        with self._held(), self._alone():
+        with self.hold(), self._alone():
             return await asyncio.to_thread(late.getpass, f"{name}: ", sys.stderr)
 
     # ------------------------------------------------------------ lines that nobody has asked for

@@ -5,14 +5,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from koi_lang.compiler.analysis import Analysis, analyse
 from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen.module import module
-from koi_lang.compiler.imports import Files, Loaded, load
+from koi_lang.compiler.hints import nested_too_deeply
+from koi_lang.compiler.imports import Files, Loaded, load, standard_names
 from koi_lang.compiler.rules import check
+from koi_lang.compiler.rules.gaps import without_follow_ups
 from koi_lang.diagnostics import CompileError, Diagnostic, Place
 from koi_lang.source import Source, Span
+
+# Files whose nodes are nested no deeper than this can be compiled; Python allows 20 loops within each other.
+SHALLOW = 40
+# Codes of imports and files that could not be read.
+UNREAD = frozenset({"E0105", "E0106", "E0107", "E0108"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +28,7 @@ class Checked:
     """A program whose files were read and checked.
 
     Attributes:
-        files: the analysed files, the entry first; empty when some file has syntax errors.
+        files: the analysed files, the entry first; empty when not all of the program could be read.
         diagnostics: every problem, files in the order of import, places in order.
         read: content of every file that was read, by path.
     """
@@ -38,16 +46,22 @@ class Checked:
 def check_program(path: str, files: Files, *, strict: bool = False) -> Checked:
     """Read a program and report all its problems; `strict` makes errors of warnings. Raises OSError for the entry."""
     loaded = load(path, files)
-    if loaded.problems:
-        return Checked((), _ordered(loaded, loaded.problems), loaded.read)
     try:
         analysed = tuple(analyse(unit) for unit in loaded.units)
-        problems = check(analysed)
+        problems = check(analysed, partial(standard_names, files))
     except RecursionError:
-        return Checked((), (too_deep(loaded.units[0].source),), loaded.read)
-    if strict:
-        problems = [replace(problem, severity="error") for problem in problems]
-    return Checked(analysed, _ordered(loaded, problems), loaded.read)
+        return Checked((), (*loaded.problems, too_deep(loaded.units[0].source)), loaded.read)
+    if loaded.problems:
+        is_open = any(problem.code in UNREAD for problem in loaded.problems)
+        found = without_follow_ups(problems, analysed, is_open=is_open)
+        return Checked((), _ordered(loaded, [*loaded.problems, *_severe(found, strict)]), loaded.read)
+    if not any(problem.severity == "error" for problem in problems):
+        problems += [too_deep(file.unit.source) for file in analysed if not _can_be_compiled(file)]
+    return Checked(analysed, _ordered(loaded, _severe(problems, strict)), loaded.read)
+
+
+def _severe(problems: list[Diagnostic], strict: bool) -> list[Diagnostic]:
+    return [replace(problem, severity="error") for problem in problems] if strict else problems
 
 
 def generate(file: Analysis) -> ast.Module:
@@ -61,12 +75,24 @@ def generate(file: Analysis) -> ast.Module:
         raise CompileError([too_deep(file.unit.source)]) from None
 
 
+def _can_be_compiled(file: Analysis) -> bool:
+    """Whether Python can follow the nesting of a file; only deep ones are tried."""
+    if file.index.depth <= SHALLOW:
+        return True
+    try:
+        compile(module(file), file.unit.path, "exec", dont_inherit=True)
+    except RecursionError:
+        return False
+    except SyntaxError as error:
+        if "nested" not in str(error):
+            raise
+        return False
+    return True
+
+
 def too_deep(source: Source) -> Diagnostic:
     """The problem of a file whose code is nested deeper than Python can follow."""
-    place = Place(source, Span(0, 1))
-    return Diagnostic(
-        "E0104", "error", "this file nests its code too deeply", place, help="split the deepest expression."
-    )
+    return nested_too_deeply(source, Span(0, len(source.text)))
 
 
 def _ordered(loaded: Loaded, problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

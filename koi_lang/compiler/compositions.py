@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
-from koi_lang.compiler.templates import STATE, STATE_WORD, Hole, parts
-from koi_lang.compiler.walk import everything
+from koi_lang.compiler.templates import STATE, STATE_WORD, Hole, free_names, parts
 from koi_lang.source import Source, Span
 
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
@@ -17,6 +17,8 @@ IF = re.compile(r"@if\s*\((.*)\)\s*\{")
 ELSE_IF = re.compile(r"(?:\}\s*)?@else\s+if\s*\((.*)\)\s*\{")
 ELSE = re.compile(r"(?:\}\s*)?@else\s*\{")
 NO_EXPRESSION = "write a value, such as `args.formal`, or a comparison."
+# What a template that uses it waits for.
+ACTING = ("callAction", "registry", "fetch")
 FRAGMENT = re.compile(r"`([A-Za-z_]\w*)`")
 
 
@@ -46,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """`@let name = value`."""
+    """`@let name = value`; offsets in the value are those of the template's text."""
 
     span: Span
     name: str
@@ -55,7 +57,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`@if`, its `@else if`s, and what `@else` holds."""
+    """`@if`, its `@else if`s, and what `@else` holds; offsets in conditions are those of the template's text."""
 
     span: Span
     branches: tuple[tuple[n.Expression, tuple[Directive, ...]], ...]
@@ -76,9 +78,27 @@ def directives(text: n.Text, fragments: frozenset[str]) -> tuple[Directive, ...]
 
 
 def acts(items: Iterable[Directive]) -> bool:
-    """Whether a template carries out actions."""
-    nodes = (node for expression in _expressions(items) for node in everything(expression))
-    return any(isinstance(node, n.Name) and node.name == "callAction" for node in nodes)
+    """Whether a template carries out actions, or asks the registry or the network."""
+    names = (name for expression in _expressions(items) for name in free_names(expression))
+    return any(name.name in ACTING for name in names)
+
+
+def in_order(items: Iterable[Directive]) -> Iterator[tuple[str | None, n.Expression]]:
+    """The values of `@let`, with the names that they declare, and the conditions, in the order of the text."""
+    for item in items:
+        match item:
+            case Let():
+                yield item.name, item.value
+            case Choice():
+                for condition, body in item.branches:
+                    yield None, condition
+                    yield from in_order(body)
+                yield from in_order(item.otherwise)
+
+
+def variables(items: Iterable[Directive]) -> Iterator[str]:
+    """The names that a template declares with `@let`."""
+    return (name for name, _ in in_order(items) if name is not None)
 
 
 def _expressions(items: Iterable[Directive]) -> Iterator[n.Expression]:
@@ -94,56 +114,70 @@ def _expressions(items: Iterable[Directive]) -> Iterator[n.Expression]:
                     yield from _expressions(body)
 
 
+class _Row(NamedTuple):
+    """A line of a template: its place in the source, its offset in the text, and what it says without its indent."""
+
+    span: Span
+    start: int
+    text: str
+    indented: str
+
+
 class _Reader:
     def __init__(self, text: n.Text, fragments: frozenset[str]) -> None:
         self.fragments = fragments
-        self.lines = list(_lines(text))
+        self.lines = list(_rows(text))
+        self.code = Source("", STATE_WORD.sub(STATE, text.value))
 
     def body(self, opener: Span | None = None) -> tuple[Directive, ...]:
         """Directives up to a line that closes an `@if`, which is left."""
         result: list[Directive] = []
         while self.lines:
-            span, line = self.lines[0]
-            stripped = line.strip()
-            if ELSE_IF.fullmatch(stripped) or ELSE.fullmatch(stripped) or (stripped == "}" and opener is not None):
+            text = self.lines[0].text
+            if ELSE_IF.fullmatch(text) or ELSE.fullmatch(text) or (text == "}" and opener is not None):
                 return tuple(result)
-            self.lines.pop(0)
-            result.append(self.directive(span, line, stripped))
+            result.append(self.directive(self.lines.pop(0)))
         if opener is not None:
             raise TemplateError(opener, "this `@if` is never closed", "close it with `}` on a line of its own.")
         return tuple(result)
 
-    def directive(self, span: Span, line: str, stripped: str) -> Directive:
-        if match := LET.fullmatch(stripped):
-            return Let(span, match[1], _expression(match[2], span))
-        if match := IF.fullmatch(stripped):
-            return self.choice(span, match[1])
-        if stripped.startswith(("@if", "@let")):
-            form = "@if (condition) {" if stripped.startswith("@if") else "@let name = value"
-            raise TemplateError(span, f"`{stripped.split()[0]}` is not complete", f"write `{form}` on one line.")
-        return Line(span, tuple(_pieces(line, span, self.fragments)))
+    def directive(self, row: _Row) -> Directive:
+        if match := LET.fullmatch(row.text):
+            return Let(row.span, match[1], self.expression(row, *match.span(2)))
+        if match := IF.fullmatch(row.text):
+            return self.choice(row, match)
+        if row.text.startswith(("@if", "@let")):
+            form = "@if (condition) {" if row.text.startswith("@if") else "@let name = value"
+            raise TemplateError(row.span, f"`{row.text.split()[0]}` is not complete", f"write `{form}` on one line.")
+        return Line(row.span, tuple(_pieces(row.indented, row.span, self.fragments)))
 
-    def choice(self, span: Span, condition: str) -> Choice:
-        branches = [(_expression(condition, span), self.body(span))]
+    def expression(self, row: _Row, start: int, end: int) -> n.Expression:
+        """What stands between two offsets of a line, with offsets of the template's text."""
+        found, problem = parse_expression(self.code, Span(row.start + start, row.start + end))
+        if found is None:
+            text = row.text[start:end].strip()
+            raise TemplateError(row.span, f"`{text}` is no expression", (problem and problem.help) or NO_EXPRESSION)
+        return found
+
+    def choice(self, row: _Row, condition: re.Match[str]) -> Choice:
+        branches = [(self.expression(row, *condition.span(1)), self.body(row.span))]
         otherwise: tuple[Directive, ...] = ()
         while (following := self.following()) is not None:
-            here, line = following
-            if match := ELSE_IF.fullmatch(line):
-                branches.append((_expression(match[1], here), self.body(here)))
+            if match := ELSE_IF.fullmatch(following.text):
+                branches.append((self.expression(following, *match.span(1)), self.body(following.span)))
                 continue
-            otherwise = self.body(here)
+            otherwise = self.body(following.span)
             self.close()
             break
-        return Choice(span, tuple(branches), otherwise)
+        return Choice(row.span, tuple(branches), otherwise)
 
-    def following(self) -> tuple[Span, str] | None:
-        """The `@else` line behind a branch, with the brace before it taken away; None when the choice ends."""
-        span, line = self.lines.pop(0)
-        if line.strip() != "}":
-            return span, line.strip()
-        if self.lines and (ELSE.fullmatch(self.lines[0][1].strip()) or ELSE_IF.fullmatch(self.lines[0][1].strip())):
-            span, line = self.lines.pop(0)
-            return span, line.strip()
+    def following(self) -> _Row | None:
+        """The `@else` line behind a branch, also one behind the brace; None when the choice ends."""
+        row = self.lines.pop(0)
+        if row.text != "}":
+            return row
+        if self.lines and (ELSE.fullmatch(self.lines[0].text) or ELSE_IF.fullmatch(self.lines[0].text)):
+            return self.lines.pop(0)
         return None
 
     def close(self) -> None:
@@ -151,20 +185,12 @@ class _Reader:
         self.lines.pop(0)
 
 
-def _lines(text: n.Text) -> Iterator[tuple[Span, str]]:
+def _rows(text: n.Text) -> Iterator[_Row]:
     at = 0
     for line in text.value.split("\n"):
         span = text.span if text.start is None else Span(text.start + at, text.start + at + len(line))
-        yield span, line
+        yield _Row(span, at + len(line) - len(line.lstrip()), line.strip(), line)
         at += len(line) + 1
-
-
-def _expression(text: str, span: Span) -> n.Expression:
-    prepared = STATE_WORD.sub(STATE, text)
-    expression, problem = parse_expression(Source("", prepared), Span(0, len(prepared)))
-    if expression is None:
-        raise TemplateError(span, f"`{text.strip()}` is no expression", (problem and problem.help) or NO_EXPRESSION)
-    return expression
 
 
 def _pieces(line: str, span: Span, fragments: frozenset[str]) -> Iterator[str | Hole | Fragment]:

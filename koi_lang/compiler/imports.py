@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -16,6 +17,10 @@ SUFFIXES = (".koi", ".py")
 SCRIPTS = (".ts", ".tsx", ".js", ".jsx", ".mjs")
 INDEXES = ("index.koi", "__init__.py")
 STANDARD = "std/"
+# What a part of the standard library declares for others.
+OFFERED = re.compile(
+    r"^\s*(?:export\s+(?:async\s+)?function|export\s+prompt|skill|agent|team|role)\s+(\w+)", re.MULTILINE
+)
 
 
 class Files(Protocol):
@@ -30,6 +35,9 @@ class Files(Protocol):
     def package(self, name: str) -> str | None:
         """The path of the `.koi` or Python file that an installed package or `std/…` name stands for."""
 
+    def has_module(self, name: str) -> bool:
+        """Whether Python can import a module of that name; it is looked for and not loaded."""
+
     def names(self, folder: str) -> list[str]:
         """The names in a folder, or for `std` those of the standard library; empty when there is none."""
 
@@ -41,6 +49,7 @@ class Imported:
     Attributes:
         target: path of the file; for `python` from an installed module its dotted name.
         name: what Python modules and texts are called here; None for Koi files.
+        is_missing: whether it is a Python module that is not installed.
         text: the text of a prompt file.
     """
 
@@ -49,6 +58,7 @@ class Imported:
     target: str
     name: str | None = None
     text: Source | None = None
+    is_missing: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +134,9 @@ class _Loading:
         wanted = statement.path.value
         if wanted.startswith("python:"):
             module = wanted.removeprefix("python:")
-            return Imported(statement, "python", module, _name_of(statement, module.rpartition(".")[2]))
+            name = _name_of(statement, module.rpartition(".")[2])
+            is_missing = not self.files.has_module(module.partition(".")[0])
+            return Imported(statement, "python", module, name, is_missing=is_missing)
         path = self._locate(unit, wanted)
         is_koi = path.endswith(".koi")
         if statement.type is not None and not is_koi and statement.type != "prompt":
@@ -184,6 +196,17 @@ class _Unresolved(Exception):
     def __init__(self, code: str, message: str, help: str) -> None:
         super().__init__(message)
         self.code, self.help = code, help
+
+
+def standard_names(files: Files) -> dict[str, str]:
+    """What the parts of the standard library export, each name with the import that brings it."""
+    found: dict[str, str] = {}
+    for part in files.names("std"):
+        path = files.package(STANDARD + part)
+        with suppress(OSError, UnicodeDecodeError):
+            text = "" if path is None else files.read(path).decode("utf-8")
+            found |= {name: STANDARD + part for name in OFFERED.findall(text) if name not in found}
+    return found
 
 
 def _name_of(statement: n.Import, default: str) -> str:

@@ -15,6 +15,7 @@ from koi_lang import resources, settings
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
 from koi_lang.compiler.hints import explain, explain_neighbours, nested_too_deeply, resume_after
+from koi_lang.compiler.recovery import recover
 from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 
@@ -24,35 +25,44 @@ BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
 # Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
 RESUME = re.compile(
     r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
-    r"|(?P<declaration>^(?:export[ \t]+)?(?:import|package|role|team|agent|skill|mcp|prompt|run|test)[ \t]+[\w\"'])",
+    r"|(?P<declaration>^(?:export[ \t]+)?(?:import|package|role|team|agent|skill|mcp|prompt|run|test)[ \t]+"
+    r"[\w\"'({:\[])",
     re.MULTILINE | re.IGNORECASE,
 )
 
 
 def parse(source: Source) -> tuple[n.Program, list[Diagnostic]]:
-    """Read a whole file. Declarations that cannot be read are left out and reported, at most 20 problems."""
-    problems: list[Diagnostic] = []
+    """Read a whole file. What cannot be read is left out and reported, at most 20 problems."""
+    whole = Span(0, len(source.text))
     declarations: list[n.Declaration] = []
+    problems: list[Diagnostic] = []
+    gaps: list[Span] = []
     start = 0
     while len(problems) < MOST_PROBLEMS:
-        found, problem = _attempt(source, start)
+        found, problem = _attempt(source, Span(start, whole.end))
         declarations += found
         if problem is None:
             break
-        problems.append(problem)
-        resumed = _resume(source.text, start, resume_after(problem))
+        failed = resume_after(problem)
+        read, reached = _before(source, start, failed)
+        resumed = _resume(source.text, start, failed)
+        broken = Span(reached, whole.end if resumed is None else resumed)
+        recovered = recover(source, broken, problem, _attempt, MOST_PROBLEMS - len(problems))
+        declarations += [*read, *recovered.declarations]
+        problems += recovered.problems
+        gaps += recovered.gaps
         if resumed is None:
             break
         start = resumed
-    return n.Program(Span(0, len(source.text)), tuple(declarations)), problems
+    return n.Program(whole, tuple(declarations), tuple(gaps)), problems
 
 
-def _attempt(source: Source, start: int) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
-    """Read from an offset to the end, or to the first problem."""
+def _attempt(source: Source, span: Span) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
+    """Read a part of a source; nothing where there is a problem."""
     try:
-        return _program(source, Span(start, len(source.text))), None
+        return _program(source, span), None
     except _SyntaxProblem as problem:
-        return _before(source, start, resume_after(problem.diagnostic)), problem.diagnostic
+        return (), problem.diagnostic
 
 
 def _program(source: Source, span: Span) -> Sequence[n.Declaration]:
@@ -106,15 +116,14 @@ def _misuse(source: Source, error: BuildError) -> Diagnostic:
     return Diagnostic(error.code, "error", error.message, Place(source, span), help=error.help)
 
 
-def _before(source: Source, start: int, failed: int) -> Sequence[n.Declaration]:
-    """The declarations between the start of an attempt and the one that failed."""
+def _before(source: Source, start: int, failed: int) -> tuple[Sequence[n.Declaration], int]:
+    """The declarations between the start of an attempt and the one that failed, and where they end."""
     begins = [match.start() for match in RESUME.finditer(source.text, start, failed + 1) if match["declaration"]]
     for end in (failed, *begins[-1:]):
-        try:
-            return _program(source, Span(start, end))
-        except _SyntaxProblem:
-            continue
-    return ()
+        found, problem = _attempt(source, Span(start, end))
+        if problem is None:
+            return found, end
+    return (), start
 
 
 def _resume(text: str, start: int, failed: int) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
+from koi_lang.compiler.scope import resolve
 from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
@@ -17,6 +18,8 @@ LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
 # `state` is reserved in code; in templates it is a name. The capitals keep offsets and are no word of the language.
 STATE_WORD = re.compile(r"(?<![\w.$\"'])state\b(?!\s*:)")
 STATE = "STATE"
+# Names that the holes of playbooks and prompts may use wherever they stand.
+PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,61 @@ class Hole:
 
     def roots(self) -> Iterator[n.Name]:
         """The names that the expression starts from."""
-        return (node for node in everything(self.expression) if isinstance(node, n.Name))
+        return free_names(self.expression)
+
+    @property
+    def obstacle(self) -> str | None:
+        """What stands in the expression that has no place in a text; None where all can be computed at once."""
+        return next((found for found in map(_obstacle, everything(self.expression)) if found is not None), None)
+
+
+def free_names(expression: n.Expression) -> Iterator[n.Name]:
+    """The names of an expression without those that functions in it declare themselves."""
+    if any(isinstance(node, n.Function) for node in everything(expression)):
+        return iter(resolve(expression, frozenset()).unknown)
+    return (node for node in everything(expression) if isinstance(node, n.Name))
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadPart:
+    """What a name of a handler's parameter stands for: a path from the payload, and a default for what is missing."""
+
+    path: tuple[str | int, ...] = ()
+    default: n.Literal | n.Text | None = None
+
+
+def payload_parts(parameters: tuple[n.Parameter, ...]) -> dict[str, PayloadPart]:
+    """The names that a handler gives to its payload or, by taking it apart, to pieces of it."""
+    return dict(_parts_of(parameters[0].pattern, PayloadPart())) if parameters else {}
+
+
+def _parts_of(pattern: n.Node, part: PayloadPart) -> Iterator[tuple[str, PayloadPart]]:
+    match pattern:
+        case n.Binding(name=name):
+            yield name, part
+        case n.ArrayPattern(elements=elements) | n.ObjectPattern(elements=elements) if part.default is None:
+            for index, element in enumerate(elements):
+                is_plain = element.default is None or isinstance(element.default, (n.Literal, n.Text))
+                if is_plain and not element.rest:
+                    key = index if element.key is None else element.key
+                    yield from _parts_of(element.pattern, PayloadPart((*part.path, key), element.default))  # type: ignore[arg-type]
+
+
+def _obstacle(node: n.Node) -> str | None:
+    match node:
+        case n.Await() | n.Send():
+            return "`await`"
+        case n.Assignment() | n.Update() | n.Prefix(operator="delete"):
+            return "an assignment"
+        case n.Property(value=n.Function()) | n.Function(is_async=True) | n.Function(body=n.Block()):
+            return "a function in braces"
+        case n.Function(parameters=parameters) if not all(map(_is_plain, parameters)):
+            return "a function in braces"
+    return None
+
+
+def _is_plain(parameter: n.Parameter) -> bool:
+    return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
 
 
 def parts(text: n.Text) -> tuple[str | Hole, ...]:

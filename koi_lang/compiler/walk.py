@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -106,16 +106,23 @@ INSIDE: dict[type[Node], Callable[[Around, Any], Around]] = {
 
 
 class Index:
-    """All nodes of a file by their class, each list in source order, with what they stand in."""
+    """All nodes of a file by their class, each list in source order, with what they stand in.
+
+    Attributes:
+        depth: how many nodes stand within each other at most.
+    """
 
     def __init__(self, program: n.Program) -> None:
         # Nodes and what is around them stand in lists of their own: a pair for every node costs three times as long.
         self._nodes: defaultdict[type[Node], list[Node]] = defaultdict(list)
         self._around: defaultdict[type[Node], list[Around]] = defaultdict(list)
+        self._pairs: dict[type[Node], list[tuple[Node, Around]]] = {}
         nodes: list[Node] = [program]
         arounds = [Around()]
+        depths = [1]
+        self.depth = 1
         while nodes:
-            node, around = nodes.pop(), arounds.pop()
+            node, around, depth = nodes.pop(), arounds.pop(), depths.pop()
             kind = type(node)
             self._nodes[kind].append(node)
             self._around[kind].append(around)
@@ -125,8 +132,15 @@ class Index:
             inner.reverse()
             nodes += inner
             arounds += [around] * len(inner)
+            # The operands of an operation may become operations within each other.
+            depths += [depth + (len(inner) if kind is n.Operation else 1)] * len(inner)
+            if depth > self.depth:
+                self.depth = depth
 
-    def of(self, kind: type[Kind]) -> list[tuple[Kind, Around]]:
-        """Every node of exactly this class."""
-        nodes = cast(list[Kind], self._nodes.get(kind, []))
-        return list(zip(nodes, self._around.get(kind, ()), strict=True))
+    def of(self, kind: type[Kind]) -> Sequence[tuple[Kind, Around]]:
+        """Every node of exactly this class; the pairs are made once, since many rules ask for the same."""
+        pairs = self._pairs.get(kind)
+        if pairs is None:
+            pairs = list(zip(self._nodes.get(kind, ()), self._around.get(kind, ()), strict=True))
+            self._pairs[kind] = pairs
+        return cast(Sequence[tuple[Kind, Around]], pairs)

@@ -9,12 +9,15 @@ from pathlib import Path
 from koi_lang import cache, resources, settings
 from koi_lang.compiler.parser import parse
 from koi_lang.endings import failure_of
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, SettingsError
 from koi_lang.health.findings import Finding, Level
+from koi_lang.keys.signing import FILE, signing_key
 from koi_lang.keys.store import BEGUN, Store
+from koi_lang.runtime.journal.store import runs_folder, unordered
 from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
+MOST_OF_JOURNALS = 10**9
 PROGRAM = "role Worker { can execute }\n"
 
 
@@ -62,6 +65,33 @@ def kept_keys() -> Iterator[Finding]:
         yield Finding("keys", "warning", f"the keyring has lost `{name}`", "koi connect")
 
 
+def journals(folder: Path) -> Iterator[Finding]:
+    """Whether the journals of a folder take much room, since nobody removes them unasked."""
+    sizes = [about.st_size for path in unordered(folder) if (about := _about(path)) is not None]
+    if sum(sizes) > MOST_OF_JOURNALS:
+        text = f"{len(sizes):,} journals take {sum(sizes) / 1e9:.1f} GB in {runs_folder(folder)}"
+        yield Finding("journals", "warning", text, "koi runs delete --older 30d")
+
+
+def _about(path: Path) -> os.stat_result | None:
+    """What the system knows of a file; None where it is gone by now."""
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def signing() -> Iterator[Finding]:
+    """Whether the key with which journals are signed can be used, where there is one already."""
+    folder = settings.config_folder()
+    if not (folder / FILE).exists():
+        return
+    try:
+        signing_key(folder)
+    except SettingsError as error:
+        yield Finding("keys", "error", error.message, f"rm {folder / FILE}")
+
+
 def permissions(folder: Path) -> Iterator[Finding]:
     """Whether nobody else can read what koi keeps here, or change what is run from the cache."""
     found = [*_private(settings.config_folder()), *_unchangeable(settings.cache_folder()), *_of_project(folder)]
@@ -72,7 +102,12 @@ def permissions(folder: Path) -> Iterator[Finding]:
 
 def _private(folder: Path) -> Iterator[Finding]:
     store = Store(folder)
-    places = [(folder, "700"), (store.path, "600"), *((path, "600") for path in folder.glob(f"{BEGUN}*"))]
+    places = [
+        (folder, "700"),
+        (store.path, "600"),
+        (folder / FILE, "600"),
+        *((path, "600") for path in folder.glob(f"{BEGUN}*")),
+    ]
     for path, mode in places:
         yield from _open_to(path, OTHERS, "error", f"others can read {path}", f"chmod {mode} {path}")
 
@@ -90,9 +125,6 @@ def _of_project(folder: Path) -> Iterator[Finding]:
 
 
 def _open_to(path: Path, mask: int, level: Level, text: str, fix: str) -> Iterator[Finding]:
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return
-    if mode & mask:
+    about = _about(path)
+    if about is not None and about.st_mode & mask:
         yield Finding("permissions", level, text, fix)

@@ -27,6 +27,7 @@ READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
     ("koi.toml", settings.limits),
     ("koi.toml", settings.allowed_commands),
     ("koi.toml", settings.allowed_hosts),
+    ("koi.toml", settings.allowed_tools),
     ("koi.toml", settings.models),
     (".koi-config.json", settings.koi_config),
     (".env", settings.dotenv),

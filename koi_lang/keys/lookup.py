@@ -73,6 +73,10 @@ class Keys:
             help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
             raise SettingsError(told, help=help)
 
+    def learn(self, name: str, secret: str) -> None:
+        """Keep a secret that came up meanwhile, such as a token, out of what is shown and written."""
+        self._stored[name] = secret
+
     def copies(self, name: str) -> Iterator[Found]:
         """Every place that has a key, the one that counts first. Raises KoiError."""
         names = _family(name)
@@ -91,16 +95,16 @@ class Keys:
         Args:
             fields: further values by name; those with names such as `password` are secrets.
         """
-        others = {name: str(value) for name, value in (fields or {}).items()}
+        others = fields or {}
         kept = self.store.in_file()
         known = dict(self._stored)
-        redact = redactor(*self._variables.values(), others, kept, known)
+        redact = redactor(*self._variables.values(), kept, known, fields=others)
 
         def redact_all(text: str) -> str:
             nonlocal known, redact
             if known != self._stored:
                 known = dict(self._stored)
-                redact = redactor(*self._variables.values(), others, kept, known)
+                redact = redactor(*self._variables.values(), kept, known, fields=others)
             return redact(text)
 
         return redact_all

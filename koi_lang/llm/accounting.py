@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, inf
 from operator import attrgetter
 
 from koi_lang.llm.images import TOKENS
@@ -10,8 +13,11 @@ from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
-USUAL_OUTPUT_TOKENS = 4096
-MOST_OUTPUT_TOKENS = 8192
+TOKENS_PER_MESSAGE = 4
+# Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
+USUAL_THINKING_TOKENS, USUAL_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
+# Sums of prices differ by less.
+SMALLEST_USD = 1e-12
 
 
 def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
@@ -19,17 +25,95 @@ def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
     return usage or Usage(tokens_of(request.messages, request.system), _tokens(characters), estimated=True)
 
 
-def worst_case(request: Request, model: str) -> tuple[int, float | None]:
-    """The most tokens a request and its answer should take and what they would cost, to check before it is sent.
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model that may answer a request, and the most tokens that it is told to answer with, if it is told."""
 
-    The answer counts with `max_tokens`, else with the model's limit up to 8192, else with 4096 tokens. The price is
-    None where it is not known.
+    model: str
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The most that a request and its answer should take, reckoned from what is sent.
+
+    Attributes:
+        answer_tokens: of an answer that nothing makes shorter.
+        least_answer_tokens: with fewer for its answer, the request is not worth sending.
+        answer_usd: what each of them costs, 0 where that is not known.
+        needs_limit: whether nothing but the request keeps the models to `answer_tokens`.
+        unpriced: a model whose price is not known; empty without one.
     """
-    known = min(card_of(model).output_tokens or USUAL_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS)
-    usage = Usage(
-        tokens_of(request.messages, request.system), known if request.max_tokens is None else request.max_tokens
-    )
-    return usage.input_tokens + usage.output_tokens, cost_usd(model, usage)
+
+    input_tokens: int
+    answer_tokens: int
+    least_answer_tokens: int
+    input_usd: float = 0.0
+    answer_usd: float = 0.0
+    needs_limit: bool = False
+    unpriced: str = ""
+
+    def limit_for(self, answer_tokens: int) -> int | None:
+        """The `max_tokens` to send for an answer that may have so many; None where nothing is to be sent."""
+        return answer_tokens if self.needs_limit or answer_tokens < self.answer_tokens else None
+
+    def usd_with(self, answer_tokens: int) -> float:
+        """What it costs with an answer of so many tokens."""
+        return self.input_usd + answer_tokens * self.answer_usd
+
+    def tokens_for(self, usd: float) -> float:
+        """How many tokens an answer may have for an amount; less than 0 where it does not pay for the request."""
+        left = usd - self.input_usd
+        if left < -SMALLEST_USD:
+            return -1
+        return inf if self.answer_usd == 0 else floor((left + SMALLEST_USD) / self.answer_usd)
+
+
+def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
+    """The most a request should take, whoever of some models answers it.
+
+    An answer counts with what its model is told, else with the model's own limit, up to what is usual. A model whose
+    limit is not known is not told any: its server may refuse one that it does not allow.
+    """
+    read = _input_tokens(request)
+    answers = [_answer_tokens(request, candidate) for candidate in candidates]
+    costs = [(_usd(candidate.model, read, 0), _usd(candidate.model, read, 1)) for candidate in candidates]
+    known = [(without, each - without) for without, each in costs if without is not None and each is not None]
+    unpriced = [each.model for each, (without, _) in zip(candidates, costs, strict=True) if without is None]
+    free = [each for each in candidates if _told(request, each) is None and card_of(each.model).output_tokens]
+    input_usd, answer_usd = (max(prices) for prices in zip(*known, strict=True)) if known else (0.0, 0.0)
+    least_tokens = min(max(answers), request.least_tokens)
+    return Estimate(read, max(answers), least_tokens, input_usd, answer_usd, bool(free), "".join(unpriced[:1]))
+
+
+def _answer_tokens(request: Request, candidate: Candidate) -> int:
+    told = _told(request, candidate)
+    if told is not None:
+        return told
+    card = card_of(candidate.model)
+    usual = USUAL_ANSWER_TOKENS if card.sampling else USUAL_THINKING_TOKENS
+    return min(card.output_tokens, usual) if card.output_tokens else UNKNOWN_ANSWER_TOKENS
+
+
+def _told(request: Request, candidate: Candidate) -> int | None:
+    return least(request.max_tokens, candidate.max_tokens)
+
+
+def _usd(model: str, read: int, written: int) -> float | None:
+    """The most it costs: some providers are paid to remember what they read."""
+    return cost_usd(model, Usage(read, written, stored_tokens=read))
+
+
+def _input_tokens(request: Request) -> int:
+    """About how many tokens a request takes, the form of its answer and the marks between messages included."""
+    form = 0 if request.schema is None else len(json.dumps(request.schema))
+    marks = TOKENS_PER_MESSAGE * (1 + len(request.messages))
+    return tokens_of(request.messages, request.system) + _tokens(form) + marks
+
+
+def least(*bounds: int | None) -> int | None:
+    """The least of some bounds; None where there are none."""
+    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def tokens_of(messages: Sequence[Message], system: str = "") -> int:

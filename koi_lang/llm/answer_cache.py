@@ -55,7 +55,7 @@ class _Cached(Layer):
             async for delta in stream:
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
-                elif delta.stop_reason in WHOLE:
+                elif isinstance(delta, Finished) and delta.stop_reason in WHOLE:
                     self._store.put(key, _packed("".join(pieces), delta.usage))
                 yield delta
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.llm import late
+from koi_lang.llm.accounting import Candidate
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.schemas import is_object, is_strict
+from koi_lang.llm.schemas import can_be_sent
+from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.streaming import Ending, SdkModel
 
 if TYPE_CHECKING:
-    import anthropic.types
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock
 
 DEFAULT_MAX_TOKENS = 8000
@@ -50,6 +51,11 @@ class Anthropic(SdkModel):
             max_retries=0,
         )
 
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The one model that answers; it is always told how long its answer may be."""
+        return (Candidate(self.model, self.connection.max_tokens or DEFAULT_MAX_TOKENS),)
+
     async def _send(self, request: Request) -> Any:
         request = replace(request, model=self._full_name(request.model))
         return await self._client.messages.create(stream=True, **self._body(request))
@@ -65,9 +71,13 @@ class Anthropic(SdkModel):
             body["system"] = system
         if request.temperature is not None and card.sampling:
             body["extra_body"] = {"temperature": request.temperature}  # the SDK has dropped the argument
-        if self.connection.provider.json_schema and card.schemas and _fits(request.schema):
-            body["output_config"] = {"format": {"type": "json_schema", "schema": request.schema}}
-        return body
+        return body | self._form(request)
+
+    def _form(self, request: Request) -> dict[str, Any]:
+        row, schema = self.connection.provider, request.schema
+        if not (row.json_schema and card_of(request.model).schemas and can_be_sent(schema)):
+            return {}
+        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
     def _ending(self) -> Ending:
         return _EventReader()
@@ -77,28 +87,28 @@ class Anthropic(SdkModel):
 
 
 class _EventReader(Ending):
-    def take(self, part: anthropic.types.RawMessageStreamEvent) -> str:
+    def take(self, part: Any) -> str:
         self.begun = True
-        if part.type == "content_block_delta" and part.delta.type == "text_delta":
-            return part.delta.text
-        if part.type == "content_block_start":
-            self.called_tool = self.called_tool or part.content_block.type == "tool_use"
-        if part.type == "message_start" and part.message.usage:
-            self.usage = _input_usage(part.message.usage)
-        if part.type == "message_delta":
-            self._take_end(part)
+        match field(part, "type"):
+            case "content_block_delta":
+                return self._text(field(part, "delta"))
+            case "content_block_start":
+                self.called_tool = self.called_tool or word(field(part, "content_block"), "type") == "tool_use"
+            case "message_start":
+                self.usage = _usage(field(field(part, "message"), "usage"))
+            case "message_delta":
+                self._take_end(part)
         return ""
 
-    def _take_end(self, part: anthropic.types.RawMessageDeltaEvent) -> None:
-        self.stop_reason = part.delta.stop_reason or self.stop_reason
+    def _text(self, delta: Any) -> str:
+        self.characters += len(word(delta, "partial_json")) + len(word(delta, "thinking"))
+        return text_of(field(delta, "text")) if word(delta, "type") == "text_delta" else ""
+
+    def _take_end(self, part: Any) -> None:
+        self.stop_reason = word(field(part, "delta"), "stop_reason") or self.stop_reason
         if self.stop_reason == "refusal":
             self.refusal = ""
-        if part.usage and self.usage:
-            self.usage = replace(self.usage, output_tokens=part.usage.output_tokens)
-
-
-def _fits(schema: Mapping[str, Any] | None) -> bool:
-    return schema is not None and is_object(schema) and is_strict(schema)
+        self.usage = _with_output(self.usage, field(part, "usage"))
 
 
 def _system(request: Request) -> list[dict[str, Any]]:
@@ -138,8 +148,20 @@ def _picture(image: Image) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
-def _input_usage(usage: anthropic.types.Usage) -> Usage:
-    """Anthropic counts cached tokens apart from the others."""
-    cached = usage.cache_read_input_tokens or 0
-    stored = usage.cache_creation_input_tokens or 0
-    return Usage(usage.input_tokens + cached + stored, usage.output_tokens, cached, stored)
+def _usage(usage: Any) -> Usage | None:
+    """What was counted at the beginning, cached tokens apart from the others; None where that cannot be read."""
+    try:
+        cached, stored = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+        given, made = count(usage, "input_tokens"), count(usage, "output_tokens")
+    except ValueError:
+        return None
+    given += cached + stored
+    return Usage(given, made, cached, stored) if given or made else None
+
+
+def _with_output(known: Usage | None, usage: Any) -> Usage | None:
+    """What was counted before, with the tokens of the whole answer; None where they cannot be read."""
+    try:
+        return replace(known, output_tokens=count(usage, "output_tokens")) if known and usage else known
+    except ValueError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -79,6 +80,8 @@ STAND_INS = ("rehearsal", "scripted")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
 CLOSE = 0.75
+# How tags begin that Ollama puts behind names: sizes such as `7b`, `8x7b`, `0.6b`, `567m`, or `latest`.
+TAG = re.compile(r"(?:latest|(?:\d+x)?\d+(?:\.\d+)?[bm])\b", re.IGNORECASE)
 
 
 def provider_named(name: str) -> Provider:
@@ -98,6 +101,23 @@ def mistyped(name: str) -> str | None:
         return None
     near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=CLOSE)
     return near[0] if near else None
+
+
+def split_model(name: str) -> tuple[str, str]:
+    """`provider/model` or `provider:model` as its two parts; what names no provider is the first one alone.
+
+    A colon may also stand before a tag of a model, as in `mistral:7b` or `qwen:latest`.
+    """
+    provider, mark, model = name.partition("/")
+    before, colon, behind = provider.partition(":")
+    if not colon or TAG.match(behind):
+        return provider, model
+    maker = before.lower()
+    # A model such as `qwen2:instruct` is called after its maker, which is no mistake.
+    is_model = maker.startswith(tuple(row.name for row in PROVIDERS))
+    if is_known(maker) or (not mark and not is_model and mistyped(maker)):
+        return before, f"{behind}{mark}{model}"
+    return provider, model
 
 
 def is_known(name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import ProviderError
-from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, is_known, key_of, mistyped, provider_named
+from koi_lang.llm.catalogue import PROVIDERS, KeyLookup, is_known, key_of, mistyped, provider_named, split_model
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 
 
@@ -52,7 +52,7 @@ def written(options: Mapping[str, Any]) -> tuple[str, str]:
     provider = str(options.get("provider") or "auto").lower()
     model = str(options.get("model") or "")
     model = "" if model == "auto" else model
-    maker, _, rest = model.partition("/")
+    maker, rest = split_model(model)
     if provider != "auto":
         return provider, model
     if rest and (meant := mistyped(maker.lower())):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from koi_lang.llm.accounting import least
 from koi_lang.llm.messages import Request
 
 
@@ -63,10 +64,10 @@ class Connection:
     silence_s: float = 180.0
 
     def complete(self, request: Request) -> Request:
-        """The request with the defaults where it says nothing."""
+        """The request with the defaults where it says nothing, and with no longer an answer than they allow."""
         return replace(
             request,
             model=request.model or self.model,
             temperature=self.temperature if request.temperature is None else request.temperature,
-            max_tokens=self.max_tokens if request.max_tokens is None else request.max_tokens,
+            max_tokens=least(self.max_tokens, request.max_tokens),
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from koi_lang.errors import ContextOverflow, RequestFailed, root_reason
+from koi_lang.errors import AnswerTooLongError, ContextOverflow, RequestFailed, root_reason
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.headers import retry_after_s
 from koi_lang.llm.overflow import is_overflow, said
@@ -103,12 +103,10 @@ def without_text(provider: str, *, called_tool: bool) -> RequestFailed:
     """The error for an answer that ended before it said anything."""
     if called_tool:
         return RequestFailed(f"`{provider}` answered with a tool call instead of text", help="Choose another model.")
-    failure = RequestFailed(
+    return AnswerTooLongError(
         f"the answer of `{provider}` reached its limit of tokens before it said anything",
         help="Raise `max_tokens` of the agent.",
     )
-    failure.repeatable = False
-    return failure
 
 
 def cause_of(error: Exception, connection: Connection) -> Exception | None:

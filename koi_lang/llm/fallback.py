@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
-from koi_lang.llm.messages import Adapter, Delta, Finished, Request
+from koi_lang.llm.accounting import Candidate
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, name_of, tell_nobody
+from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
 
 BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
 LONGEST_REASON = 120
@@ -37,7 +38,15 @@ class _Fallback(Layer):
                     yield self._signed(delta, model)
             if trial.failure is None:
                 return
+            self._sign_failure(trial.failure, model)
             self._move_on(model, following, trial.failure)
+            if isinstance(trial.failure, RequestFailed) and trial.failure.discarded is not None:
+                yield trial.failure.discarded
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """All that the models can ask."""
+        return [candidate for model in self._models for candidate in candidates_of(model)]
 
     async def aclose(self) -> None:
         """Close all models, also when closing one of them fails."""
@@ -50,9 +59,14 @@ class _Fallback(Layer):
         return request if model is self._models[0] else replace(request, model="")
 
     def _signed(self, delta: Delta, model: Adapter) -> Delta:
-        if model is self._models[0] or not isinstance(delta, Finished):
+        if model is self._models[0] or isinstance(delta, TextDelta):
             return delta
         return replace(delta, answered_by=name_of(model))
+
+    def _sign_failure(self, failure: ProviderError, model: Adapter) -> None:
+        """Have a failure say whose answer was discarded."""
+        if isinstance(failure, RequestFailed) and failure.discarded is not None:
+            failure.discarded = self._signed(failure.discarded, model)
 
     def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
         """Tell about the next model. Raises ProviderError when there is none."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from koi_lang.errors import ProviderError
-from koi_lang.llm.messages import Adapter, Delta, Request
+from koi_lang.llm.accounting import Candidate
+from koi_lang.llm.messages import Adapter, Delta, Discarded, Request
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 
@@ -21,6 +22,11 @@ class Layer(ABC):
         self.inner = inner
         self.provider = inner.provider
         self.model = inner.model
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The models that may answer, the usual one first."""
+        return candidates_of(self.inner)
 
     @abstractmethod
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
@@ -64,17 +70,25 @@ class Attempt:
         try:
             async with opened(self.model, self.request) as stream:
                 async for delta in stream:
-                    self._note_begin()
+                    self._note_begin(delta)
                     yield delta
         except ProviderError as error:
             if self.begun or not self.keeps(error):
                 raise
             self.failure = error
 
-    def _note_begin(self) -> None:
-        if not self.begun:
-            self.begins()
+    def _note_begin(self, delta: Delta) -> None:
+        """Note that an answer has begun, unless what came tells of an attempt before it."""
+        if isinstance(delta, Discarded) or self.begun:
+            return
+        self.begins()
         self.begun = True
+
+
+def candidates_of(model: Adapter, named: str = "") -> Sequence[Candidate]:
+    """The models that may answer a request to a model, the usual one first; another one if the request names it."""
+    known: Sequence[Candidate] = getattr(model, "candidates", None) or (Candidate(model.model),)
+    return (replace(known[0], model=named), *known[1:]) if named else known
 
 
 def name_of(model: Adapter) -> str:

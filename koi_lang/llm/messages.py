@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from koi_lang.interpolation import Part
 from koi_lang.llm.images import Image
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
+LEAST_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Task:
 
     Attributes:
         playbook: its text after interpolation.
+        parts: the same text with what its author wrote and what came in apart; empty where all of it was written.
         args: the payload of the handler.
         state: the state of the agent as it is now, updates of this call included.
         actions: names the agent may use.
@@ -64,6 +67,7 @@ class Task:
     actions: tuple[str, ...] = ()
     members: tuple[Member, ...] = ()
     results: tuple[Result, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Request:
         model: empty for the default model of the connection.
         temperature: None leaves the choice to the connection, then to the provider.
         max_tokens: most tokens of the answer; None as for `temperature`.
+        least_tokens: an answer that may have fewer is not worth asking for.
         json: whether the answer must be one JSON value.
         schema: the JSON Schema of that value, where the caller knows one; it asks for JSON, too.
     """
@@ -85,6 +90,7 @@ class Request:
     max_tokens: int | None = None
     json: bool = False
     schema: Mapping[str, Any] | None = None
+    least_tokens: int = LEAST_TOKENS
     task: Task | None = None
 
 
@@ -113,6 +119,18 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Discarded:
+    """An attempt that came to nothing although it was paid for; in a stream, another attempt follows.
+
+    Attributes:
+        answered_by: as in `Finished`.
+    """
+
+    usage: Usage
+    answered_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The end of an answer.
 
@@ -128,7 +146,7 @@ class Finished:
     replayed: bool = False
 
 
-Delta: TypeAlias = TextDelta | Finished
+Delta: TypeAlias = TextDelta | Discarded | Finished
 Model: TypeAlias = Callable[[Request], AsyncIterator[Delta]]
 
 
@@ -139,7 +157,11 @@ class Adapter(Protocol):
     model: str
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the answer: text deltas, then one `Finished`. Raises ProviderError."""
+        """Stream the answer: text deltas, then one `Finished`; what was tried before is `Discarded`.
+
+        Raises:
+            ProviderError: there is no answer, or not to its end.
+        """
 
     async def aclose(self) -> None:
         """Release connections; the adapter is not used afterwards."""

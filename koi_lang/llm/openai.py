@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm import late
-from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.schemas import is_object, is_strict
+from koi_lang.llm.schemas import can_be_sent
+from koi_lang.llm.stream_fields import count, field, first, text_of, word
 from koi_lang.llm.streaming import Ending, SdkModel
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from openai.types import CompletionUsage
-    from openai.types.chat import ChatCompletionChunk
-    from openai.types.chat.chat_completion_chunk import ChoiceDelta
+
+
+# Where servers that speak as OpenAI does put what a model thinks; each sends one of them.
+THOUGHTS = ("reasoning_content", "reasoning")
 
 
 class OpenAI(SdkModel):
@@ -41,13 +42,26 @@ class OpenAI(SdkModel):
         body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
         if row.stream_usage:
             body["stream_options"] = {"include_usage": True}
-        if form := _answer_form(request, row):
-            body["response_format"] = form
         if request.temperature is not None and card.sampling:
             body["temperature"] = request.temperature
         if request.max_tokens is not None:
-            body["max_tokens" if card.sampling else "max_completion_tokens"] = request.max_tokens
-        return body
+            # OpenAI's newer models refuse `max_tokens`; of one without a card only that is known.
+            is_there = row.name == "openai" and self.connection.base_url is None
+            is_new = not card.sampling or (is_there and card.output_tokens is None)
+            body["max_completion_tokens" if is_new else "max_tokens"] = request.max_tokens
+        return body | self._form(request)
+
+    def _form(self, request: Request) -> dict[str, Any]:
+        """The schema where provider and model are held to every word of it, else JSON where they can.
+
+        A schema that leaves something open is not sent: grammars that are made of it allow nothing but its fields.
+        """
+        row, schema = self.connection.provider, request.schema
+        if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
+            described = {"name": "answer", "schema": schema, "strict": True}
+            return {"response_format": {"type": "json_schema", "json_schema": described}}
+        wants_json = request.json or schema is not None
+        return {"response_format": {"type": "json_object"}} if wants_json and row.json_mode else {}
 
     def _ending(self) -> Ending:
         return _ChunkReader()
@@ -57,33 +71,23 @@ class OpenAI(SdkModel):
 
 
 class _ChunkReader(Ending):
-    def take(self, part: ChatCompletionChunk) -> str:
+    def take(self, part: Any) -> str:
         self.begun = True
-        if part.usage:
-            self.usage = _usage(part.usage)
-        if not part.choices:
-            return ""
-        choice = part.choices[0]
-        self.stop_reason = choice.finish_reason or self.stop_reason
-        if choice.finish_reason == "content_filter":
+        self.usage = _usage(field(part, "usage")) or self.usage
+        choice = first(field(part, "choices"))
+        self.stop_reason = word(choice, "finish_reason") or self.stop_reason
+        if self.stop_reason == "content_filter":
             self.refusal = self.refusal or ""
-        return self._text(choice.delta) if choice.delta else ""
+        return self._text(field(choice, "delta"))
 
-    def _text(self, delta: ChoiceDelta) -> str:
-        if delta.refusal:
-            self.refusal = (self.refusal or "") + delta.refusal
-        self.called_tool = self.called_tool or bool(delta.tool_calls)
-        return delta.content or ""
-
-
-def _answer_form(request: Request, row: Provider) -> dict[str, Any] | None:
-    """What `response_format` says: the schema where provider and model can keep to it, else JSON where it can."""
-    schema = request.schema
-    if schema is not None and row.json_schema and card_of(request.model).schemas and is_object(schema):
-        described = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
-        return {"type": "json_schema", "json_schema": described}
-    wants_json = request.json or schema is not None
-    return {"type": "json_object"} if wants_json and row.json_mode else None
+    def _text(self, delta: Any) -> str:
+        if refusal := word(delta, "refusal"):
+            self.refusal = (self.refusal or "") + refusal
+        calls = field(delta, "tool_calls")
+        self.called_tool = self.called_tool or bool(calls)
+        self.characters += sum(len(word(delta, name)) for name in THOUGHTS)
+        self.characters += len(word(field(first(calls), "function"), "arguments"))
+        return text_of(field(delta, "content"))
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -98,8 +102,12 @@ def _content(turn: Message) -> str | list[dict[str, Any]]:
     return [*images, {"type": "text", "text": turn.text}] if turn.text else images
 
 
-def _usage(usage: CompletionUsage) -> Usage:
-    details = usage.prompt_tokens_details
-    cached = (details.cached_tokens if details else None) or 0
-    stored = (details.cache_write_tokens if details else None) or 0
-    return Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0, cached, stored)
+def _usage(usage: Any) -> Usage | None:
+    """What was counted; None where nothing was, or what cannot be read."""
+    details = field(usage, "prompt_tokens_details")
+    try:
+        given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+        cached, stored = count(details, "cached_tokens"), count(details, "cache_write_tokens")
+    except ValueError:
+        return None
+    return Usage(given, made, cached, stored) if given or made else None

@@ -12,8 +12,9 @@ from koi_lang.errors import MissingKey, ProviderError, SettingsError
 from koi_lang.llm import late
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
-from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
-from koi_lang.llm.choice import Choice, choose
+from koi_lang.llm.cards import CARDS
+from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
+from koi_lang.llm.choice import Choice, choose, written
 from koi_lang.llm.connection import Connection, Provider, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.known import Lists
@@ -22,7 +23,7 @@ from koi_lang.llm.messages import Adapter
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import Scripted, read_answers
-from koi_lang.llm.spelling import checked
+from koi_lang.llm.spelling import checked, nearest_models
 from koi_lang.llm.streaming import SdkModel
 
 __all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
@@ -104,6 +105,8 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return retry(made, sleep=around.sleep, on_event=around.on_event)
     choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
     if choice.provider == "rehearsal":
+        if around.ask_for_lists:
+            _require_stand_in(options)
         return late.Rehearsal(on_note)
     if choice.provider == "scripted":
         return _scripted(options.get("answers"))
@@ -117,10 +120,25 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
     return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
 
 
+def _require_stand_in(options: Mapping[str, Any]) -> None:
+    """Raise ProviderError when a person named a model that nothing here can reach; they did not mean a rehearsal."""
+    provider, name = written(options)
+    if provider != "auto" or not name:
+        return
+    makers = [each for each in PROVIDERS if name.startswith(each.prefixes)]
+    if makers:
+        raise _missing_key(makers[0])
+    known = [each for card in CARDS for each in card.names.split() if not set("*[") & set(each)]
+    near = nearest_models(name, known)
+    meant = f"Did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
+    help = f"{meant}Write `provider/model`, such as `openai/gpt-5.4-mini`; `koi connect` stores a key."
+    raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
+
+
 def added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
     """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
     provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
-    maker, _, rest = model.partition("/")
+    maker, rest = split_model(model)
     if provider == "auto" and maker.lower() in around.providers:
         provider, model = maker.lower(), rest
     return (provider, "" if model == "auto" else model) if provider in around.providers else ("", "")
@@ -156,8 +174,19 @@ def connection_to(
         choice.model or provider.model,
         str(base_url) if base_url else None,
         options.get("temperature"),
-        options.get("max_tokens"),
+        _max_tokens(options),
     )
+
+
+def _max_tokens(options: Mapping[str, Any]) -> int | None:
+    """The most tokens of an answer. Raises SettingsError when that is no number of them."""
+    most = options.get("max_tokens")
+    if most is None:
+        return None
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or most < 1 or most % 1 != 0:
+        help = "Write for example `max_tokens: 4000`."
+        raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
+    return int(most)
 
 
 def _missing_key(provider: Provider) -> MissingKey:

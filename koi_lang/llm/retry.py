@@ -72,10 +72,13 @@ class _Retry(Layer):
                     yield delta
             if not isinstance(trial.failure, RequestFailed):
                 return
-            await self._wait_after(attempt, trial.failure)
+            delay_s = self._delay_s(attempt, trial.failure)
+            if trial.failure.discarded is not None:
+                yield trial.failure.discarded
+            await self._sleep(delay_s)
 
-    async def _wait_after(self, attempt: int, failure: RequestFailed) -> None:
-        """Wait for the next attempt. Raises RequestFailed when there is none."""
+    def _delay_s(self, attempt: int, failure: RequestFailed) -> float:
+        """How long to wait for the next attempt, which is told. Raises RequestFailed when there is none."""
         if attempt == self._tries:
             self._give_up(attempt, failure, f"{failure.message} ({attempt} attempts)")
         delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
@@ -84,7 +87,7 @@ class _Retry(Layer):
             self._give_up(attempt, failure, asked)
         about = {"attempt": attempt, "tries": self._tries, "delay_s": delay_s, "error": failure.message}
         self._on_event("retry_started", {"model": name_of(self), **about})
-        await self._sleep(delay_s)
+        return delay_s
 
     def _tell_success(self, attempt: int) -> None:
         if attempt > 1:

@@ -6,11 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SAYS_SOMETHING = frozenset({"type", "enum", "const", "anyOf", "$ref"})
+# What may leave something open, and what providers that keep to every word do not know.
+LOOSE = frozenset(
+    "allOf oneOf not if then else patternProperties propertyNames dependentSchemas unevaluatedProperties prefixItems "
+    "contains unevaluatedItems definitions $dynamicRef".split()
+)
+DEFINED = "#/$defs/"
 
 
-def is_object(schema: Mapping[str, Any]) -> bool:
-    """Whether the answer is an object, the only thing providers let a schema begin with."""
-    return schema.get("type") == "object"
+def can_be_sent(schema: Mapping[str, Any] | None) -> bool:
+    """Whether providers can be told to keep to a schema: it is of an object, the only thing they let one begin with."""
+    return schema is not None and schema.get("type") == "object" and is_strict(schema)
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
@@ -19,19 +25,25 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     That takes a type everywhere, and objects which list all of their fields and require each; a schema that leaves
     something open (`{}`, an object with any fields) would be refused or, worse, closed.
     """
-    return all(map(_is_closed, _parts(schema)))
+    defined = schema.get("$defs", {})
+    return all(_is_closed(part, defined) for part in _parts(schema))
 
 
-def _is_closed(part: Mapping[str, Any]) -> bool:
-    if not SAYS_SOMETHING.intersection(part):
+def _is_closed(part: Mapping[str, Any], defined: Mapping[str, Any]) -> bool:
+    if LOOSE.intersection(part) or not SAYS_SOMETHING.intersection(part):
         return False
-    if part.get("type") == "array":
-        return "items" in part
-    if part.get("type") != "object":
-        return True
-    return part.get("additionalProperties") is False and set(part.get("required", ())) == set(
-        part.get("properties", ())
-    )
+    if "$ref" in part:
+        return str(part["$ref"]).removeprefix(DEFINED) in defined
+    types = part.get("type")
+    types = types if isinstance(types, list) else [types]
+    if "array" in types and not isinstance(part.get("items"), Mapping):
+        return False
+    return "object" not in types or _is_closed_object(part)
+
+
+def _is_closed_object(part: Mapping[str, Any]) -> bool:
+    fields = set(part.get("properties", ()))
+    return part.get("additionalProperties") is False and set(part.get("required", ())) == fields
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

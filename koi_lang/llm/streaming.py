@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from koi_lang.errors import RequestFailed
+from koi_lang.llm.accounting import Candidate, usage_of
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.failures import broken_off, cause_of, explain, overflow, refused, without_text
-from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
+from koi_lang.llm.form_refusal import refuses_form
+from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
 from koi_lang.llm.overflow import FULL
 from koi_lang.llm.sight import seen
 
@@ -23,6 +26,7 @@ class Ending(ABC):
     Attributes:
         begun: whether any part has arrived.
         said: whether there was text in any.
+        characters: of all that has arrived, also of thoughts and calls of tools.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
         refusal: why the model declines to answer, often empty; None when it does not decline.
@@ -31,6 +35,7 @@ class Ending(ABC):
 
     def __init__(self) -> None:
         self.begun = self.said = False
+        self.characters = 0
         self.stop_reason = ""
         self.usage: Usage | None = None
         self.refusal: str | None = None
@@ -42,13 +47,22 @@ class Ending(ABC):
 
 
 class SdkModel(ABC):
-    """A model behind an SDK; the SDK is imported and its client made by the first request."""
+    """A model behind an SDK; the SDK is imported and its client made by the first request.
+
+    A form of the answer that the provider refuses is left out in a second request, and for that model from then on.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.provider = connection.provider.name
         self.model = connection.model
         self._client: Any = None
+        self._without_form: set[str] = set()
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The one model that answers."""
+        return (Candidate(self.model, self.connection.max_tokens),)
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestFailed; `CannotSee` before anything is sent."""
@@ -62,16 +76,36 @@ class SdkModel(ABC):
                     yield TextDelta(text)
         except self._errors() as error:
             failure = explain(error, self.connection, request.model, begun=ending.begun)
+            failure.discarded = _discarded(request, ending)
             raise failure from cause_of(error, self.connection)
         if fault := self._fault(ending, request.model):
+            fault.discarded = _discarded(request, ending)
             raise fault
         yield Finished(ending.usage, ending.stop_reason)
 
     async def _texts(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+        """The text of the answer, of whatever form where the provider refuses the one that is wanted."""
+        plain = replace(request, json=False, schema=None)
+        try:
+            wanted = plain if request.model in self._without_form else request
+            async with aclosing(self._written(wanted, ending)) as texts:
+                async for text in texts:
+                    yield text
+            return
+        except self._errors() as error:
+            if ending.begun or not (self._form(wanted) and refuses_form(error)):
+                raise
+        async with aclosing(self._written(plain, ending)) as texts:
+            async for text in texts:
+                self._without_form.add(request.model)
+                yield text
+
+    async def _written(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
         async with await self._send(request) as stream:
             async for part in stream:
                 if text := ending.take(part):
                     ending.said = True
+                    ending.characters += len(text)
                     yield text
 
     def _fault(self, ending: Ending, model: str) -> RequestFailed | None:
@@ -101,9 +135,31 @@ class SdkModel(ABC):
         """Send a request; the stream of its answer, a context manager."""
 
     @abstractmethod
+    def _form(self, request: Request) -> dict[str, Any]:
+        """What the body of a request says about the form of the answer; empty where it says nothing."""
+
+    @abstractmethod
     def _ending(self) -> Ending:
         """A reader for the parts of one stream."""
 
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:
         """What the SDK, its transport and its JSON decoder raise; asked only when something was raised."""
+
+
+def _discarded(request: Request, ending: Ending) -> Discarded | None:
+    """What an answer took that nobody can use; None where none had begun, since nothing is known to be charged then.
+
+    Some providers count the request at the beginning and the answer at its end, some do not count what they break off.
+    """
+    if not ending.begun:
+        return None
+    estimate = usage_of(request, ending.characters, None)
+    if ending.stop_reason in CUT_SHORT and request.max_tokens is not None:
+        estimate = replace(estimate, output_tokens=request.max_tokens)
+    if ending.usage is None:
+        return Discarded(estimate)
+    if ending.stop_reason:
+        return Discarded(ending.usage)
+    written = max(ending.usage.output_tokens, estimate.output_tokens)
+    return Discarded(replace(ending.usage, output_tokens=written, estimated=True))

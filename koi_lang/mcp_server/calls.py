@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +15,8 @@ from koi_lang.runtime.host import Approval, NobodyToAsk
 
 # How long a client may take to bring an answer, before its call goes on without one.
 ANSWER_S = 600.0
+# The field of a form that is a single question.
+ANSWER = "answer"
 
 Level = Literal["debug", "info", "notice", "warning", "error"]
 
@@ -36,20 +38,24 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A person is asked; the answer is put into a future, which is cancelled when nobody waits for it any more."""
+    """A person is asked; the answers are put into a future, which is cancelled when nobody waits for them any more.
+
+    Attributes:
+        form: a JSON Schema of the fields; the answers have their names.
+    """
 
     text: str
-    options: Sequence[str]
-    answer: asyncio.Future[str]
+    form: Mapping[str, Any]
+    answer: asyncio.Future[dict[str, Any] | None]
 
-    def settle(self, answer: str | NobodyToAsk) -> None:
-        """Give the answer, or say why there is none."""
+    def settle(self, answer: dict[str, Any] | NobodyToAsk | None) -> None:
+        """Give the answers, None where the person declines, or say why there are none."""
         if self.answer.done():
             return
-        if isinstance(answer, str):
-            self.answer.set_result(answer)
-        else:
+        if isinstance(answer, NobodyToAsk):
             self.answer.set_exception(answer)
+        else:
+            self.answer.set_result(answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,18 @@ class Call:
 
     async def ask(self, text: str, options: Sequence[str]) -> str:
         """The answer of the person at the client. Raises NobodyToAsk."""
+        choices = {"enum": list(dict.fromkeys(options))} if options else {}
+        field = {"type": "string", "title": "Answer", **choices}
+        answers = await self.fill(text, {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]})
+        if not answers:
+            raise NobodyToAsk(f"the question was not answered: {text}")
+        return str(answers.get(ANSWER, ""))
+
+    async def fill(self, text: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answers of the person at the client to a form; None when they decline. Raises NobodyToAsk."""
         if not self.asks:
             raise NobodyToAsk(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
-        question = Question(text, options, asyncio.get_running_loop().create_future())
+        question = Question(text, form, asyncio.get_running_loop().create_future())
         self.news.put_nowait(question)
         try:
             async with asyncio.timeout(ANSWER_S):
@@ -144,6 +159,13 @@ class ClientHost:
         if call is None:
             raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
         return await call.ask(question, options)
+
+    async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Have a form filled in through the client. Raises NobodyToAsk."""
+        call = calling.get()
+        if call is None:
+            raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
+        return await call.fill(question, form)
 
     async def approve(self, what: str, detail: str) -> Approval:
         """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""

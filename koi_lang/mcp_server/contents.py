@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mcp import types
 
+from koi_lang.runtime.mcp.text import one_line
 from koi_lang.runtime.prompts import Prompt
 
 SCHEME = "koi://source/"
@@ -20,9 +21,10 @@ def by_name(prompts: Sequence[Prompt]) -> dict[str, Prompt]:
 
 
 def prompt_of(prompt: Prompt) -> types.Prompt:
-    """A prompt as the protocol describes it; every parameter has to be given."""
+    """A prompt as the protocol describes it; its first words say what it is, every parameter has to be given."""
     arguments = [types.PromptArgument(name=name, required=True) for name in prompt.parameters]
-    return types.Prompt(name=prompt.name, arguments=arguments)
+    written = prompt.name if prompt.waits else prompt.text
+    return types.Prompt(name=prompt.name, description=one_line(written) or prompt.name, arguments=arguments)
 
 
 def message_of(text: str) -> types.GetPromptResult:

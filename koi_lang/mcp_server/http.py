@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import socket
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -16,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.sessions import Sessions
+from koi_lang.runtime.cancelling import CancelScope
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -49,7 +51,21 @@ async def serve_http(server: Server[Sessions], address: Address, ready: Callable
             server_header=False,
         )
         ready(f"http://{_in_url(address.host)}:{port}{PATH}")
-        await uvicorn.Server(config).serve([listener])
+        async with CancelScope() as scope:
+            await _Server(config, scope).serve([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server whose calls are ended with it, also where they compute and never let it close their connections."""
+
+    def __init__(self, config: uvicorn.Config, scope: CancelScope) -> None:
+        super().__init__(config)
+        self._scope = scope
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; open connections get some time."""
+        super().handle_exit(sig, frame)
+        self._scope.cancel(LEAVE_S + 1)
 
 
 def _listening(address: Address) -> socket.socket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -9,9 +10,23 @@ from mcp import types
 
 from koi_lang.runtime.values.json_text import stringify
 
+BLOCKS: dict[str, type[types.ContentBlock]] = {
+    "text": types.TextContent,
+    "image": types.ImageContent,
+    "audio": types.AudioContent,
+    "resource": types.EmbeddedResource,
+    "resource_link": types.ResourceLink,
+}
+MEDIA = BLOCKS.keys() - {"text"}
+# The fields of a whole result, as servers give it, and as a program passes it on.
+RESULT = {"content", "structuredContent"}
+
 
 def result_of(value: Any) -> types.CallToolResult:
-    """A text as it is, everything else as JSON, objects also as structured content; nothing has no content.
+    """A text as it is, media as such, everything else as JSON; objects also as structured content.
+
+    Media are `{ type: "image", mimeType, data }`, likewise of `audio`, `{ type: "resource", resource: { uri, text } }`,
+    `{ type: "resource_link", uri, name }`, lists of these and texts, and `{ content: [ … ] }`. Nothing has no content.
 
     Raises:
         TypeErrorValue: the value contains itself.
@@ -21,13 +36,59 @@ def result_of(value: Any) -> types.CallToolResult:
     written = stringify(value)
     if not isinstance(written, str):
         return types.CallToolResult(content=[])
-    structured = json.loads(written) if written.startswith("{") else None
+    plain = json.loads(written)
+    blocks = blocks_of(plain)
+    if blocks is not None:
+        structured = plain.get("structuredContent") if isinstance(plain, dict) else None
+        return types.CallToolResult(content=blocks, structured_content=structured)
+    structured = plain if isinstance(plain, dict) else None
     return types.CallToolResult(content=[_text(written)], structured_content=structured)
 
 
 def failure_of(message: str) -> types.CallToolResult:
     """An error, in the words of the terminal."""
     return types.CallToolResult(content=[_text(message)], is_error=True)
+
+
+def plain_of(value: Any) -> Any:
+    """A value as JSON has it; null for what JSON has not. Raises TypeErrorValue."""
+    written = stringify(value)
+    return json.loads(written) if isinstance(written, str) else None
+
+
+def blocks_of(plain: Any) -> list[types.ContentBlock] | None:
+    """JSON that says of itself what kind of content it is, as such; None for everything else."""
+    if isinstance(plain, dict) and isinstance(plain.get("content"), list) and plain.keys() <= RESULT:
+        items = plain["content"]
+        return _all(items) if items and all(isinstance(item, dict) for item in items) else None
+    items = plain if isinstance(plain, list) else [plain]
+    if not any(_kind(item) in MEDIA for item in items):
+        return None
+    return _all(items)
+
+
+def _all(items: list[Any]) -> list[types.ContentBlock] | None:
+    blocks = [_text(item) if isinstance(item, str) else _block(item) for item in items]
+    whole = [block for block in blocks if block is not None]
+    return whole if len(whole) == len(blocks) else None
+
+
+def _block(item: Any) -> types.ContentBlock | None:
+    """A piece of content; None for what only looks like one, or has data that nobody could read."""
+    if _kind(item) not in BLOCKS:
+        return None
+    try:
+        block = BLOCKS[_kind(item)].model_validate(item)
+        if isinstance(block, types.ImageContent | types.AudioContent):
+            base64.b64decode(block.data, validate=True)
+    except ValueError:
+        return None
+    return block
+
+
+def _kind(item: Any) -> str:
+    kind = item.get("type") if isinstance(item, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _text(text: str) -> types.TextContent:

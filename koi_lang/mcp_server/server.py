@@ -17,7 +17,9 @@ from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
 from koi_lang.mcp_server.calls import Call, Done, Failed
+from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.contents import Sources, message_of, prompt_of
+from koi_lang.mcp_server.documents import Documents, Made, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.results import failure_of, result_of
 from koi_lang.mcp_server.sessions import OpenRun, Session, Sessions, Work, sessions_of
 from koi_lang.mcp_server.talk import Request, answered, can_ask, connection_of, set_level, told
@@ -47,6 +49,8 @@ class Service:
     instructions: str
     tools: Mapping[str, Offer]
     prompts: Mapping[str, Prompt]
+    made_prompts: Mapping[str, Made]
+    documents: Documents
     sources: Sources
     open_run: OpenRun
     limit: Budget
@@ -68,7 +72,11 @@ def server_of(service: Service) -> Server[Sessions]:
         on_list_prompts=answers.list_prompts,
         on_get_prompt=answers.get_prompt,
         on_list_resources=answers.list_resources,
+        on_list_resource_templates=answers.list_resource_templates,
         on_read_resource=answers.read_resource,
+        on_subscribe_resource=answers.subscribe if service.documents.made else None,
+        on_unsubscribe_resource=answers.unsubscribe if service.documents.made else None,
+        on_completion=answers.complete,
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, answers.set_level)
     server.middleware.append(_refuse_without_session)
@@ -97,16 +105,22 @@ class _Answers:
     ) -> types.CallToolResult | types.InputRequiredResult:
         """What the handler gives, or its error as a result: the model at the other end may want to try again."""
         offer = _named(self._service.tools, asked.name, "tool")
-        payload, spent = offer.payload(asked.arguments or {}), self._service.limit
+        payload = offer.payload(asked.arguments or {})
 
         async def work(run: Run) -> types.CallToolResult:
-            async with in_time(Spending(spent, f"`{offer.name}`", run.clock)):
-                return result_of(await run.call(offer.agent, offer.handler.event, payload))
+            return result_of(await self._handled(run, offer, payload))
 
         end = await _carried_out(request, work, asked)
         if isinstance(end, Failed):
             return failure_of(self._service.explain(end.error))
         return cast(types.CallToolResult, end.value) if isinstance(end, Done) else end
+
+    async def _handled(self, run: Run, what: Offer | Made, payload: Any) -> Any:
+        """What a handler gives within the time that a call may take."""
+        async with in_time(Spending(self._service.limit, f"`{what.name}`", run.clock)):
+            value = await run.call(what.agent, what.handler.event, payload)
+        run.ledger.tell_overspent(run.host.log)
+        return value
 
     # ------------------------------------------------------------ prompts and resources
 
@@ -114,21 +128,26 @@ class _Answers:
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
         """All prompts at once."""
-        return types.ListPromptsResult(prompts=[prompt_of(prompt) for prompt in self._service.prompts.values()])
+        made = (made_prompt(each) for each in self._service.made_prompts.values())
+        return types.ListPromptsResult(prompts=[*map(prompt_of, self._service.prompts.values()), *made])
 
     async def get_prompt(
         self, request: Request, asked: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """The text of a prompt for some arguments."""
-        prompt, given = _named(self._service.prompts, asked.name, "prompt"), asked.arguments or {}
+        known: Mapping[str, Made | Prompt] = {**self._service.made_prompts, **self._service.prompts}
+        prompt, given = _named(known, asked.name, "prompt"), asked.arguments or {}
         missing = [name for name in prompt.parameters if name not in given]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"the prompt `{prompt.name}` needs the argument `{missing[0]}`")
 
         async def work(run: Run) -> types.GetPromptResult:
+            if isinstance(prompt, Made):
+                return messages_of(await self._handled(run, prompt, dict(given)))
             arguments = [given[name] for name in prompt.parameters]
-            return message_of(await prompt.render(run.bare_scope(), *arguments))
+            return message_of((await prompt.render(run.bare_scope(), *arguments)).text)
 
+        _session(request).given.keep(asked.name, given)
         end = await _carried_out(request, work, asked)
         if isinstance(end, Failed):
             raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
@@ -137,18 +156,65 @@ class _Answers:
     async def list_resources(
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """All sources at once."""
-        return types.ListResourcesResult(resources=self._service.sources.listed())
+        """All documents and sources at once."""
+        listed = [*self._service.documents.listed(), *self._service.sources.listed()]
+        return types.ListResourcesResult(resources=listed)
 
-    async def read_resource(self, request: Request, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The text of a source."""
+    async def list_resource_templates(
+        self, request: Request, page: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """All addresses with holes at once."""
+        return types.ListResourceTemplatesResult(resource_templates=self._service.documents.templates())
+
+    async def read_resource(
+        self, request: Request, asked: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        """The content of a document, or the text of a source."""
+        found = self._service.documents.find(asked.uri)
+        if found is not None:
+            return await self._read_document(request, asked, *found)
         path = _named(self._service.sources.files, asked.uri, "resource")
         try:
             return self._service.sources.read(asked.uri)
         except OSError as error:
             raise MCPError(types.INTERNAL_ERROR, f"`{path.name}` cannot be read: {reason(error)}") from error
 
+    async def _read_document(
+        self, request: Request, asked: types.ReadResourceRequestParams, made: Made, payload: Payload
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        async def work(run: Run) -> types.ReadResourceResult:
+            return contents_of(asked.uri, await self._handled(run, made, payload))
+
+        _session(request).given.keep(made.name, payload)
+        end = await _carried_out(request, work, asked)
+        if isinstance(end, Failed):
+            raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
+        return cast(types.ReadResourceResult, end.value) if isinstance(end, Done) else end
+
     # ------------------------------------------------------------ the rest
+
+    async def subscribe(self, request: Request, asked: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Tell the client when a document may be another one."""
+        found, session = self._service.documents.find(asked.uri), _session(request)
+        if found is None:
+            raise MCPError(types.INVALID_PARAMS, f"`{asked.uri}` is no document that a handler makes")
+        agent = session.run.agent(found[0].agent)
+        if not session.watch.add(asked.uri, agent, request.session.send_resource_updated):
+            raise MCPError(types.INVALID_PARAMS, "too many documents are watched in this session")
+        return types.EmptyResult()
+
+    async def unsubscribe(self, request: Request, asked: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Do so no longer."""
+        _session(request).watch.remove(asked.uri)
+        return types.EmptyResult()
+
+    async def complete(self, request: Request, asked: types.CompleteRequestParams) -> types.CompleteResult:
+        """Values for an argument of a prompt, or a hole of an address."""
+        if isinstance(asked.ref, types.PromptReference):
+            name, made = asked.ref.name, self._service.made_prompts.get(asked.ref.name)
+        else:
+            name, made = asked.ref.uri, self._service.documents.named(asked.ref.uri)
+        return completion(made, name, asked.argument, _session(request).given)
 
     async def set_level(self, request: Request, asked: types.SetLevelRequestParams) -> types.EmptyResult:
         """Lines below a level are not sent any more."""

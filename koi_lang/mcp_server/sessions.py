@@ -12,10 +12,15 @@ from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
 from koi_lang.failures import explain
 from koi_lang.mcp_server.calls import ANSWER_S, Call, ClientHost, calling, follow
+from koi_lang.mcp_server.completions import Given
+from koi_lang.mcp_server.watching import Watch
+from koi_lang.runtime.cancelling import detached_context
 from koi_lang.runtime.engine import Run
-from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import Host
 
+# How long a client may take to hear something that it did not ask for.
+TELL_S = 10.0
 OpenRun = Callable[[Host, Consumer], Run]
 Work = Callable[[Run], Awaitable[Any]]
 
@@ -25,15 +30,34 @@ class Session:
 
     Attributes:
         waiting: calls that a client has to come back to, by id.
+        watch: documents that the client watches.
+        given: what it has given as arguments.
     """
 
-    def __init__(self, run: Run, log: Callable[[str], None]) -> None:
+    def __init__(self, open_run: Callable[[Consumer], Run], log: Callable[[str], None]) -> None:
         self.waiting: dict[str, Call] = {}
-        self._run, self._log = run, log
+        self.watch, self.given = Watch(self._start), Given()
+        self._run, self._log = open_run(self._follow), log
         self._calls: set[Call] = set()
         self._context: Context | None = None
         self._group: asyncio.TaskGroup | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
+
+    @property
+    def run(self) -> Run:
+        """The run of the session."""
+        return self._run
+
+    def _follow(self, event: Event) -> None:
+        follow(event)
+        self.watch.look(event)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Carry something out while the session lasts; a client that cannot be told has gone, or does not listen."""
+        if self._group is None:
+            work.close()
+            return
+        _started(self._group, _tried(work), Context())
 
     async def live(self) -> None:
         """Hold the run until the end; calls that are not over then are cancelled."""
@@ -76,6 +100,10 @@ class Session:
         asyncio.get_running_loop().call_later(2 * ANSWER_S, self.waiting.pop, call.id, None)
 
 
+async def _tried(work: Coroutine[Any, Any, None]) -> None:
+    await end_of(asyncio.wait_for(work, TELL_S))
+
+
 def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
     return group.create_task(work, context=context)
 
@@ -90,9 +118,9 @@ class Sessions:
 
     def open(self) -> Session:
         """A new session."""
-        session = Session(self._open_run(ClientHost(self._log), follow), self._log)
+        session = Session(lambda consumer: self._open_run(ClientHost(self._log), consumer), self._log)
         # The task of a session knows nothing of the request that needs it first.
-        _started(self._group, session.live(), Context())
+        _started(self._group, session.live(), detached_context())
         self._all.append(session)
         return session
 

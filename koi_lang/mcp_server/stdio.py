@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
-import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
@@ -23,9 +21,8 @@ MOST_BYTES = 1 << 26
 
 
 async def serve_stdio(server: Server[Sessions]) -> None:
-    """Serve the client at the other end until it leaves, or the process is told to end."""
-    with anyio.CancelScope() as scope, _own_stdin() as descriptor:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, scope.cancel)
+    """Serve the client at the other end until it leaves."""
+    with _own_stdin() as descriptor:
         # Only the iteration over lines is asked of the file; the library would read it in a thread, which nothing
         # can interrupt.
         incoming = cast("AsyncFile[str]", _lines(descriptor))

@@ -11,11 +11,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from koi_lang.mcp_server.calls import Call, Done, Failed, Question, Step, Told
+from koi_lang.mcp_server.calls import ANSWER, Call, Done, Failed, Question, Step, Told
 from koi_lang.runtime.host import NobodyToAsk
 
 Request = ServerRequestContext[Any, Any]
-ANSWER = "answer"
 LEVEL = "koi log level"
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 
@@ -53,7 +52,7 @@ def answered(call: Call, responses: types.InputResponses | None) -> None:
     assert call.question is not None, "a client comes back only to a question"
     question, call.question = call.question, None
     response = (responses or {}).get(ANSWER)
-    question.settle(_answer(question, response if isinstance(response, types.ElicitResult) else None))
+    question.settle(_answer(response if isinstance(response, types.ElicitResult) else None))
 
 
 async def _ask(request: Request, question: Question) -> None:
@@ -67,20 +66,17 @@ async def _ask(request: Request, question: Question) -> None:
         except MCPError as error:
             question.settle(NobodyToAsk(f"the client could not ask: {error}"))
         else:
-            question.settle(_answer(question, result))
+            question.settle(_answer(result))
 
 
 def _form(question: Question) -> types.ElicitRequest:
-    choices = {"enum": list(dict.fromkeys(question.options))} if question.options else {}
-    field = {"type": "string", "title": "Answer", **choices}
-    schema = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
+    schema = {"type": "object", "properties": {}, **question.form}
     return types.ElicitRequest(params=types.ElicitRequestFormParams(message=question.text, requested_schema=schema))
 
 
-def _answer(question: Question, result: types.ElicitResult | None) -> str | NobodyToAsk:
-    if result is None or result.action != "accept" or not result.content:
-        return NobodyToAsk(f"the question was not answered: {question.text}")
-    return str(result.content.get(ANSWER, ""))
+def _answer(result: types.ElicitResult | None) -> dict[str, Any] | None:
+    """The answers of a client; None where its person declines."""
+    return dict(result.content or {}) if result is not None and result.action == "accept" else None
 
 
 def set_level(request: Request, level: types.LoggingLevel) -> None:

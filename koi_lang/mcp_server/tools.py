@@ -21,8 +21,9 @@ from koi_lang.runtime.values.undefined import undefined
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Actions that change nothing but what is shown; with the permissions for others, a playbook may do anything.
 LOOKING = frozenset(
-    "print prompt_user return call_llm format ask_parent action_history registry_get registry_keys registry_search"
-    " if while repeat get_mcp_tool_info mcp_read_resource mcp_get_prompt".split()
+    "print prompt_user prompt_form return call_llm format ask_parent action_history"
+    " registry_get registry_keys registry_search if while repeat"
+    " get_mcp_tool_info mcp_read_resource mcp_get_prompt".split()
 )
 
 

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from koi_lang.rpc.commands import command
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.session import Call, Session
-from koi_lang.rpc.targets import handler_named, say, shown, usual_handler
+from koi_lang.rpc.targets import given, handler_named, say, shown, usual_handler
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.images import value_of
 from koi_lang.runtime.schema import problems, signature_text, type_text
 
 MAIN = "run"
@@ -23,17 +22,17 @@ async def prompt(
     streaming_behavior: Literal["steer", "follow_up", ""] = "",
     images: list[Any] | None = None,
 ) -> Any:
-    """Give a message to a handler, `Agent.event`, as `args.message`, without a name to the one that was called last.
+    """Give a message to a handler, `Agent.event`, as the text that it takes, else as `args.message`.
 
-    Images, each `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
+    Without a name it goes to the handler that was called last. Images, each `{"media_type", "data"}` with the bytes in
+    base64, are shown to its model, and are `args.images`.
     """
     said = shown(message, images)
     if session.call is not None and streaming_behavior:
         return say(session, said, streaming_behavior)
     session.require_idle()
     agent, event = handler_named(session, name) if name else usual_handler(session)
-    payload = {"message": message, **({"images": [value_of(image) for image in said.images]} if images else {})}
-    return _begun(_begin(session, agent, event, payload))
+    return _begun(_begin(session, agent, event, given(agent, event, said)))
 
 
 @command(idle=True)

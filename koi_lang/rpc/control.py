@@ -69,7 +69,7 @@ async def pause(session: Session) -> Any:
 @command()
 async def abort(session: Session) -> Any:
     """End the call that is under way, with everything it started; gives the messages it will not hear any more."""
-    was_busy = session.call is not None
+    was_busy = session.call is not None or session.take_interrupted()
     taken = await session.abort()
     return {"aborted": was_busy, "queued": [note.as_data() for note in taken]}
 

@@ -19,6 +19,7 @@ Code = Literal[
     "nothing_to_continue",
     "parse_error",
     "session_not_found",
+    "session_not_trusted",
     "session_over",
     "unknown_agent",
     "unknown_command",

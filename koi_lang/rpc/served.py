@@ -47,11 +47,11 @@ class Opened:
 
 
 OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[Opened]]
-# The id of a recorded session, and the entry to go back to; None for its end.
-Reopen = Callable[[str, int | None], OpenRun]
+# The id of a recorded session, the entry to go back to, None for its end, and whether it may be one of somebody else.
+Reopen = Callable[[str, int | None, bool], OpenRun]
 
 
-def no_recordings(run: str, at: int | None) -> OpenRun:
+def no_recordings(run: str, at: int | None, trusted: bool) -> OpenRun:
     """Raise JournalError: nothing is known of earlier sessions."""
     raise JournalError(f"there is no session `{run}` to go on with")
 

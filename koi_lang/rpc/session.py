@@ -19,6 +19,7 @@ from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.served import ExtensionCommand, Opened, OpenRun, Served
 from koi_lang.rpc.statistics import Statistics
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.cancelling import CancelScope, detached_context
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import VERSION, Event
 from koi_lang.runtime.journal.entries import ENDED
@@ -46,6 +47,7 @@ class Call:
         number: counts from 1 within the session.
         aborted: whether it is being ended at the wish of the client.
         outcome: what is told of its end.
+        scope: in which it is carried out, once it is.
     """
 
     number: int
@@ -53,6 +55,7 @@ class Call:
     aborted: bool = False
     task: asyncio.Task[None] | None = None
     outcome: dict[str, Any] = field(default_factory=lambda: {"ok": False, "aborted": True})
+    scope: CancelScope = field(default_factory=CancelScope)
 
     @property
     def id(self) -> str:
@@ -109,6 +112,7 @@ class Session:
         self._live: _Live | None = None
         self._group: asyncio.TaskGroup | None = None
         self._holder: asyncio.Task[None] | None = None
+        self._interrupted: Call | None = None
         self._calls = 0
 
     # ------------------------------------------------------------ the run
@@ -151,7 +155,7 @@ class Session:
         await self.close(GRACE_S)
         self.statistics, self.last, self.named = Statistics(), None, ""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._holder = _started(self._group, self._hold(open_run or self.served.open_run, ready), Context())
+        self._holder = _started(self._group, self._hold(open_run or self.served.open_run, ready), detached_context())
         await ready
 
     async def _hold(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
@@ -273,8 +277,9 @@ class Session:
 
     async def _carry_out(self, run: Run, call: Call, work: Work) -> None:
         try:
-            async with in_time(Spending(self.served.limit, f"`{call.name}`", run.clock)):
+            async with call.scope, in_time(Spending(self.served.limit, f"`{call.name}`", run.clock)):
                 call.outcome = {"ok": True, "result": await work(run)}
+            run.ledger.tell_overspent(run.host.log)
         except asyncio.CancelledError:
             if not call.aborted:
                 raise
@@ -295,6 +300,19 @@ class Session:
         await asyncio.wait([call.task])
         self.run.steering.go_on()
         return taken
+
+    def interrupt(self, delay_s: float) -> None:
+        """Have the call that is under way end, or give it some seconds, although its code computes and nothing else
+        happens meanwhile. Any thread may ask for it."""
+        call = self.call
+        if call is not None:
+            self._interrupted, call.aborted = call, True
+            call.scope.cancel(delay_s)
+
+    def take_interrupted(self) -> bool:
+        """Whether a call was ended that way since this was asked last."""
+        call, self._interrupted = self._interrupted, None
+        return call is not None and call is not self.call
 
     async def follow_to_its_cut(self, call: Call) -> None:
         """Have a call get as far as it had got when it was ended from outside, and end it there again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import signal
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +13,7 @@ from koi_lang.errors import KoiError
 from koi_lang.rpc.client import ANSWER_S, Message
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import Lines, line_of, message_in
+from koi_lang.rpc.incoming import Incoming
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.served import OpenRun, Served
 from koi_lang.rpc.session import GRACE_S
@@ -38,14 +38,11 @@ class Unread(KoiError):
 async def serve_stdio(
     served: Served, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
 ) -> None:
-    """Serve the client at the other end until it quits or is gone, or the process is told to end. Raises KoiError.
+    """Serve the client at the other end until it quits or is gone. Raises KoiError.
 
     Args:
         earlier: opens the run of a session that goes on.
     """
-    task = asyncio.current_task()
-    assert task is not None, "this runs in a task"
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     with _own_streams() as (incoming, outgoing), suppress(ClientGone):
         outbox = Outbox(outgoing)
         dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
@@ -62,8 +59,15 @@ async def _served(
 ) -> None:
     """Answer what comes in until the client quits, or has no more to say: then what is under way has some time."""
     reply(dispatcher.ready())
+    with Incoming(incoming, lambda urgent: dispatcher.session.interrupt(0 if urgent == "abort" else GRACE_S)) as lines:
+        await _answered(dispatcher, lines, earlier, reply)
+
+
+async def _answered(
+    dispatcher: Dispatcher, lines: Incoming, earlier: OpenRun | None, reply: Callable[[Message], None]
+) -> None:
     async with dispatcher.session.opened(earlier) as session, together() as group:
-        async for line in lines_from(incoming):
+        async for line in lines:
             try:
                 message = message_in(line)
             except Refused as error:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UsageError
 from koi_lang.llm.images import BadImage, Image, require_few
 from koi_lang.llm.messages import Message, message_of
+from koi_lang.rpc.message_targets import target_of, targets
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.session import Session
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.schema import signature_text, type_text
 from koi_lang.runtime.steering import PERSON, How
 
 # Of an image, as clients send it, and as programs and journals have it.
@@ -36,8 +40,21 @@ def agent_named(session: Session, name: str) -> type[Agent]:
     return agents[name]
 
 
+def given(agent: type[Agent], event: str, said: Message) -> Any:
+    """What a handler is given for a message, as in `koi chat`. Raises Refused when it takes none."""
+    handler = agent.about.handlers[event]
+    target = target_of(agent.about.name, handler)
+    if target is None:
+        help = f"Call it with `run_playbook`; it takes ({signature_text(handler.schema) or type_text(handler.schema)})."
+        raise Refused("invalid_request", f"`{agent.about.name}.{event}` takes no message", help=help)
+    try:
+        return target.payload(said.text, said.images)
+    except UsageError as error:
+        raise Refused("invalid_request", error.message, help=error.help) from error
+
+
 def usual_handler(session: Session) -> tuple[type[Agent], str]:
-    """The handler that was called last, else the only playbook there is. Raises Refused."""
+    """The handler that was called last, else the only playbook there is, else that of `koi chat`. Raises Refused."""
     if session.last is not None:
         return session.last[:2]
     found = [
@@ -48,6 +65,10 @@ def usual_handler(session: Session) -> tuple[type[Agent], str]:
     ]
     if len(found) == 1:
         return found[0]
+    with suppress(UsageError):  # no handler takes a message
+        chosen = targets(session.served.agents)
+        if len(chosen) == 1:
+            return agent_named(session, chosen[0].agent), chosen[0].event
     names = ", ".join(f"`{agent.about.name}.{event}`" for agent, event in found[:8]) or "none"
     raise Refused("invalid_request", "`prompt` must name a handler", help=f"The playbooks of the program are: {names}.")
 

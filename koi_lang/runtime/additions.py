@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ExtensionError
-from koi_lang.runtime.outside import is_data
+from koi_lang.runtime.tagged_values import is_plain
 
 if TYPE_CHECKING:
     from koi_lang.runtime.actions.table import ActionKind
@@ -46,7 +46,7 @@ class State(MutableMapping[str, Any]):
         return _copy(self._values[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if not isinstance(name, str) or not is_data(value):
+        if not isinstance(name, str) or not is_plain(value):
             told = f"the extension `{self.extension}` keeps `{name}: {value!r}`, which is no JSON value"
             raise ExtensionError(told, help="Keep texts, numbers, true, false, null, lists and objects of these.")
         self._values[name] = _copy(value)

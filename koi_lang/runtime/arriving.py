@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import ProviderError
+from koi_lang.errors import AnswerTooLongError, ProviderError, RequestFailed
 from koi_lang.llm.accounting import usage_of
 from koi_lang.llm.layers import opened
-from koi_lang.llm.messages import Adapter, Finished, Request, TextDelta, Usage
-from koi_lang.llm.models import cost_usd
+from koi_lang.llm.messages import Adapter, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.llm.streaming import CUT_SHORT
 from koi_lang.runtime.failing import data_of
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.limits import ANSWERED, DISCARDED
 from koi_lang.runtime.outside import never
 from koi_lang.runtime.paths import Path
+from koi_lang.runtime.payment import Payment
+from koi_lang.runtime.playbook.framing import without_thoughts
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.hooking import Hooked
-    from koi_lang.runtime.journal.past import Answer
+    from koi_lang.runtime.journal.past import Answer, Past
 
 
 class CutOff(ProviderError):
@@ -48,12 +51,18 @@ NO_ANSWER = ProviderError("the recording holds no answer to this request")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that an agent makes of a model, and where in the run."""
+    """A request that an agent makes of a model, where in the run, and what pays for it."""
 
     agent: Agent
     model: Adapter
     request: Request
     path: Path
+    payment: Payment
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.request.model or self.model.model
 
 
 class Arriving:
@@ -64,18 +73,50 @@ class Arriving:
         hooked: what hooks made of the request; None without hooks, and for an answer that is known beforehand.
 
     Attributes:
+        request: as it is sent.
         counted: tokens of request and answer together, as the provider counted; 0 until the end, and where it did not.
     """
 
     def __init__(self, run: Run, asked: Asked, before: Before | None, hooked: Hooked | None) -> None:
         self._run, self._before, self._hooked = run, before, hooked
-        self._agent, self._model, self._request, self._path = asked.agent, asked.model, asked.request, asked.path
+        self._agent, self._model, self._path = asked.agent, asked.model, asked.path
+        self.request = asked.request
+        self._payment, self._reserved = asked.payment, asked.payment.reservation
         self._pieces: list[str] = []
-        self._told = self._length = self.counted = 0
+        self._told = self._length = self.counted = self._attempts = 0
         self._end = Finished(None, "cut")
+        self._usage: Usage | None = None
+        # Whether the model was asked and has neither answered to the end nor failed.
+        self._is_open = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer ended because it had reached its limit of tokens."""
+        known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
+        return (self._end.stop_reason if known is None else known.data.get("stop")) in CUT_SHORT
 
     async def pieces(self) -> AsyncGenerator[str, None]:
-        """Its text, piece by piece; what is known of it beforehand in one. Raises ProviderError."""
+        """Its text, piece by piece; it ends, or breaks off, when it is its turn to end. Raises ProviderError."""
+        failure: ProviderError | None = None
+        try:
+            async with aclosing(self._texts()) as texts:
+                async for text in texts:
+                    yield text
+        except CutOff:
+            raise
+        except ProviderError as error:
+            failure = error
+            self._settle_failure(error)
+        await self._run.effects.in_order(path=self._path)
+        if failure is not None:
+            raise failure
+
+    async def text(self) -> str:
+        """The whole of it, without thoughts that it begins with. Raises ProviderError."""
+        return without_thoughts("".join([piece async for piece in self.pieces()]))
+
+    async def _texts(self) -> AsyncGenerator[str, None]:
+        """The pieces as they come; what is known of them beforehand in one."""
         if self._before is not None:
             for piece in self._recalled(self._before):
                 yield piece
@@ -93,13 +134,21 @@ class Arriving:
 
     async def _written(self) -> AsyncGenerator[str, None]:
         """What the model writes, piece by piece, each counted."""
-        async with opened(self._model, self._request) as deltas:
+        self._is_open = True
+        async with opened(self._model, self.request) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     self._length += len(delta.text)
                     yield delta.text
+                elif isinstance(delta, Discarded):
+                    self._is_open = False
+                    self._discard(delta)
+                    await self._payment.reserve_again()
+                    self._is_open = True
                 else:
                     self._end = delta
+        self._is_open = False
+        self._settle()
 
     async def _after_hooks(self, hooked: Hooked) -> str:
         """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
@@ -111,7 +160,7 @@ class Arriving:
     def _recalled(self, before: Before) -> Iterator[str]:
         pass_over = getattr(self._model, "pass_over", None)
         if pass_over is not None:
-            pass_over(self._request)
+            pass_over(self.request)
         if before.answer is not None:
             self._length += len(before.answer.text)
             yield self._added(before.answer.text)
@@ -131,43 +180,85 @@ class Arriving:
             self._told = len(self._pieces)
             self._run.events.emit("model_wrote", self._agent.name, path=self._path, text=text)
 
-    def tell_failure(self, error: ProviderError) -> None:
-        """Tell that the model could not answer, or not to the end."""
-        if self._run.detailed and not isinstance(error, CutOff):
-            self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(error))
+    def _settle_failure(self, error: ProviderError) -> None:
+        """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
+        if self._before is not None:
+            return
+        discarded = error.discarded if self._is_open and isinstance(error, RequestFailed) else None
+        self._is_open = False
+        if discarded is not None and self._length:
+            self._end = Finished(discarded.usage, "cut", discarded.answered_by)
+        elif discarded is not None:
+            self._discard(discarded)
+        self._settle()
 
-    def close(self, spending: Spending) -> None:
+    def __enter__(self) -> Arriving:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, ProviderError):
+                self._fail(error)
+        finally:
+            self._close()
+
+    def _fail(self, error: ProviderError) -> None:
+        """Tell that the model could not answer, or not to the end. Raises LimitReached where that is why."""
+        limit, reservation = None, self._reserved
+        if isinstance(error, AnswerTooLongError) and reservation is not None and reservation.limited_by is not None:
+            limit = reservation.limited_by.too_little(reservation.answer_tokens)
+        if self._run.detailed and not isinstance(error, CutOff):
+            self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(limit or error))
+        if limit is not None:
+            raise limit from error
+
+    def _settle(self) -> None:
+        """Count what the answer took, once; what was reserved for it is given back."""
+        if self._usage is None and not self._end.replayed and (self._length or self._end.usage):
+            self._usage = usage_of(self.request, self._length, self._end.usage)
+            self._payment.count_usage(ANSWERED, self._path, self._name_of(self._end), self._usage)
+        self._payment.release()
+
+    def _close(self) -> None:
         """Count what the answer took, and tell that it has ended."""
         known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
         if known is not None:
-            tokens, usd = known.data.get("tokens") or {}, known.data.get("usd")
-            taken = int(tokens.get("input", 0)) + int(tokens.get("output", 0))
+            taken = self._payment.count_again(known)
             self.counted = 0 if known.data.get("estimated") else taken
-            spending.spend(taken, usd)
-            about = {name: value for name, value in known.data.items() if name not in ("changed", "recalled")}
-            self._run.events.emit("model_answered", self._agent.name, path=self._path, **about)
             return
-        model = self._end.answered_by or self._request.model or self._model.model
-        about = {"model": model, "stop": self._end.stop_reason}
+        if self._is_open and not self._length:  # it has read the request, whatever it has thought since
+            self._discard(Discarded(usage_of(self.request, 0, None)))
+        self._settle()
+        about: dict[str, Any] = {"stop": self._end.stop_reason}
         if self._run.detailed:
             about["text"] = "".join(self._pieces)
-        if self._end.replayed:
-            self._tell_kept(about)
-        elif self._length or self._end.usage:
-            self._account(usage_of(self._request, self._length, self._end.usage), spending, about)
+        if self._usage is not None:
+            self.counted = 0 if self._usage.estimated else self._usage.input_tokens + self._usage.output_tokens
+            self._payment.tell(ANSWERED, self._path, self._name_of(self._end), self._usage, **about)
+        elif self._end.replayed and self._run.detailed:  # it costs nothing; only who wants its text is told of it
+            nothing = {"tokens": {"input": 0, "output": 0, "cached": 0}, "usd": 0.0, "replayed": True}
+            told = {"model": self._name_of(self._end), **about, **nothing}
+            self._run.events.emit(ANSWERED, self._agent.name, path=self._path, **told)
 
-    def _account(self, usage: Usage, spending: Spending, about: Mapping[str, Any]) -> None:
-        usd, tokens = cost_usd(about["model"], usage), usage.input_tokens + usage.output_tokens
-        spending.spend(tokens, usd)
-        self.counted = 0 if usage.estimated else tokens
-        if usage.estimated:
-            about = {**about, "estimated": True}
-        counted = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
-        self._run.events.emit("model_answered", self._agent.name, path=self._path, tokens=counted, usd=usd, **about)
+    def _name_of(self, end: Finished | Discarded) -> str:
+        return end.answered_by or self.request.model or self._model.model
 
-    def _tell_kept(self, about: Mapping[str, Any]) -> None:
-        """An answer that was kept from an earlier request costs nothing; only who wants its text is told of it."""
-        if self._run.detailed:
-            counted = {"input": 0, "output": 0, "cached": 0}
-            about = {**about, "tokens": counted, "usd": 0.0, "replayed": True}
-            self._run.events.emit("model_answered", self._agent.name, path=self._path, **about)
+    # ------------------------------------------------------------ attempts that nobody is given
+
+    def _discard(self, discarded: Discarded) -> None:
+        """Count an attempt that came to nothing."""
+        paid = (DISCARDED, self._next_attempt(), self._name_of(discarded), discarded.usage)
+        self._payment.count_usage(*paid)
+        self._payment.tell(*paid)
+        self._attempts += 1
+
+    def _next_attempt(self) -> Path:
+        return (*self._path, f"attempt#{self._attempts + 1}")
+
+    def recall_discarded(self, past: Past) -> None:
+        """Count the attempts of an earlier part of the run again; those that are made now follow them."""
+        while (known := past.find(DISCARDED, self._next_attempt())) is not None:
+            self._payment.count_again(known)
+            self._attempts += 1

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDenied, ProviderError
-from koi_lang.llm.accounting import worst_case
+from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.llm.accounting import estimate
+from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.runtime.arriving import NO_ANSWER, Arriving, Asked, Before
 from koi_lang.runtime.connections import Connect, Connections
 from koi_lang.runtime.failing import data_of, from_data
-from koi_lang.runtime.limits import UNPAID, Spending
+from koi_lang.runtime.limits import RUN, UNPAID, LimitReached, Spending, current_spending
 from koi_lang.runtime.outside import is_over
 from koi_lang.runtime.paths import Path, Place, current_place, passing
+from koi_lang.runtime.payment import Payment
 from koi_lang.runtime.told import Told
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.hooking import Hooked
+    from koi_lang.runtime.journal.past import Mode
 
 OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
@@ -80,46 +84,66 @@ class Models:
             PermissionDenied: a hook denies the request.
             ProviderError: while it is read: the model cannot answer.
         """
-        run, spending = self._run, spending or self._run.spending
+        run, spending = self._run, spending or current_spending() or self._run.spending
         async with self._connections.kept(self.of(agent, use)) as model:
-            name = request.model or model.model
-            self._allow(request, model, name, spending)
             path, place = passing("model"), current_place()
             news = self._told.news(place, request) if run.effects.is_kept else None
             before = None if news is None else self._before(model, place, path, news.fingerprint)
-            hooked = None if before is not None else await self._hooked((agent.name, use, name, request), path)
-            if hooked is not None and hooked.call.request is not request:
-                request, name = hooked.call.request, hooked.call.request.model or model.model
-                self._allow(request, model, name, spending)
-            told = {**({} if news is None else news.as_data()), **self._verbatim(request)}
-            run.events.emit("model_asked", agent.name, path=path, model=name, **told)
-            arriving = Arriving(run, Asked(agent, model, request, path), before, hooked)
-            try:
-                yield arriving
-            except ProviderError as error:
-                arriving.tell_failure(error)
-                raise
-            finally:
-                arriving.close(spending)
+            if not request.json and self._lacks_secret(before):
+                before = None  # the text is passed on as it is; what a playbook does with it is looked at there
+            with Payment(run, agent.name, spending) as payment:
+                asked = Asked(agent, model, request, path, payment)
+                hooked = None if before is not None else await self._hooked(asked, use)
+                if hooked is not None:
+                    asked = replace(asked, request=hooked.call.request)
+                arriving = Arriving(run, await self._paid(asked, before, hooked), before, hooked)
+                told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
+                run.events.emit("model_asked", agent.name, path=path, model=asked.name, **told)
+                if run.effects.past is not None and place is not None and not place.changed:
+                    arriving.recall_discarded(run.effects.past)
+                with arriving:
+                    yield arriving
 
-    async def _hooked(self, asked: tuple[str, str, str, Request], path: Path) -> Hooked | None:
+    async def _hooked(self, asked: Asked, use: str) -> Hooked | None:
         """What hooks make of a request; one that is denied has failed for good. Raises PermissionDenied."""
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
             return None
         try:
-            return await hooks.before_request(*asked)
+            return await hooks.before_request(asked.agent.name, use, asked.name, asked.request)
         except PermissionDenied as denied:
-            if self._run.detailed:
-                self._run.events.emit("model_failed", asked[0], path=path, **data_of(denied))
+            await self._tell_failure(asked, denied)
             raise
 
-    def _allow(self, request: Request, model: Adapter, name: str, spending: Spending) -> None:
-        if not spending.limits_requests():
-            return
-        tokens, usd = worst_case(request, name)
-        spending.allow(tokens, usd)
-        if usd is None and spending.limits_usd() and model.provider not in UNPAID and name not in self._unpriced:
+    async def _tell_failure(self, asked: Asked, error: KoiError) -> None:
+        """Tell, when it is its turn, that a request is not made."""
+        await self._run.effects.in_order(path=asked.path)
+        if self._run.detailed:
+            self._run.events.emit("model_failed", asked.agent.name, path=asked.path, **data_of(error))
+
+    async def _paid(self, asked: Asked, before: Before | None, hooked: Hooked | None) -> Asked:
+        """A request that may be sent, with an answer as long as budgets leave. Raises LimitReached."""
+        if before is not None and isinstance(before.failure, LimitReached):
+            await self._tell_failure(asked, before.failure)
+            raise before.failure
+        if before is not None or (hooked is not None and hooked.answer is not None):
+            return asked
+        spending, need = asked.payment.spending, None
+        if spending.limits_requests():
+            need = estimate(asked.request, candidates_of(asked.model, asked.request.model))
+            self._tell_unpriced(need.unpriced, asked)
+        try:
+            reservation = await asked.payment.reserve(need)
+        except LimitReached as error:
+            await self._tell_failure(asked, error)
+            raise
+        limit = None if need is None else need.limit_for(reservation.answer_tokens)
+        return asked if limit is None else replace(asked, request=replace(asked.request, max_tokens=limit))
+
+    def _tell_unpriced(self, name: str, asked: Asked) -> None:
+        """Tell once that a budget in usd does not bound what a model takes."""
+        is_bounded = not name or not asked.payment.spending.limits_usd() or asked.model.provider in UNPAID
+        if not is_bounded and name not in self._unpriced:
             self._unpriced.add(name)
             self._run.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
 
@@ -143,9 +167,19 @@ class Models:
             if past.mode == "branch":
                 place.mark_changed()
             return Before(None, NO_ANSWER) if past.mode == "replay" else None
-        if past.mode == "branch" and answer is not None and answer.end is not None and answer.end.data.get("changed"):
+        is_refused = failed is not None and failed.data.get("class") == LimitReached.__name__
+        is_changed = answer is not None and answer.end is not None and answer.end.data.get("changed")
+        if past.mode == "branch" and (is_changed or is_refused):
             place.mark_changed()
-        return Before(answer, None if failed is None else from_data(failed.data))
+        failure = None if failed is None else from_data(failed.data)
+        if isinstance(failure, LimitReached) and _is_open_again(failure, past.mode):
+            return None
+        return Before(answer, failure)
+
+    def _lacks_secret(self, before: Before | None) -> bool:
+        """Whether an answer cannot be given again, since a secret was taken out of it."""
+        past, end = self._run.effects.past, None if before is None or before.answer is None else before.answer.end
+        return past is not None and end is not None and not past.can_give(end)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""
@@ -160,4 +194,9 @@ class Models:
         """A plain answer to an instruction about some data, from the agent's model for a use."""
         request = Request(instruction, (message_of(data),))
         async with self.asked(agent, request, spending, use) as arriving:
-            return "".join([piece async for piece in arriving.pieces()])
+            return await arriving.text()
+
+
+def _is_open_again(refusal: LimitReached, mode: Mode) -> bool:
+    """Whether a refused request is made again when a run goes on, since another budget may count then."""
+    return mode == "branch" or (mode == "resume" and refusal.what == RUN)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,16 @@ from koi_lang.runtime.values.failures import TypeErrorValue
 from koi_lang.runtime.values.members import get, iterate, put, spread
 from koi_lang.runtime.values.operators import nullish, truth
 from koi_lang.runtime.values.undefined import undefined
+
+
+def named(name: str) -> Callable[[Any], Any]:
+    """Tell a function its name in Koi, which is not the one it has in Python."""
+
+    def tell(function: Any) -> Any:
+        function.__koi_name__ = name
+        return function
+
+    return tell
 
 
 class Box:

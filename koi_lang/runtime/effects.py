@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from hashlib import blake2b
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
+from koi_lang.endings import Ended, end_of, failure_of
 from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.runtime.doubts import Doubt
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.failing import data_of, from_data
-from koi_lang.runtime.outside import Effect, is_data, is_over, never
+from koi_lang.runtime.missed_calls import MissedCall, MissedCalls, list_calls
+from koi_lang.runtime.outside import Effect, is_over, never
 from koi_lang.runtime.paths import Path, Place, current_place, passing, step
+from koi_lang.runtime.tagged_values import as_fields, from_fields
 from koi_lang.runtime.tasks import together
-from koi_lang.runtime.turns import END, LATE, Turns
+from koi_lang.runtime.turns import DOUBT, END, LATE, Turns
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import Entry
     from koi_lang.runtime.journal.past import Past
 
 
+T = TypeVar("T")
 TIMED_OUT = "timed_out"
+HOW_TO_DECIDE = (
+    "Find out whether it took place, then say so: `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
+    " `result=JSON` tells what it gave."
+)
 
 
 class NotRecorded(KoiError):
@@ -56,6 +67,11 @@ class Effects:
         self._events, self._halt, self._seed = events, halt, seed
         self.is_kept = recorded or past is not None
         self.turns = Turns(past.order if past is not None else ())
+        self._missed = MissedCalls()
+
+    def count_steps(self) -> AbstractContextManager[None]:
+        """While the run is open: it is known what it has to do at once, where an order is kept."""
+        return self.turns.ready.count() if self.is_kept else nullcontext()
 
     # ------------------------------------------------------------ what takes time
 
@@ -70,18 +86,19 @@ class Effects:
             return await work()
         if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
             await never()
-        before = self._outcome(place, effect)
-        if before is not None:
-            return result_of(before)
-        place.covered = True
-        with self._held(place):
+        known = self._known(place, effect, work)
+        if isinstance(known, Doubt):
+            if known.why == "begun":
+                # Whoever ended it then, such as a group of which another member failed, ends it again before this.
+                await self.turns.take(DOUBT, place.path)
+            known = self._settle(known)
+        known = known or self._lost(place, effect)
+        if known is not None:
+            return known.result()
+        with self.turns.held_for(END, place.path), place.cover():
+            for call in self._missed_by(effect):
+                await end_of(_result(call.work))
             return await work()
-
-    def _held(self, place: Place) -> AbstractContextManager[None]:
-        """While something that had ended is done again, what had ended after it waits."""
-        past = self.past
-        is_again = past is not None and not place.changed and past.outcome(place.path) is not None
-        return self.turns.held() if is_again else nullcontext()
 
     async def announced(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do something for code: once, with a path and events of its own. Raises as the work does."""
@@ -89,10 +106,12 @@ class Effects:
             return await work()
         with step(effect.name):
             self._tell_begin(effect)
-            async with self.ending(lambda raised: self._tell_failure(effect, raised)):
-                value = await self.once(effect, work)
-            self._tell_end(effect, value)
-        return value
+            ended = await self.complete(self.once(effect, work))
+            if ended.error is not None:
+                self._tell_failure(effect, ended.error)
+            else:
+                self._tell_end(effect, ended.value)
+        return ended.result()
 
     def announced_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """The same for what does not wait."""
@@ -101,11 +120,15 @@ class Effects:
         with step(effect.name) as place:
             assert place is not None
             self._tell_begin(effect)
+            if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
+                raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that
             with ExitStack() as ending:
                 ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
-                before = self._outcome(place, effect)
-                place.covered = True
-                value = work() if before is None else result_of(before)
+                ending.callback(self.turns.pass_over, END, place.path)
+                known = self._known(place, effect, work)
+                known = (self._settle(known) if isinstance(known, Doubt) else known) or self._lost(place, effect)
+                with place.cover():
+                    value = self._do(effect, work) if known is None else known.result()
             self._tell_end(effect, value)
         return value
 
@@ -119,71 +142,148 @@ class Effects:
 
     def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
         if isinstance(raised, Exception):
-            self._events.emit("effect_failed", effect.agent, **effect.told(), **data_of(raised))
+            fields = {**effect.told(), **data_of(raised), **_changes(effect)}
+            self._events.emit("effect_failed", effect.agent, **fields)
 
     def _tell_end(self, effect: Effect, value: Any) -> None:
-        result = {"result": value} if is_data(value) else {"opaque": True}
-        self._events.emit("effect_ended", effect.agent, **effect.told(), **result)
+        fields = {**effect.told(), **as_fields(value), **_changes(effect)}
+        self._events.emit("effect_ended", effect.agent, **fields)
 
-    def ending(self, tell: Callable[[Exception], None]) -> AbstractAsyncContextManager[None]:
-        """Wait at the end of a block until it is its turn to end; when it failed, `tell` is then told the error."""
-        return _Ending(self, tell)
+    async def complete(self, work: Awaitable[T]) -> Ended[T]:
+        """How some work at the current place ends, when it is its turn to end: nobody hears of it before.
 
-    async def in_order(self, kind: str = END) -> None:
-        """Wait until it is the turn of something to begin or to end at the current place."""
+        So what follows from it happens in the order that is recorded, also in the run that records it.
+        """
+        ended = await end_of(work)
+        await self.in_order()
+        return ended
+
+    async def in_order(self, kind: str = END, path: Path | None = None) -> None:
+        """Wait until it is the turn of something to begin or to end, at the current place or on a path from there."""
         place = current_place()
         if place is not None and not place.covered and self.is_kept:
-            await self.turns.take(kind, place.path)
+            await self.turns.take(kind, place.path if path is None else path)
 
-    def _outcome(self, place: Place, effect: Effect) -> Entry | None:
-        """How an effect ended before; None when it is to be done now."""
+    def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
+        """Do what does not wait."""
+        for call in self._missed_by(effect):
+            failure_of(call.work)
+        return work()
+
+    def _known(self, place: Place, effect: Effect, work: Callable[[], Any]) -> Ended[Any] | Doubt | None:
+        """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
         past = self.past
-        if past is None or place.changed:
+        if past is None:
             return None
+        if place.changed:
+            return self._again(effect, place.path)
         path = place.path
         before, begun = past.outcome(path), past.find("begun", path)
         asked = begun or before
         if asked is not None and "fields" in asked.data and not past.is_same(asked.data["fields"], dict(effect.given)):
-            before = self._differs(place, before, f"`{effect.name}` is given something else than before")
+            self._differ(place, f"`{effect.name}` is given something else than before")
+            if past.mode == "branch":
+                return self._again(effect, path)
         if before is None:
-            self._begin_anew(place, effect, in_doubt=begun is not None and not effect.safe and not place.changed)
-        is_gone = before is not None and (before.data.get("opaque") or self._is_hidden(before, effect))
-        return None if is_gone else before
+            return self._unknown(place, effect, has_begun=begun is not None)
+        why = self._lack(before)
+        if why is None:
+            return self._recall(effect, before, work)
+        if effect.safe or past.only_reads(path) or past.mode == "replay":
+            return self._mark_in(effect, path)
+        detail = f"`{before.data['opaque']}`" if isinstance(before.data.get("opaque"), str) else ""
+        return Doubt(effect.name, path, why, effect.given, effect.agent, detail)
 
-    def _is_hidden(self, before: Entry, effect: Effect) -> bool:
-        """Whether an outcome holds a secret that was not written down, and can be had again without harm."""
-        is_replay = self.past is not None and self.past.mode == "replay"
-        return effect.safe and not is_replay and before.lacks_secret("result")
+    def _mark_in(self, effect: Effect, path: Path) -> Doubt | None:
+        """The doubt about an effect that is to be done with the mark of a secret instead of that."""
+        if self.past is None or not self.past.passes_mark_on((effect.given, effect.unseen)):
+            return None
+        return Doubt(effect.name, path, "unknown", effect.given, effect.agent)
 
-    def _begin_anew(self, place: Place, effect: Effect, *, in_doubt: bool) -> None:
+    def _recall(self, effect: Effect, before: Entry, work: Callable[[], Any]) -> Ended[Any]:
+        """The outcome in an entry, with what it did to what the effect was given."""
+        if self.past is not None and not effect.safe:
+            self.past.take_over(effect.name, dict(effect.given))
+        if effect.call is not None:
+            effect.call.restore(before.data)
+            self._missed.add(effect.name, effect.call.objects, work, safe=effect.safe)
+        return outcome_of(before)
+
+    def _lost(self, place: Place, effect: Effect) -> Ended[Any] | None:
+        """What was decided where an effect works on objects that lack calls; None when these are made, and then it."""
+        if effect.call is None or self.past is None or self.past.mode == "replay":
+            return None
+        missed = self._missed.of(effect.call.objects)
+        if all(call.safe for call in missed):
+            return None
+        detail = list_calls(missed)
+        return self._settle(Doubt(effect.name, place.path, "lost", effect.given, effect.agent, detail))
+
+    def _missed_by(self, effect: Effect) -> list[MissedCall]:
+        """The calls that the objects of an effect lack; they are about to be made."""
+        missed = [] if effect.call is None else self._missed.of(effect.call.objects)
+        self._missed.forget(missed)
+        return missed
+
+    def look_at(self, owner: Any, name: str, look: Callable[[], Any]) -> Any:
+        """What a Python object has, once it has been through the calls that were made on it before."""
+        place = current_place()
+        if self.past is None or place is None or place.covered or not self._missed.of((owner,)):
+            return look()
+        effect = Effect(name, call=_Looking((owner,)))
+        known = self._lost(place, effect)
+        with place.cover():
+            return self._do(effect, look) if known is None else known.result()
+
+    def _lack(self, before: Entry) -> Literal["opaque", "redacted"] | None:
+        """Why an outcome cannot be given again as it was; None when it can."""
+        if before.data.get("opaque"):
+            return "opaque"
+        return None if self.past is None or self.past.can_give(before) else "redacted"
+
+    def _unknown(self, place: Place, effect: Effect, *, has_begun: bool) -> Doubt | None:
+        """What is in doubt about an effect that has no outcome; None when it is to be done now."""
         assert self.past is not None
         if self.past.mode == "replay":
             raise NotRecorded(f"the recording holds no outcome of `{effect.name}`")
-        if in_doubt:
-            self._settle_doubt(effect, place.path)
+        path = place.path
         if self.past.mode == "branch":
             place.mark_changed()
+        if has_begun and not effect.safe and not self.past.only_reads(path):
+            return Doubt(effect.name, path, "begun", effect.given, effect.agent)
+        return self._again(effect, path) or self._mark_in(effect, path)
 
-    def _settle_doubt(self, effect: Effect, path: Path) -> None:
-        """Do what was decided about an effect that had begun and of which nobody knows whether it ended."""
-        assert self.past is not None
-        decision = self.past.decisions.get(path, "stop")
-        self._events.emit("doubt_settled", effect.agent, intent=effect.name, decision=decision)
-        told = f"`{effect.name}` had begun when the run was interrupted, and its end is not known"
-        if decision == "skip":
-            raise AgentError(f"{told}; it was not done again", help="Find out whether it took place.")
-        if decision == "stop":
-            self._halt(JournalError(told, help="Go on with `koi resume --on-doubt retry` or `--on-doubt skip`."))
+    def _again(self, effect: Effect, path: Path) -> Doubt | None:
+        """The doubt about what a branch is about to do though its parent has done the same."""
+        if effect.safe or self.past is None or not self.past.take_over(effect.name, dict(effect.given)):
+            return None
+        return Doubt(effect.name, path, "again", effect.given, effect.agent)
 
-    def _differs(self, place: Place, before: Entry | None, how: str) -> Entry | None:
-        """What an outcome counts for when the program asks for something else than before."""
+    def _settle(self, doubt: Doubt) -> Ended[Any] | None:
+        """What was decided about an effect in doubt: its outcome, or None when it is to be done.
+
+        Raises:
+            AgentError: it is left out.
+        """
         assert self.past is not None
-        if self.past.mode == "replay":
-            return before
+        decision = self.past.decide(doubt)
+        self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
+        self.past.forget(doubt.path)
+        if decision.choice == "done":
+            return Ended(decision.result)
+        if decision.choice == "skip":
+            raise AgentError(f"{doubt.reason}; it was not done again", help="Find out whether it took place.")
+        if decision.choice == "stop":
+            self._halt(JournalError(doubt.text, help=HOW_TO_DECIDE))
+        return None
+
+    def _differ(self, place: Place, how: str) -> None:
+        """Note that the program asks for something else than before; a replay tells that and takes what there is."""
+        assert self.past is not None
         if self.past.mode == "resume":
             self.diverge(how, place.path)
-        place.mark_changed()
-        return None
+        if self.past.mode == "branch":
+            place.mark_changed()
 
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before."""
@@ -200,7 +300,8 @@ class Effects:
             return look()
         path = passing(what)
         before = self._found("observed", place, path)
-        value = look() if before is None else before.data.get("value")
+        is_known = before is not None and self.past is not None and self.past.can_give(before)
+        value = before.data.get("value") if before is not None and is_known else look()
         self._events.emit("observed", path=path, what=what, value=value)
         return value
 
@@ -257,22 +358,33 @@ class Effects:
         return blake2b(text.encode(), key=self._seed.encode()[:64], digest_size=count).digest()
 
 
-class _Ending(AbstractAsyncContextManager[None]):
-    def __init__(self, effects: Effects, tell: Callable[[Exception], None]) -> None:
-        self._effects, self._tell = effects, tell
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if raised is not None and not isinstance(raised, Exception):
-            return
-        await self._effects.in_order()
-        if raised is not None:
-            self._tell(raised)
+def _changes(effect: Effect) -> dict[str, Any]:
+    return {} if effect.call is None else effect.call.changes()
 
 
-def result_of(entry: Entry) -> Any:
-    """What an entry says came of something. Raises the error that it failed with."""
-    if entry.kind == "failed":
-        raise from_data(entry.data)
-    return entry.data.get("result")
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Nothing is called: an object is looked at."""
+
+    objects: Sequence[Any]
+
+    def changes(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """There is nothing to change."""
+
+
+async def _result(work: Callable[[], Any]) -> Any:
+    """What some work gives, whether or not it waits."""
+    value = work()
+    return await value if isawaitable(value) else value
+
+
+def outcome_of(entry: Entry) -> Ended[Any]:
+    """What an entry says came of something."""
+    if entry.kind != "failed":
+        return Ended(from_fields(entry.data))
+    error = from_data(entry.data)
+    assert isinstance(error, Exception), "only errors are kept"
+    return Ended(error=error)

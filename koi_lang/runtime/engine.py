@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,9 +22,11 @@ from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.effects import Effects
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.failing import origin_of
-from koi_lang.runtime.host import Approval, Host, NobodyToAsk, SilentHost, use_host
-from koi_lang.runtime.limits import MOST_TURNS, RUN, Budget, Spending
+from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAsk, SilentHost, use_host
+from koi_lang.runtime.ledger import Ledger
+from koi_lang.runtime.limits import in_time
 from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.paths import enter_run, leave_run, passing
 from koi_lang.runtime.patience import Patience
@@ -77,6 +80,7 @@ class Services:
         models: the settings of models by purpose, such as `small`, for agents that declare none for it.
         added: what extensions add; for one run only.
         note: is told what the person may have got wrong, a line each.
+        sign_in: how to sign in to MCP servers; None where that is not possible.
     """
 
     connect: Connect
@@ -100,6 +104,7 @@ class Services:
     connect_embedder: ConnectEmbedder | None = None
     added: Additions = NOTHING_ADDED
     note: Callable[[str], None] = lambda line: None
+    sign_in: SignIn | None = None
 
 
 class Run:
@@ -117,6 +122,7 @@ class Run:
         redact: takes secrets out of a text, as whoever keeps the events does.
         allowed: what the person has allowed, such as `shell:git status`.
         spending: what everything together spends.
+        ledger: the budgets of its calls, and what they have spent.
         servers: the MCP servers that are in use.
         folder: where the program is run.
         patience: how long playbooks that get nowhere are left alone.
@@ -134,13 +140,15 @@ class Run:
         self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
         self.allowed = {*services.allow, *_allowed_before(services.past)}
-        self.spending = Spending(replace(Budget.of(services.limits), turns=None), RUN, self.clock)
+        self.ledger = Ledger(services.limits, self.clock, services.past)
+        self.spending = self.ledger.spending
         self.patience = Patience.of(services.limits)
         self.steering = Steering(self.events, services.past)
         self.added, self.hooks = services.added, _hooks_of(self, services.added)
         for state in services.added.states:
             state.begin(self.events, services.past)
-        self.servers, self.folder = Servers(services.folder), services.folder
+        person = None if services.sign_in is None else PersonSignIn(services.sign_in, self.host)
+        self.servers, self.folder = Servers(services.folder, services.note, person), services.folder
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
         self._models: Models | None = None
@@ -159,11 +167,13 @@ class Run:
             ending.push_async_callback(self._close)
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
+            ending.enter_context(self.effects.count_steps())
             use_host(self.host)
             use_marks()
             await self.servers.open()
             self.keep_until_end(self.servers.close)
             ending.push(lambda kind, error, trace: self._tell_end(error))
+            await ending.enter_async_context(in_time(self.spending))
             await ending.enter_async_context(self._scope)
             self._ending = ending.pop_all()
         self.events.emit("run_started")
@@ -172,6 +182,9 @@ class Run:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._halted is not None and kind is None:
+            # It was stopped by what its code did last, which did not wait any more.
+            kind, error, trace = await _pending_cancellation()
         try:
             await self._ending.__aexit__(kind, error, trace)
         except asyncio.CancelledError:
@@ -186,13 +199,20 @@ class Run:
             ended["interrupted"] = True
         elif error is not None and self.effects.is_kept:
             ended["origin"] = origin_of(error)
+        self._task = None  # from here on only services are closed, which must not be cancelled
+        if error is None and self._registry is not None:
+            self._registry.forget_all()
         self.events.emit("run_ended", **ended)
 
-    def halt(self, error: KoiError) -> NoReturn:
-        """End the run with an error that no code of the program can catch."""
+    def stop(self, error: KoiError) -> None:
+        """Have the run end with an error that no code of the program can catch, as soon as that code waits."""
         self._halted = self._halted or error
         if self._task is not None:
             self._task.cancel()
+
+    def halt(self, error: KoiError) -> NoReturn:
+        """End the run with an error that no code of the program can catch."""
+        self.stop(error)
         raise asyncio.CancelledError
 
     def allow(self, rule: str) -> None:
@@ -254,7 +274,7 @@ class Run:
         if given and isinstance(payload, dict):
             for line in declared.about.unknown_fields(event, given, payload):
                 self._services.note(line)
-            payload = {**payload, **given}
+            payload = {**payload, **declared.about.converted_fields(event, given)}
         return await self.call(declared, event, payload)
 
     def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
@@ -263,7 +283,7 @@ class Run:
         self.events.emit("state_changed", agent.name, path=passing("state"), updates=dict(updates))
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
-        """A built-in action called from code; an unknown one gives null."""
+        """A built-in action called from code. Raises AgentError where there is none of that name."""
         return await late.called(self, agent, intent, data)
 
     def bare_scope(self) -> PromptScope:
@@ -277,7 +297,7 @@ class Run:
         """The shared key/value store; opened when it is first used."""
         if self._registry is None:
             opened = late.open_registry(self._services.folder, self._services.config)
-            self._registry = late.KeptRegistry(opened, self.effects)
+            self._registry = late.KeptRegistry(opened, self.effects, self.id)
         return self._registry
 
     async def sleep(self, seconds: float) -> None:
@@ -299,12 +319,6 @@ class Run:
             self._meaning = late.Meaning(self, self._services.connect_embedder, self._services.models)
         return self._meaning
 
-    def budget(self, agent: Agent, event: str) -> Budget:
-        """The most a call of a handler may spend: its playbook's, its agent's, the default."""
-        declared = Budget.of(agent.handler(event).budget).over(Budget.of(agent.about.budget))
-        turns = self._services.limits.get("turns", declared.turns)
-        return replace(declared, turns=MOST_TURNS if turns is None else turns)
-
 
 class _Announcing:
     """A host whose prints, questions and approvals are events, too; what was shown before is not shown again."""
@@ -322,6 +336,14 @@ class _Announcing:
         self._events.emit("answered", question=question, answer=answer)
         return answer
 
+    async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+        if not isinstance(self._host, FormHost):
+            return await late.Form(question, form).filled(self.ask)
+        self._events.emit("asked", question=question, options=[])
+        answers = await self._host.fill(question, form)
+        self._events.emit("answered", question=question, answer=json.dumps(answers))
+        return answers
+
     async def approve(self, what: str, detail: str) -> Approval:
         self._events.emit("approval_requested", what=what, detail=detail)
         try:
@@ -331,6 +353,15 @@ class _Announcing:
             raise
         self._events.emit("approval_given", what=what, answer=answer)
         return answer
+
+
+async def _pending_cancellation() -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """The error that the current task, which is to be cancelled, meets where it waits next."""
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError as error:
+        return type(error), error, error.__traceback__
+    return asyncio.CancelledError, asyncio.CancelledError(), None
 
 
 def _hooks_of(run: Run, added: Additions) -> Hooks | None:

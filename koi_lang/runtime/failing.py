@@ -7,13 +7,15 @@ from typing import Any, TypeVar
 
 from koi_lang import errors
 from koi_lang.errors import AgentError, KoiError, RequestFailed
-from koi_lang.runtime.outside import is_data
 from koi_lang.runtime.paths import passing
+from koi_lang.runtime.tagged_values import is_plain
 from koi_lang.runtime.values.failures import MADE, AggregateErrorValue, ErrorValue, caught, thrown
 from koi_lang.runtime.values.inspection import inspect
 
 T = TypeVar("T")
 ORIGIN = "__koi_origin__"
+# What of an error is not kept as its attribute: it is kept otherwise, or told by events of its own.
+NOT_KEPT = ("help", "discarded", ORIGIN, MADE)
 
 
 def told(raised: BaseException) -> KoiError:
@@ -63,8 +65,8 @@ def _class_data(error: KoiError) -> dict[str, Any]:
     data: dict[str, Any] = {"class": type(error).__name__}
     if isinstance(error, RequestFailed):
         data |= {"status": error.status, "repeatable": error.repeatable}
-    own = {name: value for name, value in vars(error).items() if name not in ("help", ORIGIN, MADE)}
-    return data | {"attributes": own} if _has_attributes(type(error)) and is_data(own) else data
+    own = {name: value for name, value in vars(error).items() if name not in NOT_KEPT}
+    return data | {"attributes": own} if _has_attributes(type(error)) and is_plain(own) else data
 
 
 def _value_data(value: ErrorValue) -> dict[str, Any]:

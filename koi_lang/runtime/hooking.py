@@ -28,8 +28,8 @@ from koi_lang.runtime.hooks import (
     Rewrite,
 )
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
-from koi_lang.runtime.outside import is_data
 from koi_lang.runtime.paths import Path, current_place, passing
+from koi_lang.runtime.tagged_values import as_fields, from_fields
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
@@ -108,11 +108,13 @@ class Hooks:
         past, place = self._run.effects.past, current_place()
         if past is not None and place is not None and not place.changed and past.outcome(place.path) is not None:
             before = past.find(REPLACED, path)
-            return value if before is None or before.data.get("opaque") else before.data.get("result")
+            if before is None or before.data.get("opaque"):
+                return value
+            if past.can_give(before):
+                return from_fields(before.data)
         revised = await self._after("after_action", call, value)
         if revised is not value:
-            kept = {"result": revised} if is_data(revised) else {"opaque": True}
-            self._run.events.emit(REPLACED, call.agent, path=path, intent=call.intent, **kept)
+            self._run.events.emit(REPLACED, call.agent, path=path, intent=call.intent, **as_fields(revised))
         return revised
 
     def _decided_before(self, path: Path) -> Decision | None:
@@ -123,7 +125,7 @@ class Hooks:
         entry = past.find(DECIDED, path)
         if entry is not None:
             # What held a secret that was not written down is only known to the hook.
-            return None if past.mode != "replay" and entry.lacks_secret("to", "result") else _decision_of(entry)
+            return _decision_of(entry) if past.can_give(entry) else None
         # What had ended when there was no hook yet is not asked about.
         return Allow() if past.outcome(place.path) is not None else None
 
@@ -133,8 +135,7 @@ class Hooks:
         told: dict[str, Any] = {"decision": type(decision).__name__.lower()}
         for name in ("reason", "to", "result"):
             if hasattr(decision, name):
-                value = getattr(decision, name)
-                told |= {name: value} if is_data(value) else {"opaque": True}
+                told |= as_fields(getattr(decision, name), name)
         self._run.events.emit(DECIDED, call.agent, path=path, intent=call.intent, **told)
 
     # ------------------------------------------------------------ models
@@ -313,9 +314,9 @@ def _decision_of(entry: Entry) -> Decision | None:
         case "deny":
             return Deny(str(data.get("reason", "")))
         case "rewrite" if "to" in data:
-            return Rewrite(data["to"])
+            return Rewrite(from_fields(data, "to"))
         case "replace" if "result" in data:
-            return Replace(data["result"])
+            return Replace(from_fields(data))
         case "allow":
             return Allow()
     return None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from koi_lang.errors import KoiError, PermissionDenied
 
@@ -23,6 +23,14 @@ class NobodyToAsk(KoiError):
 
 class NobodyAllows(PermissionDenied):
     """A permission was needed and nobody can be asked for it; the help says how to give it beforehand."""
+
+
+@runtime_checkable
+class FormHost(Protocol):
+    """A host that can show a whole form; others are asked one field after the other."""
+
+    async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The answers by field of a JSON Schema; None when the person declines. Raises NobodyToAsk."""
 
 
 class Host(Protocol):

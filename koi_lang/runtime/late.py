@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from koi_lang.llm.messages import message_of as message_of
     from koi_lang.runtime.actions.builtin import called as called
     from koi_lang.runtime.asking import Models as Models
+    from koi_lang.runtime.forms import Form as Form
     from koi_lang.runtime.hooking import Hooks as Hooks
     from koi_lang.runtime.mcp.checks import Checks as Checks
     from koi_lang.runtime.mcp.connection import Connection as Connection
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.playbook.loop import run_playbook as run_playbook
     from koi_lang.runtime.registry import KeptRegistry as KeptRegistry
     from koi_lang.runtime.registry import open_registry as open_registry
+    from koi_lang.runtime.reservations import Reservations as Reservations
     from koi_lang.settings import environment as environment
 else:
     __getattr__ = on_demand(
@@ -42,12 +44,14 @@ else:
             "koi_lang.llm.messages": ("message_of",),
             "koi_lang.runtime.actions.builtin": ("called",),
             "koi_lang.runtime.asking": ("Models",),
+            "koi_lang.runtime.forms": ("Form",),
             "koi_lang.runtime.hooking": ("Hooks",),
             "koi_lang.runtime.meaning": ("Meaning",),
             "koi_lang.runtime.mcp.checks": ("Checks",),
             "koi_lang.runtime.mcp.connection": ("Connection",),
             "koi_lang.runtime.playbook.loop": ("run_playbook",),
             "koi_lang.runtime.registry": ("KeptRegistry", "open_registry"),
+            "koi_lang.runtime.reservations": ("Reservations",),
             "koi_lang.settings": ("environment",),
         },
     )

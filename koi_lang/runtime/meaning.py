@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDenied, ProviderError, SettingsError
-from koi_lang.llm.accounting import worst_case
+from koi_lang.llm.accounting import Candidate, Estimate, estimate
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import cost_usd
 from koi_lang.runtime.agents.router import Match, Offer, rank_by_meaning, texts
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.limits import EMBEDDED, Spending
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.paths import Path, Place, passing, step
+from koi_lang.runtime.payment import Payment
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
@@ -58,11 +59,13 @@ class Meaning:
         with step("meaning") as place:
             if not self._is_asked(settings, place):
                 return []
-            self._allow(settings, texts(intent, offers), spending)
-            given = {"intent": intent, "offers": [offer.name for offer in offers]}
-            effect = Effect(RANK, given, agent.name, safe=True)
-            came = await self._run.effects.announced(effect, lambda: self._asked(agent, settings, intent, offers))
-            self._account(agent, came, spending)
+            with Payment(self._run, agent.name, spending) as payment:
+                if not self._is_known(place):
+                    await payment.reserve(self._need(settings, texts(intent, offers), spending))
+                given = {"intent": intent, "offers": [offer.name for offer in offers]}
+                effect = Effect(RANK, given, agent.name, safe=True)
+                came = await self._run.effects.announced(effect, lambda: self._asked(agent, settings, intent, offers))
+                self._account(agent, came, payment)
         return _matches(came, offers)
 
     async def aclose(self) -> None:
@@ -80,16 +83,26 @@ class Meaning:
         past = self._run.effects.past
         if past is None or place is None or place.changed:
             return settings is not None
-        if past.outcome((*place.path, f"{RANK}#1")) is not None:
+        if self._is_known(place):
             return True
         return settings is not None and past.mode != "replay" and not _was_decided(past, place.path[:-1])
 
-    def _allow(self, settings: Settings | None, embedded: Sequence[str], spending: Spending) -> None:
-        model = _model_in(settings)
-        tokens, usd = worst_case(Request("", tuple(Message("user", text) for text in embedded), max_tokens=0), model)
-        spending.allow(tokens, usd)
-        if usd is None and spending.limits_usd():
-            self._tell_once(f"the price of `{model}` is not known, so no budget in usd bounds what it takes")
+    def _is_known(self, place: Place | None) -> bool:
+        """Whether the ranking at a place is known from an earlier part of the run."""
+        past = self._run.effects.past
+        if past is None or place is None or place.changed:
+            return False
+        return past.outcome((*place.path, f"{RANK}#1")) is not None
+
+    def _need(self, settings: Settings | None, embedded: Sequence[str], spending: Spending) -> Estimate | None:
+        """The most that embedding some texts takes; None where no budget counts it."""
+        if not spending.limits_requests():
+            return None
+        request = Request("", tuple(Message("user", text) for text in embedded), max_tokens=0)
+        need = estimate(request, (Candidate(_model_in(settings)),))
+        if need.unpriced and spending.limits_usd():
+            self._tell_once(f"the price of `{need.unpriced}` is not known, so no budget in usd bounds what it takes")
+        return need
 
     # ------------------------------------------------------------ the effect
 
@@ -136,13 +149,13 @@ class Meaning:
 
         return before
 
-    def _account(self, agent: Agent, came: Mapping[str, Any], spending: Spending) -> None:
+    def _account(self, agent: Agent, came: Mapping[str, Any], payment: Payment) -> None:
         """Count what a ranking took, and tell of it, or of why there is none."""
         events, path, model = self._run.events, passing(USE), came.get("model")
         if came.get("tokens"):
-            spending.spend(came["tokens"], came.get("usd"))
+            payment.count(EMBEDDED, path, came["tokens"], came.get("usd"))
             tokens = {"input": came["tokens"], "output": 0, "cached": 0}
-            events.emit("texts_embedded", agent.name, path=path, model=model, tokens=tokens, usd=came.get("usd"))
+            events.emit(EMBEDDED, agent.name, path=path, model=model, tokens=tokens, usd=came.get("usd"))
         if "error" in came:
             about = {name: came[name] for name in ("error", "help") if came.get(name)}
             events.emit("embedding_failed", agent.name, path=path, model=model, **about)

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import ModuleType
 
 from koi_lang.errors import KoiError
+from koi_lang.runtime.neighbours import neighbours
 
 
 def python_file(path: str, beside: str) -> ModuleType:
     """The module of a Python file, given relative to the file that imports it; loaded once in a process.
 
-    Its folder becomes the last one that Python searches, so that it can import its neighbours.
+    It can import the modules that stand beside it now; nobody else can, since Python does not search the folder.
     """
     file = (Path(beside).parent / path).resolve()
     name = f"koi_python:{file}"
@@ -23,8 +24,7 @@ def python_file(path: str, beside: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise KoiError(f"`{path}` cannot be imported as a Python module")
-    if str(file.parent) not in sys.path:
-        sys.path.append(str(file.parent))
+    neighbours().add(name, str(file.parent))
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     with ExitStack() as undo:
         undo.callback(sys.modules.pop, name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any
+from typing import Any, Protocol
 
 from koi_lang.runtime.context import current
 from koi_lang.runtime.paths import Path, Place, current_place
@@ -24,6 +23,8 @@ class Effect:
         agent: on whose behalf.
         safe: whether doing it twice does no harm.
         lasting: whether the disk is waited for before it begins.
+        unseen: what else it is given, which is not written down.
+        call: where it is a call of Python, what that has of the program; such a call may change what it is given.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Effect:
     agent: str = ""
     safe: bool = False
     lasting: bool = True
+    unseen: Any = None
+    call: PythonCall | None = None
 
     def told(self) -> dict[str, Any]:
         """What is told of its beginning."""
@@ -38,13 +41,18 @@ class Effect:
         return {"intent": self.name, "fields": dict(self.given), **careful}
 
 
-def is_data(value: Any) -> bool:
-    """Whether a value comes back from a journal as it was."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_data(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(is_data, value))
-    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and isfinite(value))
+class PythonCall(Protocol):
+    """What a call of Python has of the program."""
+
+    @property
+    def objects(self) -> Sequence[Any]:
+        """Python objects that it is made on, or is given; their state may change."""
+
+    def changes(self) -> dict[str, Any]:
+        """The fields by which a journal keeps how lists and objects were changed that the call was given."""
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        """Change them as some fields say, where the call is not made."""
 
 
 def seen(what: str, look: Callable[[], Any]) -> Any:

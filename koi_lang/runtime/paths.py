@@ -63,6 +63,15 @@ class Place:
         label = f"{name}#{self.occurrence(name)}"
         return Place(self, label, covered=self.covered, changed=self.changed, late=self.late)
 
+    @contextmanager
+    def cover(self) -> Iterator[None]:
+        """While an effect is carried out here, what happens inside is part of it; its end is its own again."""
+        before, self.covered = self.covered, True
+        try:
+            yield
+        finally:
+            self.covered = before
+
     def branched(self) -> Place:
         """The place of work that will go on beside this one."""
         number = self.occurrence(BRANCH)

@@ -10,7 +10,7 @@ from koi_lang.runtime.agents.declared import Mcp, on
 from koi_lang.runtime.agents.declared import role as Role
 from koi_lang.runtime.agents.skills import export, skill
 from koi_lang.runtime.agents.team import Query, Team, query, send
-from koi_lang.runtime.bindings import Box, both, coalesce, either, open_object, peek, put_last, unpack, without
+from koi_lang.runtime.bindings import Box, both, coalesce, either, named, open_object, peek, put_last, unpack, without
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.expectations import compare, expect, expect_failure
 from koi_lang.runtime.mcp.remote import server, tool
@@ -99,8 +99,8 @@ __all__ = [
     "Agent", "Any", "Box", "Composed", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
     "caught", "coalesce", "compare", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export",
     "fill", "get", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys",
-    "less", "less_equal", "live", "multiply", "negate", "new", "nullish", "number", "on", "open_object", "output",
-    "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry", "remainder",
-    "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown",
-    "tool", "truth", "type_of", "undefined", "unpack", "without",
+    "less", "less_equal", "live", "multiply", "named", "negate", "new", "nullish", "number", "on", "open_object",
+    "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry",
+    "remainder", "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text",
+    "thrown", "tool", "truth", "type_of", "undefined", "unpack", "without",
 ]  # fmt: skip

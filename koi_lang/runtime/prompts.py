@@ -1,4 +1,4 @@
-"""Prompts and playbook texts: from parts with values filled in to one text."""
+"""Prompts and playbook texts: from parts with values filled in to one text, whose values can still be told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import AgentError
+from koi_lang.interpolation import Interpolation, Part, Rendered, join_rendered
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.images import told
 from koi_lang.runtime.values.operators import text
@@ -84,7 +85,7 @@ class Prompt:
     def __str__(self) -> str:
         return self.text
 
-    async def render(self, scope: Scope, *arguments: Any) -> str:
+    async def render(self, scope: Scope, *arguments: Any) -> Rendered:
         """The text for a scope. Too few arguments are taken from the scope's args and state, in this order."""
         given = [*arguments, *(scope.args, scope.state)[len(arguments) :]][: len(self.parameters)]
         given += [undefined] * (len(self.parameters) - len(given))
@@ -92,12 +93,18 @@ class Prompt:
 
     def __call__(self, *arguments: Any) -> str | Coroutine[Any, Any, str]:
         """The text of a parameterised prompt, called from code; a coroutine of it when it has to be waited for."""
-        rendered = self.render(current_run().bare_scope(), *arguments)
-        return rendered if self.waits else _at_once(rendered)
+        rendered = self._rendered_text(*arguments)
+        return rendered if self.waits else _at_once(rendered, self.name)
 
     async def awaited(self) -> str:
         """The text that code has waited for."""
-        return await self.render(current_run().bare_scope()) if self.waits else self.text
+        if self.waits:
+            return await self._rendered_text()
+        parts = [part if isinstance(part, str) else await part.awaited() for part in self._raw()]
+        return self.separator.join(parts)
+
+    async def _rendered_text(self, *arguments: Any) -> str:
+        return (await self.render(current_run().bare_scope(), *arguments)).text
 
 
 class Composed(Prompt):
@@ -123,31 +130,44 @@ class Composed(Prompt):
         return self._acts or super().waits
 
     def _text(self) -> str:
-        return _at_once(self.render(current_run().bare_scope()))
+        return _at_once(self._rendered_text(), self.name)
+
+    async def awaited(self) -> str:
+        """The text that code has waited for."""
+        return await self._rendered_text()
 
 
-def _at_once(work: Coroutine[Any, Any, str]) -> str:
-    """The result of work that waits for nothing."""
+def _at_once(work: Coroutine[Any, Any, str], name: str) -> str:
+    """The text of a prompt that has to wait for nothing. Raises AgentError where it does."""
     try:
         work.send(None)
     except StopIteration as end:
         return str(end.value)
     work.close()
-    raise AssertionError("a prompt without actions has waited")
+    raise AgentError(f"the prompt `{name}` waits for something before it is a text", help=f"write `await {name}`.")
 
 
-async def joined(parts: Sequence[Any], scope: Scope, separator: str) -> str:
+async def joined(parts: Sequence[Any], scope: Scope, separator: str) -> Rendered:
     """Parts (texts, prompts, coroutines of texts) as one text; empty ones vanish."""
     rendered = [await (part.render(scope) if isinstance(part, Prompt) else settle(part)) for part in parts]
-    return separator.join(part for part in rendered if part)
+    return join_rendered((Rendered((part,)) if isinstance(part, str) else part for part in rendered), separator)
 
 
-def fill(*parts: Any) -> str:
-    """Pieces of a text and values between them; objects become JSON, what is missing becomes nothing."""
-    return "".join(part if isinstance(part, str) else _filling(part) for part in parts)
+def fill(*parts: Any) -> Rendered:
+    """A text and the values in it, in turn and a text first; a value that is a rendered text becomes a part of it."""
+    filled: list[Part] = []
+    for index, part in enumerate(parts):
+        if isinstance(part, Rendered):
+            filled += part.parts
+        elif index % 2 == 0 and isinstance(part, str):
+            filled.append(part)
+        else:
+            filled.append(Interpolation(None if part is undefined else part, written(part)))
+    return Rendered(tuple(filled))
 
 
-def _filling(value: Any) -> str:
+def written(value: Any) -> str:
+    """How a value stands in a text: objects as JSON, what is missing as nothing."""
     if value is None or value is undefined:
         return ""
     if isinstance(value, (dict, list, tuple)):

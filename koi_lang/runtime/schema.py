@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import json
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from koi_lang.runtime.values.inspection import inspect as as_text
 from koi_lang.runtime.values.undefined import undefined
 
 Schema = Mapping[str, Any]
@@ -68,6 +70,24 @@ def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
             yield from problems(item, schema["items"], f"{path}[{index}]")
 
 
+def convert(value: Any, schema: Schema) -> Any:
+    """A value of the command line in the type that is declared for it: the text of a number, or the number of a text.
+
+    It stays as it is where it fits, and where neither fits.
+    """
+    if not any(problems(value, schema)):
+        return value
+    other = _json_value(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if any(problems(other, schema)) else other
+
+
+def _json_value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
     prefix = f"{path}." if path else ""
     for name in schema.get("required", ()):
@@ -103,9 +123,9 @@ def _fits(value: Any, schema: Schema) -> bool:
 
 def _expected(schema: Schema) -> str:
     if "const" in schema:
-        return repr(schema["const"])
+        return as_text(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(map(repr, schema["enum"]))
+        return "one of " + ", ".join(map(as_text, schema["enum"]))
     return WORDS.get(schema.get("type", ""), "anything")
 
 
@@ -114,7 +134,8 @@ def _field(path: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    """A value as programs write it, on one line."""
+    text = " ".join(as_text(value).split())
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
@@ -139,9 +160,9 @@ def type_text(schema: Schema) -> str:
     if "anyOf" in schema:
         return " | ".join(type_text(option) for option in schema["anyOf"])
     if "const" in schema:
-        return repr(schema["const"])
+        return as_text(schema["const"])
     if "enum" in schema:
-        return " | ".join(map(repr, schema["enum"]))
+        return " | ".join(map(as_text, schema["enum"]))
     if schema.get("type") == "array":
         return f"{type_text(schema.get('items', {}))}[]"
     if schema.get("type") == "object" and schema.get("properties"):

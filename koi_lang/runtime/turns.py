@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 
 from koi_lang.runtime.paths import Path
+from koi_lang.runtime.ready_steps import ReadySteps
 
-# What takes a turn: an action of a playbook begins, something ends, a timer fires, something takes too long.
-BEGIN, END, FIRED, LATE = "begin", "end", "fired", "late"
+# What takes a turn: an action of a playbook begins, something ends, a timer fires, something takes too long, something
+# that had begun and is in doubt is met.
+BEGIN, END, FIRED, LATE, DOUBT = "begin", "end", "fired", "late", "doubt"
 # Turns of the event loop: after which the next one has its turn although other work goes on, and after which one that
 # nobody asks for is no longer waited for.
 BUSY, GIVEN_UP = 200, 400
@@ -27,46 +30,60 @@ class Turns:
 
     Args:
         order: of the earlier parts of the run.
+
+    Attributes:
+        ready: what the run has to do at once, counted while it is open.
+        given_up: how often something had its turn though what came before it was not asked for.
     """
 
     def __init__(self, order: Sequence[Turn] = ()) -> None:
-        self._position = {turn: position for position, turn in enumerate(order)}
+        self.ready = ReadySteps()
+        self._position: dict[Turn, int] = {}
+        for turn in order:
+            self._position.setdefault(turn, len(self._position))
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._gone: set[int] = set()
-        self._next = self._quiet = self._held = 0
-        self._last = len(order) - 1
+        self._next = self._quiet = self._held = self.given_up = 0
+        self._last = len(self._position) - 1
         self._watching = False
 
     async def take(self, kind: str, path: Path) -> None:
-        """Wait until it is the turn of something; that is now when nothing else is to be done."""
+        """Wait until it is the turn of something, and nothing else is to be done.
+
+        It always waits for that, also when nothing has to be waited for: code around it that goes on meanwhile does so
+        in a run that is recorded as in one that recalls what was recorded.
+        """
         position = self._position.get((kind, path))
         if position is None:
             position = self._last = self._last + 1
         elif position < self._next:
             return
         loop = asyncio.get_running_loop()
-        self._pass_over_gone()
-        if position == self._next and not self._waiting and _is_idle(loop):
-            self._next += 1
-            return
         future = self._waiting[position] = loop.create_future()
         self._quiet = 0
         if not self._watching:
             self._watching = True
-            loop.call_soon(self._watch)
+            self._look_soon(loop)
         try:
             await future
         finally:
             self._leave(position)
 
+    def pass_over(self, kind: str, path: Path) -> None:
+        """Something has happened that did not have to wait for its turn."""
+        position = self._position.get((kind, path), -1)
+        if position >= self._next:
+            self._gone.add(position)
+
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Do not give up what is not asked for yet: something that comes before it is being done again."""
-        self._held += 1
+    def held_for(self, kind: str, path: Path) -> Iterator[None]:
+        """While something that has a turn is done again, do not give up what comes after it."""
+        is_known = self._position.get((kind, path), -1) >= self._next
+        self._held += is_known
         try:
             yield
         finally:
-            self._held -= 1
+            self._held -= is_known
 
     def _leave(self, position: int) -> None:
         """One that is ended while it waits gives its turn away."""
@@ -80,28 +97,27 @@ class Turns:
 
     def _watch(self) -> None:
         """One turn of the event loop: count how long nothing has happened, and go on when that is long enough."""
-        loop = asyncio.get_running_loop()
         self._quiet += 1
         self._pass_over_gone()
         if self._next in self._waiting:
-            if _is_idle(loop) or self._quiet > BUSY:
+            if self.ready.is_empty or self._quiet > BUSY:
                 self._deliver(self._next)
         elif self._quiet > GIVEN_UP and self._waiting and not self._held:
+            self.given_up += 1
             self._deliver(min(self._waiting))
         self._watching = bool(self._waiting)
-        if self._watching and self._quiet > GIVEN_UP:
-            loop.call_later(PAUSE_S, self._watch)
-        elif self._watching:
-            loop.call_soon(self._watch)
+        if self._watching:
+            self._look_soon(asyncio.get_running_loop())
+
+    def _look_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at the next turn of the event loop. This is no step of the run, so it has a context of its own."""
+        if self._quiet > GIVEN_UP:
+            loop.call_later(PAUSE_S, self._watch, context=Context())
+        else:
+            loop.call_soon(self._watch, context=Context())
 
     def _deliver(self, position: int) -> None:
         self._next, self._quiet = position + 1, 0
         future = self._waiting.pop(position)
         if not future.done():
             future.set_result(None)
-
-
-def _is_idle(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether nothing but the current callback is to be done at once; a loop that does not tell counts as idle."""
-    ready = getattr(loop, "_ready", ())
-    return all(getattr(getattr(handle, "_callback", None), "__func__", None) is Turns._watch for handle in ready)

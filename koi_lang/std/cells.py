@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from koi_lang.errors import AgentError
@@ -63,15 +64,16 @@ def written(items: Sequence[Any], columns: Sequence[str], delimiter: str, plain:
     _require_delimiter(delimiter)
     names = list(columns) or columns_of(items)
     body = [[item.get(name) for name in names] if isinstance(item, Mapping) else item for item in items]
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    lines: list[str] = []
+    # Cells that hold a character of the line end are quoted, a carriage return too, so it is both while cells are made.
+    writer = csv.writer(SimpleNamespace(write=lines.append), delimiter=delimiter, lineterminator="\r\n")
     if names:
         writer.writerow(names)
     for row in body:
         if not isinstance(row, list):
             raise AgentError("every row must be an object or a list of cells")
         writer.writerow([_cell(cell, plain) for cell in row])
-    return out.getvalue()
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines)
 
 
 def columns_of(items: Sequence[Any]) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from koi_lang.runtime.context import current
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.outside import Effect
 
 
@@ -14,6 +15,12 @@ def folder() -> Path:
     """The folder of the project: where the program is run."""
     run = current.get()
     return Path.cwd() if run is None else run.folder
+
+
+def agent() -> Agent | None:
+    """Whose handler is running; None outside of agents."""
+    found = handling.get()
+    return None if found is None else found[0]
 
 
 async def told(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.program import KoiModule
+from koi_lang.std.code_files import as_systems_see, runner_of
+from koi_lang.std.outside import agent
 
+# The permission of a role whose agents may change files that are run.
+WRITE_CODE = "write_code"
 # Whoever could change these could allow themselves anything else.
 SETTINGS = frozenset({"koi.toml"})
 
@@ -21,7 +27,7 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
 
     Raises:
         AgentError: the text is no path.
-        PermissionDenied: it leads out of the folder, or to something hidden.
+        PermissionDenied: it leads out of the folder, or to something hidden, or is not to be changed.
     """
     if not isinstance(path, str) or not path.strip() or not path.isprintable():
         raise AgentError(f"{path!r} is no path", help="Write one such as `notes/today.md`.")
@@ -37,15 +43,30 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
         raise _outside(path)
     for each in (parts, found.relative_to(base).parts):
         _require_ordinary(path, each, changing=changing)
-    if changing and str(found).casefold() in _running():
-        help = "It says what its agents may do, which counts from the next run on."
-        raise PermissionDenied(f"`{path}` is part of the running program, which only the person can change", help=help)
+    if changing:
+        _require_no_code(path, found, (parts, found.relative_to(base).parts))
     return found
 
 
+def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]]) -> None:
+    if str(file).casefold() in _running():
+        help = "It says what its agents may do, which counts from the next run on."
+        raise PermissionDenied(f"`{path}` is part of the running program, which only the person can change", help=help)
+    why = next(filter(None, (runner_of(parts, file) for parts in names if parts)), None)
+    asking = agent()
+    if why is not None and not (asking and asking.role.allows(WRITE_CODE)):
+        role = f"`{asking.role.name}`" if asking else "the agent's role"
+        help = f"Choose another name, or give {role} the permission: `can {WRITE_CODE}`."
+        raise PermissionDenied(
+            f"`{path}` is code ({why}), and only an agent with `{WRITE_CODE}` may change it", help=help
+        )
+
+
 def _running() -> set[str]:
-    """The files of everything that is loaded: programs, and the Python modules that they import."""
-    return {str(getattr(module, "__file__", None)).casefold() for module in list(sys.modules.values())}
+    """The files of everything that is loaded: programs with their texts, and the Python modules that they import."""
+    modules = list(sys.modules.values())
+    parts = (file for module in modules if isinstance(module, KoiModule) for file in module.files)
+    return {str(file).casefold() for file in (*(getattr(module, "__file__", None) for module in modules), *parts)}
 
 
 def _outside(path: str) -> PermissionDenied:
@@ -57,5 +78,5 @@ def _require_ordinary(path: str, parts: tuple[str, ...], *, changing: bool) -> N
     if any(part.startswith(".") for part in parts):
         help = "Names that begin with a dot hold settings, keys and journals."
         raise PermissionDenied(f"`{path}` is hidden from programs", help=help)
-    if changing and parts and parts[-1].casefold() in SETTINGS:
+    if changing and parts and as_systems_see(parts[-1]) in SETTINGS:
         raise PermissionDenied(f"`{path}` can only be changed by the person", help="It says what programs may do.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,15 +23,16 @@ from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import ENDED, Entry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import Past, until_interrupted
+from koi_lang.runtime.journal.past import RESUMED, Past, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
+from koi_lang.runtime.tagged_values import is_same_input
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
 COMPARED: Mapping[str, tuple[str, ...]] = {
     "begun": ("intent", "fields"),
-    "done": ("intent", "result"),
-    "failed": ("intent", "error"),
+    "done": ("intent", "fields", "result", "opaque", "changed"),
+    "failed": ("intent", "fields", "error", "changed"),
     "printed": ("message",),
     "handler_started": ("args",),
     "handler_ended": ("result",),
@@ -77,6 +78,7 @@ class Replayed:
         actions: how many actions were compared.
         answers: how many answers of models were taken from the recording.
         requests: where a model is told something else than when it answered.
+        faults: what is wrong with the recording.
         error: what ended the run, where that is not what ended it before.
     """
 
@@ -84,6 +86,7 @@ class Replayed:
     answers: int = 0
     differences: list[Difference] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    faults: Sequence[str] = ()
     error: str = ""
 
     @property
@@ -94,6 +97,7 @@ class Replayed:
     def text(self) -> str:
         """What a person is told."""
         lines = [line for difference in self.differences for line in difference.lines()]
+        lines += [f"note: {fault}" for fault in self.faults]
         lines += [f"note: a model is told something else than before, in {where}" for where in self.requests]
         known = f"{_count(self.actions, 'action')}, {_count(self.answers, 'model answer')}"
         if self.is_same:
@@ -127,6 +131,12 @@ def replayed(path: Path, show: Callable[[str], None], also: Sequence[Consumer] =
     return asyncio.run(_replay(module, journal, show, also))
 
 
+def _limits(journal: Journal) -> Mapping[str, Any]:
+    """The limits of the run, as they were when it was gone on with last."""
+    limits = [entry.data.get("limits") for entry in journal.entries if entry.kind == RESUMED]
+    return next((known for known in reversed(limits) if isinstance(known, dict)), journal.header.limits)
+
+
 async def _replay(
     module: ModuleType, journal: Journal, show: Callable[[str], None], also: Sequence[Consumer]
 ) -> Replayed:
@@ -142,7 +152,7 @@ async def _replay(
         consumers=[comparison, *also],
         payload=journal.header.payload,
         evaluate=evaluate,
-        limits=journal.header.limits,
+        limits=_limits(journal),
         detailed=True,
         redact=redact,
         past=past,
@@ -152,11 +162,12 @@ async def _replay(
     )
     error = ""
     try:
-        async with Run(services):
+        async with Run(services) as run:
             await module.main()
+            run.ledger.require_within_budget()
     except (Exception, SystemExit) as raised:  # compared as the end of the run
         error = message(raised)
-    return comparison.result(entries, error)
+    return replace(comparison.result(entries, error), faults=journal.faults)
 
 
 class Recorded:
@@ -211,7 +222,7 @@ class Comparison:
     def _compare(self, entry: Entry, before: Entry | None) -> None:
         self._result.actions += entry.kind == "begun"
         now, then = _told(entry), None if before is None else _told(before)
-        if now != then:
+        if now != then and not (now and then and _differs_in_form(then, now)):
             difference = Difference(entry.path, self._where(entry), then, now)
             self._order.append((float("inf") if before is None else before.n, difference))
 
@@ -239,6 +250,13 @@ class Comparison:
             if found:
                 return found
         return ""
+
+
+def _differs_in_form(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether two sides are the same but for how an older version wrote what JSON does not know."""
+    left_out = {"fields", "result", "opaque"} if then.get("opaque") is True else {"fields"}
+    rest = [{name: side[name] for name in side if name not in left_out} for side in (then, now)]
+    return rest[0] == rest[1] and is_same_input(then.get("fields"), now.get("fields"))
 
 
 def _told(entry: Entry) -> Mapping[str, Any]:

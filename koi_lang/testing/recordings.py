@@ -60,10 +60,13 @@ class Recording:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""
         new = self.path.with_name(f".{self.path.name}.new")
         new.unlink(missing_ok=True)
-        writer = Writer(new, read_header(self.path), redactor(environment()), printed.append)
+        failures: list[JournalError] = []
+        writer = Writer(new, read_header(self.path), redactor(environment()), failures.append)
         try:
             with closing(writer):
                 found = replayed(self.path, printed.append, [writer])
+            if failures:
+                raise failures[0]
             if _is_complete(found) and not found.is_same:
                 os.replace(new, self.path)
         finally:

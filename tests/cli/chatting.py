@@ -17,12 +17,12 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from koi_lang import program
 from koi_lang.cli.chat.conversation import Conversation
 from koi_lang.cli.chat.editor import Editor
-from koi_lang.cli.chat.targets import targets
 from koi_lang.cli.lines import ASCII
 from koi_lang.cli.options import Options
 from koi_lang.cli.prepared import prepared
 from koi_lang.cli.sessions import Opener
 from koi_lang.redaction import redactor
+from koi_lang.rpc.message_targets import targets
 from tests.cli.screens import Shown
 from tests.playbook.playing import act
 from tests.projects import Project

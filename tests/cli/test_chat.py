@@ -181,7 +181,7 @@ def test_the_terminal_is_left_as_it_was(project: Project, terminals: list[Shown]
     shown.child.kill(signal.SIGTERM)
     shown.end()
 
-    assert 130 == shown.child.exitstatus
+    assert 143 == shown.child.exitstatus
     assert b"\x1b[?2004l" in shown.written
 
 

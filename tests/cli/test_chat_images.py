@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import Attached, pasted_files
-from koi_lang.cli.chat.targets import Target, text_of
 from koi_lang.cli.runs import command as runs
 from koi_lang.errors import UsageError
+from koi_lang.rpc.message_targets import Target, text_of
 from koi_lang.runtime.images import images_in, value_of
 from koi_lang.runtime.journal.calls import CALL_STARTED
 from koi_lang.runtime.journal.reader import read

@@ -8,8 +8,8 @@ import pytest
 
 from koi_lang import inventory, program
 from koi_lang.cli.chat.screens import answer_text
-from koi_lang.cli.chat.targets import targets, text_of
 from koi_lang.errors import UsageError
+from koi_lang.rpc.message_targets import targets, text_of
 from tests.projects import Project
 
 ROLE = "role W { can execute }\n"

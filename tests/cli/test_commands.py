@@ -42,6 +42,17 @@ def test_fields_from_the_command_line_reach_the_handler(project: Project) -> Non
     assert project.koi("run", "a.koi", "--args", '{"name": 7}').stdout == "Hello 7\n"
 
 
+def test_arguments_have_the_types_that_are_declared(project: Project) -> None:
+    """`--arg` gives the text of a number to a handler that declares a text, with its digits as typed."""
+    handler = "on go(args: { version: string, round: string, n: number, flag: boolean }) { console.log(args) }"
+    project.write("a.koi", f"role W {{ can execute }} agent A : W {{ {handler} }} run A.go({{}})")
+    words = [word for pair in ("version=1.10", "round=1", "n=2.50", "flag=true") for word in ("--arg", pair)]
+
+    done = project.koi("run", "a.koi", *words)
+
+    assert (done.stdout, done.stderr) == ("{ version: '1.10', round: '1', n: 2.5, flag: true }\n", "")
+
+
 @pytest.mark.parametrize("words", [("--args", "[1]"), ("--arg", "name")])
 def test_unusable_fields_are_wrong_usage(project: Project, words: tuple[str, str]) -> None:
     """A payload that is no object, or a field without value, ends with exit code 2 and an example."""
@@ -187,6 +198,8 @@ def test_audit_lists_what_a_model_may_do(project: Project) -> None:
 
     assert "update_state" in audited["Worker"]["actions"]
     assert "update_state" not in audited["Lead"]["actions"]
+    assert audited["Worker"]["state"] == ["update_state", "return with state_updates"]
+    assert audited["Lead"]["state"] == []
     assert audited["Lead"]["delegates"] == ["worker::work"]
     assert audited["Worker"]["delegates"] == []
 

@@ -108,7 +108,7 @@ def test_ctrl_c_ends_a_run_that_waits_for_its_model(project: Project) -> None:
 
     code, err, took_s = asyncio.run(run())
 
-    assert (130, b"interrupted\n`koi resume ") == (code, err[:24])
+    assert (130, True) == (code, b"it at once\n`koi resume " in err)
     assert took_s < 1.0
 
 

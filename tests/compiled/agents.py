@@ -43,7 +43,7 @@ class Writer(
     koi.Agent,
     koi_name='Writer',
     role=lambda: Worker,
-    mcps=lambda: [files],
+    mcps=lambda: [files.only('read_*', 'prompt:greet'), koi.Mcp('tools')],
     llm={'default': lambda: {'provider': 'openai', 'model': 'gpt-4', 'temperature': 0.2}},
     amnesia=True,
     resilience={

@@ -15,7 +15,7 @@ Both = koi.Prompt('Both', lambda: [Rules, 'And smile.'])
 
 async def compose_Plan(scope):
     lines = []
-    lines.append(koi.fill(await Rules.render(scope)))
+    lines.append(koi.fill('', await Rules.render(scope)))
     count = await koi.settle(koi.add(koi.peek(scope.state, 'count'), 1))
     if koi.greater(count, 3):
         lines.append(koi.fill('    Enough: ', count, ' times.'))

@@ -43,6 +43,16 @@ def test_a_denial_is_told_to_the_model(play: Player) -> None:
     assert "print DENIED: `print` was denied by `test.say`: not today" in played.feedback[1]
 
 
+def test_updates_in_a_result_pass_the_same_hooks(play: Player) -> None:
+    """Who guards `update_state` need not know that `return` can change the state, too."""
+    guard = saying(None, Deny("not today"))
+    source = solo("execute", more="state { n = 0 }")
+    played = play(source, [done(state_updates={"n": 1}), done(ok=True)], added=hooks(guard))
+
+    assert ({"ok": True}, {"n": 0}) == (played.result, played.state("Main"))
+    assert ActionCall("Main", "Worker", "update_state", {"updates": {"n": 1}}, True) == guard.seen[1]
+
+
 @pytest.mark.parametrize("kind", ["plain", "async"])
 def test_hooks_are_plain_or_async(play: Player, kind: str) -> None:
     """An async hook is waited for."""

@@ -93,6 +93,7 @@ def test_offline_asks_nobody(machine: Machine) -> None:
     [
         ("config", 0o755, "error", "chmod 700 {}"),
         ("config/keys.json", 0o640, "error", "chmod 600 {}"),
+        ("config/signing.key", 0o640, "error", "chmod 600 {}"),
         ("config/.keys-1", 0o604, "error", "chmod 600 {}"),
         ("cache", 0o777, "error", "chmod go-w {}"),
         ("project/.env", 0o644, "warning", "chmod 600 .env"),
@@ -116,6 +117,32 @@ def test_what_others_can_read_or_change_is_found(machine: Machine, place: str, m
     (mended,) = findings(machine.now("doctor", "--offline", "--json"), "permissions")
 
     assert (found["level"], found["fix"], mended["level"]) == (level, fix.format(path), "ok")
+
+
+def test_a_damaged_key_for_signatures_is_found(machine: Machine) -> None:
+    """With the command that removes it; journals from before are then asked about."""
+    machine.config.mkdir(mode=0o700, exist_ok=True)
+    (machine.config / "signing.key").write_text("half")
+    (machine.config / "signing.key").chmod(0o600)
+    (found,) = [
+        found for found in findings(machine.now("doctor", "--offline", "--json"), "keys") if found["fix"][:2] == "rm"
+    ]
+
+    assert ("error", f"rm {machine.config}/signing.key") == (found["level"], found["fix"])
+
+
+def test_journals_that_take_much_room_are_found(machine: Machine) -> None:
+    """More than a gigabyte of them is a warning, with the command that removes old ones."""
+    runs = machine.folder / ".koi" / "runs"
+    runs.mkdir(parents=True)
+    for name, size in (("a", 600_000_000), ("b", 500_000_000)):
+        assert [] == findings(machine.now("doctor", "--offline", "--json"), "journals")
+        with (runs / f"{name}.jsonl").open("wb") as file:
+            file.truncate(size)
+    (found,) = findings(machine.now("doctor", "--offline", "--json"), "journals")
+
+    assert ("warning", "koi runs delete --older 30d") == (found["level"], found["fix"])
+    assert found["text"].startswith("2 journals take 1.1 GB in ")
 
 
 def test_mcp_servers_of_the_programs_are_looked_for(machine: Machine) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.runtime.doubts import STOP, Choice, Decision, Doubt
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import RESUMED, Decision, Past, lasting_entries
+from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.past import RESUMED, Past, lasting_entries
 from tests.playbook.playing import Played, Player
 
 SEED = "0123456789abcdef"
@@ -46,11 +47,24 @@ class Recorder:
         return self._played((), payload)
 
     def again(
-        self, entries: Sequence[Entry], payload: Any = None, decisions: Mapping[tuple[str, ...], Decision] | None = None
+        self,
+        entries: Sequence[Entry],
+        payload: Any = None,
+        decisions: Mapping[tuple[str, ...], Choice] | Choice | None = None,
     ) -> Tape:
-        """What a run comes to that goes on from some entries."""
+        """What a run comes to that goes on from some entries, with decisions by path, or one for all doubts."""
+
+        def decide(doubt: Doubt) -> Decision:
+            if isinstance(decisions, str):
+                return Decision(decisions)
+            return Decision(decisions[doubt.path]) if decisions and doubt.path in decisions else STOP
+
         before = (*entries, Entry(len(entries) + 1, 0.0, RESUMED))
-        return self._played(before, payload, past=Past(lasting_entries(entries), "resume", str, decisions))
+        return self._played(before, payload, past=Past(lasting_entries(entries), "resume", str, decide))
+
+    def over(self, past: Past, payload: Any = None) -> Tape:
+        """What a run comes to that is given what is known of an earlier one."""
+        return self._played((), payload, past=past)
 
     def _played(self, before: Sequence[Entry], payload: Any, **services: Any) -> Tape:
         answers = self.answers() if callable(self.answers) else self.answers
@@ -62,9 +76,14 @@ class Recorder:
 
 def written(event: Event, n: int) -> Entry:
     """An event as it is read back from a journal."""
-    entry = entry_in(line_of(entry_of(event, n), str))
-    assert entry is not None
-    return entry
+    return entry_of_line(entry_of(event, n), str)
+
+
+def entry_of_line(entry: Entry, redact: Redact) -> Entry:
+    """An entry as it is read back, without secrets."""
+    read = entry_in(line_of(entry, redact))
+    assert read is not None
+    return read
 
 
 def printed_in(entries: Sequence[Entry]) -> list[str]:

@@ -1,7 +1,7 @@
 """A program that is killed at every entry of its journal, each time in a process of its own, and resumed.
 
-Run as `python -m tests.journal.killing FIRST STEP` in a folder with `main.koi` and `answers.json`; it writes what came
-of each kill as one JSON object a line.
+Run as `python -m tests.journal.killing FIRST STEP [before]` in a folder with `main.koi` and `answers.json`; it writes
+what came of each kill, behind an entry or just before it is written, as one JSON object a line.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from koi_lang.cli import main
@@ -51,6 +53,20 @@ def kill_after(lines: int) -> None:
     Writer._write = counted  # type: ignore[method-assign]
 
 
+def kill_before(lines: int) -> None:
+    """Have this process killed when it is about to write a line of a journal: what the line tells has taken place."""
+    written, write = 0, Writer._write
+
+    def counted(self: Writer, line: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written == lines:
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(self, line)
+
+    Writer._write = counted  # type: ignore[method-assign]
+
+
 def forked(words: Sequence[str], folder: Path, prepare: Callable[[], None]) -> int:
     """How a command ended in a process of its own; what it prints is added to `out` and `err`."""
     child = os.fork()
@@ -73,20 +89,32 @@ def anew(base: Path) -> Path:
     folder = base / "again"
     folder.mkdir()
     for name in FILES:
-        shutil.copy(base / name, folder / name)
+        if (base / name).exists():
+            shutil.copy(base / name, folder / name)
     return folder
 
 
-def kill_and_resume(base: Path, lines: int) -> dict[str, object]:
-    """What came of a run that was killed after so many lines."""
+def registry_of(folder: Path) -> dict[str, list[object]]:
+    """What the tables of a registry hold."""
+    file = folder / ".koi/registry/registry.sqlite"
+    if not file.exists():
+        return {}
+    with closing(sqlite3.connect(file)) as connection:
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+
+
+def kill_and_resume(base: Path, lines: int, kill: Callable[[int], None]) -> dict[str, object]:
+    """What came of a run that was killed after, or before, so many lines."""
     folder = anew(base)
-    killed = forked(RUN, folder, lambda: kill_after(lines))
+    killed = forked(RUN, folder, lambda: kill(lines))
     resumed = forked(RESUME, folder, lambda: None) if killed else None
     texts = {
         name: (folder / name).read_text() if (folder / name).exists() else "" for name in ("out", "err", "effects")
     }
+    tables = registry_of(folder)
     shutil.rmtree(folder)
-    return {"lines": lines, "killed": killed, "resumed": resumed, **texts}
+    return {"lines": lines, "killed": killed, "resumed": resumed, "registry": tables, **texts}
 
 
 def load_all() -> None:
@@ -97,10 +125,11 @@ def load_all() -> None:
 
 if __name__ == "__main__":
     load_all()
-    lines, step = map(int, sys.argv[1:])
+    lines, step = map(int, sys.argv[1:3])
+    kill = kill_before if sys.argv[3:] == ["before"] else kill_after
     outcome: dict[str, object] = {"killed": 1}
     while outcome["killed"]:
-        outcome = kill_and_resume(Path.cwd(), lines)
+        outcome = kill_and_resume(Path.cwd(), lines, kill)
         sys.stdout.write(json.dumps(outcome) + "\n")
         sys.stdout.flush()
         lines += step

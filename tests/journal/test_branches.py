@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.journal.reader import read
 from tests.journal.commands import Commands
 
 PROGRAM = '''
@@ -77,12 +78,16 @@ def listed(koi: Commands) -> list[int]:
     return [int(found[1]) for line in shown.splitlines() if (found := re.match(r" {2,4}(\d+)  ", line))]
 
 
+# How an answer came in, and what was decided about effects, is told where it happens only.
+LEFT_OUT = ("model_wrote", "asked", "answered", "doubt_settled")
+
+
 def texts(path: Path) -> list[str]:
     """What a journal tells, without what only times and transport decide."""
-    data = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
-    dropped = ("n", "ts", "recalled", "stop", "unsafe", "lasting")
+    data = [entry.as_data() for entry in read(path).entries]
+    dropped = ("n", "ts", "recalled", "stop", "unsafe", "lasting", "totals")
     told = [{name: value for name, value in each.items() if name not in dropped} for each in data]
-    return sorted(json.dumps(each) for each in told if each["kind"] not in ("model_wrote", "asked", "answered"))
+    return sorted(json.dumps(each) for each in told if each["kind"] not in LEFT_OUT)
 
 
 def test_every_entry_of_the_tree_can_be_gone_back_to(family: Commands) -> None:
@@ -92,7 +97,7 @@ def test_every_entry_of_the_tree_can_be_gone_back_to(family: Commands) -> None:
     kinds = {entry.kind for entry in family.entries() if entry.n in numbers}
     assert {"handler_started", "model_answered", "done"} == kinds
     for number in numbers:
-        done = family("resume", first.stem, "--at", str(number), stdin="Ada\n")
+        done = family("resume", first.stem, "--at", str(number), "--on-doubt", "retry", stdin="Ada\n")
         branch = next(path for path in family.journals() if path != first)
 
         assert (0, PRINTED.endswith(done.out)) == (done.code, True), (number, done.err)
@@ -103,8 +108,9 @@ def test_every_entry_of_the_tree_can_be_gone_back_to(family: Commands) -> None:
 
 
 def test_going_back_does_later_things_again(family: Commands) -> None:
-    """What came before the entry is kept, and what came after it is done again without a question."""
-    done = family("resume", "last", "--at", entry(family, "begun", "shell#1"), stdin="Ada\n")
+    """What came before the entry is kept, and what came after it is done again, when that was decided."""
+    first = entry(family, "begun", "shell#1")
+    done = family("resume", "last", "--at", first, "--on-doubt", "retry", stdin="Ada\n")
     later = family("resume", family.journals()[0].stem, "--at", entry(family, "done", "second::work#1"), stdin="Eve\n")
 
     assert (0, 0) == (done.code, later.code), done.err + later.err
@@ -124,7 +130,8 @@ def test_another_answer_of_the_person(family: Commands) -> None:
 def test_another_answer_of_a_model(family: Commands) -> None:
     """With `--answer` the model has written something else; nothing that followed from its answer counts."""
     answer = json.dumps({"batch": [delegate("second"), DONE]})
-    done = family("resume", "last", "--at", entry(family, "model_answered", "model#1"), "--answer", answer)
+    at = ("--at", entry(family, "model_answered", "model#1"), "--answer", answer)
+    done = family("resume", "last", *at, "--on-doubt", "retry")
 
     assert (0, "second\n", ["first", "second", "second"]) == (done.code, done.out, family.lines("effects")), done.err
     assert 0 == family("replay", "last").code
@@ -221,3 +228,57 @@ def test_the_tree_does_not_steer_the_terminal(koi: Commands) -> None:
     out = koi("runs", "tree", "last").out
 
     assert ("print a b" in out or "print ab" in out, "\x1b" in out) == (True, False)
+
+
+# ---------------------------------------------------------------- effects of the parent
+
+LEAVING = """
+import py from "./py.py"
+role R { can execute }
+agent Main : R { on go(x: Json) {
+  py.note("one")
+  console.log("between")
+  py.note("two")
+  py.note("three")
+} }
+run Main.go({})
+"""
+NOTE = 'def note(text):\n    with open("log", "a") as file:\n        file.write(text + "\\n")\n'
+
+
+@pytest.fixture
+def leaving(koi: Commands) -> Commands:
+    """A run that left three notes outside."""
+    koi.project.write("py.py", NOTE)
+    koi.record(LEAVING)
+    return koi
+
+
+def between(koi: Commands) -> str:
+    """The entry behind the first note."""
+    return str(next(entry.n for entry in koi.entries() if entry.kind == "printed"))
+
+
+def test_a_branch_asks_before_it_does_something_again(leaving: Commands) -> None:
+    """What the run did behind the entry is told; without a decision the branch stops, and does nothing twice."""
+    run, at = leaving.journal.stem, between(leaving)
+    stopped = leaving("resume", run, "--at", at)
+    again = leaving("resume", run, "--at", at, "--on-doubt", "retry")
+
+    assert (1, 0) == (stopped.code, again.code), again.err
+    assert (
+        'the run did this later on; you are asked before it is done again: `py.note` {"args": ["two"]}' in stopped.err
+    )
+    assert "`py.note` was done in the run that this is a branch of" in stopped.err
+    assert ["one", "two", "three", "two", "three"] == leaving.lines("log")
+    assert "left behind" not in again.err
+
+
+def test_a_branch_tells_what_it_leaves_behind(leaving: Commands) -> None:
+    """A program that does something else now does not do what the run did; that is not undone, and told."""
+    leaving.project.write("main.koi", LEAVING.replace('"two"', '"other"').replace('  py.note("three")\n', ""))
+    done = leaving("resume", "last")
+
+    assert (0, ["one", "two", "three", "other"]) == (done.code, leaving.lines("log")), done.err
+    assert 'left behind, which this branch has not done: `py.note` {"args": ["two"]} (entry' in done.err
+    assert '`py.note` {"args": ["three"]}' in done.err

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from koi_lang.cli.runs import _duration
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.journal.checksums import unsealed
 from koi_lang.runtime.journal.entries import header_of
 from koi_lang.runtime.journal.reader import read, read_header
-from tests.journal.conftest import ANSWERS, PROGRAM, Recorded
+from koi_lang.runtime.journal.writer import Writer
+from tests.journal.conftest import ANSWERS, HEADER, PROGRAM, Recorded
 from tests.projects import Project
 
 DOUBLE, PRINT, RETURN = (("Lead.start#1", f"{name}#1") for name in ("worker::double", "print", "return"))
@@ -200,7 +204,10 @@ def test_export_copies_what_can_be_read(recorded: Recorded) -> None:
 
     assert (0, "warning: 2 lines left out\n") == (done.returncode, done.stderr)
     exported = (recorded.project.folder / "out" / "run.jsonl").read_bytes()
-    assert whole.splitlines()[1:] == exported.splitlines()[1:]
+    assert [unsealed(line) for line in whole.splitlines(True)[1:]] == [
+        unsealed(line) for line in exported.splitlines(True)[1:]
+    ]
+    assert b'"mac"' not in exported
     assert replace(read_header(recorded.path), program="../a.koi") == header_of(exported.splitlines(True)[0], "run")
     assert again.startswith("exit 2: error: `out/run.jsonl` exists")
 
@@ -212,8 +219,10 @@ def test_repair_by_command(recorded: Recorded) -> None:
     shown = recorded.project.koi("runs", "show", "last").stderr
 
     assert f"warning: the last line is torn; `koi runs repair {recorded.path.stem}` cuts it off\n" == shown
-    assert f"5 bytes were cut off and added to {recorded.path.stem}.torn\n" == recorded.runs("repair", "last")
-    assert ("the last line is whole\n", whole) == (recorded.runs("repair", "last"), recorded.path.read_bytes())
+    assert f"5 bytes of a torn line were cut off and added to {recorded.path.stem}.torn\n" == recorded.runs(
+        "repair", "last"
+    )
+    assert ("every line is sound\n", whole) == (recorded.runs("repair", "last"), recorded.path.read_bytes())
 
 
 def test_delete_asks_first(recorded: Recorded) -> None:
@@ -225,6 +234,34 @@ def test_delete_asks_first(recorded: Recorded) -> None:
     assert path.exists()
     assert f"removed {path.stem}\n" == recorded.runs("delete", "--yes", path.stem)
     assert [] == list(path.parent.iterdir())
+
+
+def test_old_journals_are_deleted(recorded: Recorded) -> None:
+    """All that nothing was added to for so long are removed, after a question; one that is being written stays."""
+    path, day_s = recorded.path, 86_400
+    for run, days in (("old", 40), ("new", 20), ("live", 90)):
+        header = replace(HEADER, run=run, started=time.time() - days * day_s)
+        writer = Writer(path.with_name(f"{run}.jsonl"), header, str, print)
+        writer(Event(1, header.started + 5 * day_s, run, "", "run_started"))
+        if run != "live":
+            writer.close()
+
+    asked = recorded.project.koi("runs", "delete", "--older", "30d", stdin="n\n")
+    assert "Remove 1 journal? 1 of these runs could still go on." in asked.stderr
+    assert "removed 1 journal\n" == recorded.runs("delete", "--older", "30d", "--yes")
+    assert "removed 1 journal\n" == recorded.runs("delete", "--older", "14d", "--yes")
+    assert "" == recorded.runs("delete", "--older", "14d", "--yes")
+    assert sorted([path.name, "live.jsonl"]) == sorted(each.name for each in path.parent.iterdir())
+    writer.close()
+
+
+@pytest.mark.parametrize("words", [(), ("last", "--older", "3d"), ("--older", "old"), ("--older", "0d")])
+def test_what_is_to_be_deleted_must_be_said(recorded: Recorded, words: tuple[str, ...]) -> None:
+    """One run or an age, and an age that is one; nothing is removed otherwise."""
+    told = recorded.runs("delete", "--yes", *words)
+
+    assert told.startswith("exit 2: error: ")
+    assert recorded.path.exists()
 
 
 @pytest.mark.parametrize(

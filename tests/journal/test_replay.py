@@ -80,6 +80,16 @@ def test_another_print_is_a_difference(recorded: Commands) -> None:
     assert (1, expected.replace(" " * 8, "")) == (done.code, done.err)
 
 
+def test_a_damaged_recording_is_noted(recorded: Commands) -> None:
+    """Whoever replays reads what is wrong with the recording; what it does not hold is a difference."""
+    text = recorded.journal.read_bytes()
+    recorded.journal.write_bytes(text.replace(b'"message":"hello"', b'"message":"hullo"'))
+    done = recorded("replay", "last", "--quiet")
+
+    assert 1 == done.code
+    assert "note: line 4 was changed: it does not fit its checksum\n" in done.err
+
+
 def test_other_code_is_a_difference(recorded: Commands) -> None:
     """What follows from another result is shown, too, each with its own line."""
     done = changed(recorded, "x.n * 2", "x.n * 3")
@@ -196,7 +206,7 @@ def test_an_exported_recording_is_replayed_elsewhere(recorded: Commands) -> None
     [
         (b"", "`hi.jsonl` does not begin as a journal does"),
         (b"\x00\xff\n", "`hi.jsonl` does not begin as a journal does"),
-        (b'{"journal":99}\n', "`hi.jsonl` has the journal format 99, not 1"),
+        (b'{"journal":99}\n', "`hi.jsonl` has the journal format 99, not 2 or less"),
         (b'{"journal":1,"run":[]}\n', "the header of `hi.jsonl` is damaged"),
     ],
 )
@@ -224,3 +234,38 @@ def test_a_program_that_ends_the_process(koi: Commands) -> None:
     done = koi("replay", "last")
 
     assert (done.code, "difference" in done.err.splitlines()[-1]) == (1, True)
+
+
+INPUTS = """
+role R { can registry:read, can registry:write, can execute }
+agent Main : R { on go(x: Json) {
+  await registry.set("key", { n: 1 })
+  await registry.search({ n: 1 })
+  try { await fetch("http://127.0.0.1:9/a?q=1") } catch (e) { console.log("no answer") }
+} }
+run Main.go({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ('"key"', '"kex"', '- fields: {"args": ["key", {"n": 1}]}\n- result: null\n+ intent: "registry.set"'),
+        (
+            "{ n: 1 })\n  await registry.search",
+            "{ n: 2 })\n  await registry.search",
+            '+ fields: {"args": ["key", {"n": 2}]}',
+        ),
+        ("search({ n: 1 })", "search({ n: 2 })", '+ fields: {"args": [{"n": 2}]}'),
+        ("?q=1", "?q=2", '"url": "http://127.0.0.1:9/a?q=2"'),
+    ],
+)
+def test_what_safe_effects_are_given_is_compared(koi: Commands, before: str, after: str, shown: str) -> None:
+    """Another key, value, query or address is a difference; a run whose program was changed goes on as a branch."""
+    koi.record(INPUTS)
+    assert 0 == koi("replay", "last").code
+    koi.project.write("main.koi", INPUTS.replace(before, after, 1))
+    replayed, branch = koi("replay", "last", "--quiet"), koi("resume", "last", "--quiet")
+
+    assert (1, True) == (replayed.code, shown in replayed.err), replayed.err
+    assert (0, 2) == (branch.code, len(koi.journals()))

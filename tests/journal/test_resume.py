@@ -265,7 +265,7 @@ def test_the_person_decides_in_a_terminal(doubtful: Commands, answer: str, effec
     environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
     (python, *words), folder = forks.koi("resume", "last"), str(doubtful.folder)
     with pexpect.spawn(python, words, cwd=folder, env=environment, encoding="utf-8", timeout=LIMIT_S) as child:
-        child.expect("Do it again, leave it out, or stop.*: ")
+        child.expect("Do it again, leave it out, tell what it gave, or stop.*: ")
         child.sendline("" if answer == "stop" else answer)
         child.expect(pexpect.EOF)
 
@@ -300,10 +300,13 @@ def test_a_damaged_line_is_told(cut: Commands) -> None:
     lines = cut.journal.read_bytes().splitlines(keepends=True)
     number = next(n for n, line in enumerate(lines) if b'"kind":"printed"' in line)
     cut.journal.write_bytes(b"".join([*lines[:number], b"\0\0rubbish\n", *lines[number + 1 :]]))
-    done = cut("resume", "last")
+    refused = cut("resume", "last")
+    assert (1, "") == (refused.code, refused.out)
+    assert f"was changed behind line {number}, or others have added to it, so it is not gone on with" in refused.err
+    done = cut("resume", "last", "--trust")
 
     assert (0, "one\ntwo\nthree\n") == (done.code, done.out)
-    assert done.err.startswith(f"warning: line {number + 1} of the journal is damaged; ")
+    assert done.err.startswith(f"warning: line {number + 1} is damaged: it holds no entry; ")
 
 
 def test_a_run_that_goes_on_is_not_resumed(cut: Commands) -> None:
@@ -388,9 +391,11 @@ def test_secrets_of_the_environment_stay_out(koi: Commands, monkeypatch: pytest.
     program = ONE.replace("Do the work", "Do it with marked-0123456789")
     koi.record(program, [{"batch": [step]}, say("told"), DONE], "--allow", "shell")
     koi.cut_behind("model_asked", "model#2")
-    shown = [koi(*words) for words in (("resume", "last"), ("runs", "tree", "last"), ("replay", "last"))]
-    shown += [koi("runs", "show", "--full", "last"), koi("resume", "last", "--at", "5")]
+    resumed = koi("resume", "last", "--on-doubt", "retry")
+    shown = [resumed, *(koi(*words) for words in (("runs", "tree", "last"), ("replay", "last")))]
+    shown += [koi("runs", "show", "--full", "last"), koi("resume", "last", "--at", "5", "--on-doubt", "retry")]
 
+    assert "`shell` had ended, and what it gave held a secret, which is not in the journal" in resumed.err
     assert [0, 0, 0, 0, 0] == [done.code for done in shown], [done.err for done in shown]
     written = "".join([path.read_text() for path in koi.journals()] + [done.out + done.err for done in shown])
     assert [] == [secret for secret in ("marked-0123456789", "sk-0123456789abcdefghij") if secret in written]

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import importlib
+import importlib.util
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
 
+import pytest
+
+from koi_lang.llm.scripted import Scripted
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.ready_steps import ReadySteps
 from koi_lang.runtime.turns import END, Turns
+from tests.playbook.playing import Player
 
 LIMIT_S = 10.0
+PROGRAM = """
+role R { can execute }
+agent Main : R { on go(x: Json) {
+  for (let n = 0; n < 5; n++) {
+    await new Promise(done => setTimeout(done, 1))
+    await Promise.all([1, 2, 3].map(async n => await Promise.resolve(n)))
+  }
+} }
+"""
 
 
 def order_of(turns: Turns, names: Sequence[str], steps: int = 0, cancelled: Sequence[str] = ()) -> list[str]:
@@ -62,7 +83,7 @@ def test_what_is_being_done_again_is_waited_for() -> None:
     turns, seen = turns_of("ab"), []
 
     async def again() -> None:
-        with turns.held():
+        with turns.held_for(END, ("a",)):
             await asyncio.sleep(0.05)
         await turns.take(END, ("a",))
         seen.append("a")
@@ -79,3 +100,87 @@ def test_what_is_being_done_again_is_waited_for() -> None:
     asyncio.run(both())
 
     assert ["a", "b"] == seen
+
+
+# ---------------------------------------------------------------- what is to be done at once
+
+
+def event_loops() -> list[Any]:
+    """The event loops that are there: the one of Python, and uvloop where that is installed."""
+    found = importlib.util.find_spec("uvloop")
+    return [asyncio.new_event_loop, *([importlib.import_module("uvloop").new_event_loop] if found else [])]
+
+
+@pytest.mark.parametrize("new_loop", event_loops())
+def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """What other code does in the same event loop, without end, neither delays a turn nor lets it come too early."""
+    turns, seen = Turns(), []
+
+    async def follow(steps: int) -> None:
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        seen.append("followed")
+
+    async def own() -> None:
+        with turns.ready.count():
+            following = asyncio.create_task(follow(30))
+            await turns.take(END, ("a",))
+            seen.append("a")
+            await following
+
+    async def other() -> None:
+        for _ in range(2000):
+            await asyncio.sleep(0)
+
+    async def both() -> object:
+        async with asyncio.timeout(LIMIT_S):
+            await asyncio.gather(own(), *(other() for _ in range(20)))
+        return vars(asyncio.get_running_loop()).get("call_soon")
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        left = runner.run(both())
+
+    assert (["followed", "a"], None) == (seen, left)
+
+
+def test_a_step_that_was_cancelled_is_not_waited_for() -> None:
+    """A callback that will not be called any more does not keep a run busy."""
+    ready = ReadySteps()
+
+    async def schedule() -> list[bool]:
+        with ready.count():
+            handle = asyncio.get_running_loop().call_soon(print)
+            before = ready.is_empty
+            handle.cancel()
+            return [before, ready.is_empty]
+
+    assert [False, True] == asyncio.run(schedule())
+
+
+async def run_recorded(module: ModuleType, folder: Path) -> None:
+    """One run whose order is kept."""
+    services = Services(connect=lambda llm: Scripted([]), folder=folder, detailed=True)
+    async with Run(services) as run:
+        await run.call(module.Main, "go", {})
+
+
+def test_many_runs_at_once_cost_what_they_cost_one_by_one(play: Player) -> None:
+    """The journal of a run asks nothing of the others: of 300 at once none takes more steps than the only one."""
+    module = play.load(PROGRAM)
+
+    async def watched(count: int) -> int:
+        looks = 0
+
+        def counted(turns: Turns) -> None:
+            nonlocal looks
+            looks += 1
+            watch(turns)
+
+        watch = Turns._watch
+        with mock.patch.object(Turns, "_watch", counted):
+            await asyncio.gather(*(run_recorded(module, play.folder) for _ in range(count)))
+        return looks
+
+    one, many = asyncio.run(watched(1)), asyncio.run(watched(300))
+
+    assert many <= 2 * 300 * one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import resource
@@ -18,7 +19,7 @@ from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction import HIDDEN, redactor
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.paths import Place
@@ -132,22 +133,37 @@ def test_a_journal_that_cannot_be_made_stops_the_run(tmp_path: Path) -> None:
         assert caught.value.help is not None
 
 
-def test_a_full_disk_costs_the_journal_and_not_the_run(tmp_path: Path) -> None:
-    """When nothing can be written any more the person is told once, and other consumers go on."""
-    told: list[str] = []
+def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
+    """When nothing can be written any more that is told once, nothing unsafe begins, and the file stays as it was."""
+    told: list[JournalError] = []
     events = Events("r")
     writer = Writer(tmp_path / "a.jsonl", HEADER, str, told.append)
     events.subscribe(writer)
-    seen = events.record()
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, writer._file)
-    os.close(full)
     events.emit("printed", message="one")
-    events.emit("printed", message="two")
+    before = (tmp_path / "a.jsonl").read_bytes()
+    with limited_files(len(before) + 20):
+        events.emit("printed", message="two")
+        events.emit("printed", message="three")
+        with pytest.raises(asyncio.CancelledError):
+            events.emit("effect_started", unsafe=True)
+    events.emit("printed", message="there is room again")
     writer.close()
 
-    assert ["the journal cannot be written any more: no space left on device"] == told
-    assert [{"message": "one"}, {"consumer": "journal"}, {"message": "two"}] == [event.data for event in seen]
+    assert ["the journal cannot be written any more: file too large"] == [error.message for error in told]
+    assert before == (tmp_path / "a.jsonl").read_bytes()
+
+
+def test_a_journal_that_was_removed_ends_the_run(tmp_path: Path) -> None:
+    """What may not be done twice is not begun when the file that would know of it is gone."""
+    told: list[JournalError] = []
+    writer = Writer(tmp_path / "a.jsonl", HEADER, str, told.append)
+    (tmp_path / "a.jsonl").unlink()
+    writer(printed(1, "one"))
+    with pytest.raises(asyncio.CancelledError):
+        writer(Event(2, 5.0, "r", "Ada", "effect_started", {"unsafe": True}))
+    writer.close()
+
+    assert [f"the journal `{tmp_path}/a.jsonl` was removed while it was written"] == [error.message for error in told]
 
 
 def test_a_journal_without_room_for_its_header_is_not_begun(tmp_path: Path) -> None:
@@ -163,7 +179,7 @@ def test_a_journal_that_cannot_go_on_is_given_free(tmp_path: Path) -> None:
     """Whoever goes on with a run and cannot write so is told, and the run is not taken for one that goes on."""
     path = tmp_path / "a.jsonl"
     Writer(path, HEADER, str, print).close()
-    writer = Writer(path, None, str, print)
+    writer = Writer(path, End(HEADER.run), str, print)
     with limited_files(), pytest.raises(JournalError, match="cannot be written: file too large"):
         writer.note("resumed")
 
@@ -171,10 +187,10 @@ def test_a_journal_that_cannot_go_on_is_given_free(tmp_path: Path) -> None:
 
 
 @contextmanager
-def limited_files() -> Iterator[None]:
-    """Files of this process cannot grow meanwhile."""
+def limited_files(size: int = 0) -> Iterator[None]:
+    """Files of this process cannot grow beyond a size meanwhile."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
         yield
     finally:
@@ -197,11 +213,11 @@ def test_an_entry_tells_what_it_lacks(fields: dict[str, Any], lacks: bool) -> No
     entry = entry_in(line)
 
     assert entry is not None
-    assert lacks == entry.lacks_secret("result")
+    assert lacks == entry.lacks_secret
 
 
 def test_an_entry_of_an_older_journal_lacks_what_says_so() -> None:
     """Journals that do not name what they lack are judged by what they contain."""
     entries = [Entry(1, 2.0, "done", data={"result": said}) for said in (f"key {HIDDEN}", "key")]
 
-    assert [True, False] == [entry.lacks_secret("result") for entry in entries]
+    assert [True, False] == [entry.lacks_secret for entry in entries]

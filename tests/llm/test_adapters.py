@@ -302,6 +302,16 @@ def test_reasoning_models_of_openai_get_no_temperature() -> None:
     assert {"model", "messages", "stream", "stream_options", "max_completion_tokens"} == set(asked.body)
 
 
+def test_a_model_of_openai_without_a_card_is_told_its_limit_in_the_new_way() -> None:
+    """A budget may tell any model how long its answer may be, and newer ones refuse the old word for it."""
+    connection = Connection(provider_named("openai"), Secret(KEY), "gpt-99")
+    bodies = [OpenAI(connection)._body(replace(REQUEST, model=name, max_tokens=80)) for name in ("gpt-99", "gpt-4o")]
+
+    assert [{"max_completion_tokens"}, {"max_tokens"}] == [
+        {name for name in body if name.startswith("max_")} for body in bodies
+    ]
+
+
 def test_anthropic_gets_system_and_turns_apart() -> None:
     """System text leaves the conversation, neighbouring turns of one role are joined."""
     turns = (Message("user", "One."), Message("user", "Two."), Message("system", "Rule."), Message("assistant", "{}"))

@@ -56,6 +56,13 @@ def ollama(answer: bytes, status: int = 200) -> Iterator[str]:
         ({"model": "groq/openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
         ({"model": "Ollama/llama3.2"}, Choice("ollama", "llama3.2")),
         ({"model": "mistral/auto"}, Choice("mistral")),
+        ({"model": "anthropic:haiku"}, Choice("anthropic", "haiku")),
+        ({"model": "OpenRouter:openai/gpt-oss:free"}, Choice("openrouter", "openai/gpt-oss:free")),
+        ({"model": "openrouter/openai/gpt-oss:free"}, Choice("openrouter", "openai/gpt-oss:free")),
+        ({"model": "ollama:mistral:7b"}, Choice("ollama", "mistral:7b")),
+        ({"model": "mistral:7b-instruct"}, Choice("openai", "mistral:7b-instruct")),
+        ({"model": "qwen2:instruct"}, Choice("qwen", "qwen2:instruct")),
+        ({"model": "llama3.2:latest"}, Choice("openai", "llama3.2:latest")),
         ({"model": "anthropic"}, Choice("anthropic")),
         ({"model": "rehearsal"}, Choice("rehearsal")),
         ({"provider": "groq", "model": "openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
@@ -212,3 +219,23 @@ def test_an_unknown_name_in_a_fallback_is_told() -> None:
     """A provider that does not exist is found when the model is made, not when it is needed."""
     with pytest.raises(ProviderError, match="there is no provider `grok`"):
         connect({"provider": "scripted", "fallback": [{"provider": "grok"}]}, lambda name: "k")
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "help"),
+    [
+        ("gpt-4o", "the provider `openai` needs a key, and `OPENAI_API_KEY` is not set", "koi connect openai"),
+        ("anthropic:haiku", "the provider `anthropic` needs a key", "koi connect anthropic"),
+        ("opnai:gpt-4o", "there is no provider `opnai`", "Did you mean `openai/gpt-4o`?"),
+        ("sonet-9", "no provider that is set up has a model `sonet-9`", "Write `provider/model`"),
+        ("gtp-5.4-mini", "no provider that is set up has a model `gtp-5.4-mini`", "Did you mean `gpt-5.4-mini`"),
+    ],
+)
+def test_a_model_that_a_person_names_is_no_rehearsal(model: str, message: str, help: str) -> None:
+    """Without any key, whoever asks for a model is told what is missing; a block of a program is rehearsed."""
+    with pytest.raises(ProviderError) as raised:
+        connect({"model": model}, {}.get, around=Surroundings(ask_for_lists=True))
+
+    assert (message in raised.value.message, help in str(raised.value.help)) == (True, True)
+    if ":" not in model:
+        assert connect({"model": model}, {}.get).provider == "rehearsal"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.messages import Delta, Finished, TextDelta
+from koi_lang.llm.messages import Delta, Finished, Request, TextDelta
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer
@@ -74,13 +74,15 @@ def faults(table: dict[str, Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("fault", list(table))
 
 
-async def _ask(kind: str, answers: Sequence[Answer], *, silence_s: float) -> tuple[list[Delta], RequestFailed | None]:
+async def ask(
+    kind: str, answers: Sequence[Answer], *, silence_s: float = 5.0, tries: int = 3, request: Request = REQUEST
+) -> tuple[list[Delta], RequestFailed | None]:
     """The deltas of one request with retries, and the error at its end; the server goes on after the first delta."""
     deltas: list[Delta] = []
     async with ModelServer(answers) as server:
-        model = retry(adapter(kind, server.url, silence_s=silence_s), sleep=Listener().sleep)
+        model = retry(adapter(kind, server.url, silence_s=silence_s), tries=tries, sleep=Listener().sleep)
         try:
-            async for delta in model(REQUEST):
+            async for delta in model(request):
                 deltas.append(delta)
                 if answers[0].reset:
                     server.go_on.set()
@@ -94,7 +96,7 @@ async def _ask(kind: str, answers: Sequence[Answer], *, silence_s: float) -> tup
 def asked(kind: str, *answers: Answer, silence_s: float = 5.0) -> tuple[str, RequestFailed | None]:
     """The text of one request with retries, and the error at its end."""
     is_silent = answers[0].silent or (answers[0].pause and not answers[0].reset)
-    deltas, error = asyncio.run(_ask(kind, answers, silence_s=SILENCE_S if is_silent else silence_s))
+    deltas, error = asyncio.run(ask(kind, answers, silence_s=SILENCE_S if is_silent else silence_s))
     return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)), error
 
 
@@ -165,7 +167,7 @@ def test_what_is_odd_but_whole_is_delivered(kind: str, fault: str) -> None:
 @BOTH
 def test_missing_usage_is_said_to_be_missing(kind: str) -> None:
     """No count is invented where the provider sent none."""
-    deltas, _ = asyncio.run(_ask(kind, [Answer(usage=None)], silence_s=5.0))
+    deltas, _ = asyncio.run(ask(kind, [Answer(usage=None)], silence_s=5.0))
 
     assert [delta.usage for delta in deltas if isinstance(delta, Finished)] == [None]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from koi_lang.errors import RequestFailed
 from koi_lang.llm.messages import Message, Request, TextDelta
 from koi_lang.llm.providers import connect
 from koi_lang.llm.schemas import is_strict
-from tests.llm.server import ModelServer
+from tests.llm.server import Answer, Asked, ModelServer
 
 ANSWER = '{"intent": "return", "data": 7}'
 TEXT = {"type": "string"}
@@ -28,7 +30,6 @@ REQUEST = Request("Answer in JSON.", (Message("user", "Begin."),), json=True, sc
 
 JSON_MODE = {"type": "json_object"}
 OF_OPENAI = {"type": "json_schema", "json_schema": {"name": "answer", "schema": STRICT, "strict": True}}
-LOOSELY = {"type": "json_schema", "json_schema": {"name": "answer", "schema": OPEN, "strict": False}}
 OF_ANTHROPIC = {"format": {"type": "json_schema", "schema": STRICT}}
 
 
@@ -67,7 +68,8 @@ def test_the_same_answer_comes_by_schema_mode_and_plain_text(
 @pytest.mark.parametrize(
     ("provider", "schema", "expected"),
     [
-        ("openai", OPEN, {"response_format": LOOSELY}),
+        ("openai", OPEN, {"response_format": JSON_MODE}),
+        ("ollama", OPEN, {"response_format": JSON_MODE}),
         ("openai", LIST, {"response_format": JSON_MODE}),
         ("openai", None, {"response_format": JSON_MODE}),
         ("anthropic", OPEN, {}),
@@ -78,7 +80,7 @@ def test_the_same_answer_comes_by_schema_mode_and_plain_text(
 def test_a_schema_a_provider_would_refuse_is_not_sent(
     provider: str, schema: dict[str, Any] | None, expected: dict[str, Any]
 ) -> None:
-    """Answers that are no object, and at Anthropic schemas that leave something open, go the weaker way."""
+    """Answers that are no object, and schemas that leave something open, go the weaker way."""
     assert told({"provider": provider}, replace(REQUEST, schema=schema))[1] == expected
 
 
@@ -106,8 +108,130 @@ def test_a_plain_request_says_nothing_about_form() -> None:
         ({**STRICT, "additionalProperties": True}, False),
         ({**STRICT, "$defs": {"anything": {}}}, False),
         ({"type": "array", "items": {"anyOf": [TEXT, {"type": "object"}]}}, False),
+        ({"type": ["string", "null"]}, True),
+        ({"type": ["object", "null"]}, False),
+        ({"type": ["array", "null"]}, False),
+        ({"type": "array", "items": TEXT, "prefixItems": [{}]}, False),
+        ({**TEXT, "allOf": [{}]}, False),
+        ({**STRICT, "patternProperties": {"^x": {}}}, False),
+        ({"$ref": "#/$defs/text", "$defs": {"text": TEXT}}, True),
+        ({"$ref": "#/$defs/text"}, False),
+        ({"$ref": "other.json"}, False),
     ],
 )
 def test_which_schemas_can_be_kept_to_the_letter(schema: dict[str, Any], expected: bool) -> None:
     """Only those that leave nothing open at any depth."""
     assert is_strict(schema) is expected
+
+
+# ---------------------------------------------------------------- forms that are refused
+
+# What providers and local servers say, word for word or nearly so.
+REFUSALS = [
+    (400, {"error": {"message": "Invalid parameter", "type": "invalid_request_error", "param": "response_format"}}),
+    (400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}),
+    (400, {"error": {"message": "Prompt must contain the word 'json' in some form to use 'json_object'."}}),
+    (400, {"error": {"message": "Failed to generate JSON.", "code": "json_validate_failed"}}),
+    (400, {"error": {"message": "Invalid JSON schema: unsupported keyword", "type": "BadRequestError"}}),
+    (422, {"detail": [{"loc": ["body", "response_format"], "msg": "Extra inputs are not permitted"}]}),
+    (500, {"error": {"message": "failed to parse grammar"}}),
+]
+OTHERS = [
+    (400, {"error": {"message": "Unsupported value: 'temperature'", "param": "temperature"}}),
+    (401, {"error": {"message": "no key for response_format"}}),
+    (400, {}),
+]
+PLAIN = replace(REQUEST, json=False, schema=None)
+
+
+def forms_of(*answers: Answer | str, times: int = 1, provider: str = "openai", request: Request = REQUEST) -> list[Any]:
+    """The forms that were asked for in all requests, made one after the other; failures end with their sentence."""
+
+    async def run() -> list[Any]:
+        async with ModelServer(answers) as server:
+            model = connect({"provider": provider, "base_url": server.url}, lambda name: "k")
+            failures = []
+            for _ in range(times):
+                try:
+                    _ = [delta async for delta in model(request)]
+                except RequestFailed as error:
+                    failures.append(error.message)
+            await model.aclose()
+            asked = [asked.body.get("response_format", asked.body.get("output_config")) for asked in server.requests]
+            return [*asked, *failures]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(("status", "error"), REFUSALS)
+def test_a_form_that_is_refused_is_left_out(status: int, error: Any) -> None:
+    """The request is made once more without it, and from then on it is not asked for."""
+    assert [OF_OPENAI, None, None, None] == forms_of(Answer(status=status, error=error), ANSWER, times=3)
+
+
+def test_a_form_refused_inside_of_a_stream_is_left_out() -> None:
+    """Routers begin to answer before the provider behind them has said anything."""
+    error = {"code": 400, "message": "Provider returned error", "metadata": {"raw": "json_object is not supported"}}
+    refusal = Answer(pieces=(), raw=f": PROCESSING\n\ndata: {json.dumps({'error': error})}\n\n")
+
+    assert [JSON_MODE, None] == forms_of(refusal, ANSWER, request=replace(REQUEST, schema=None))
+
+
+def test_anthropic_may_refuse_a_form() -> None:
+    """It calls it otherwise."""
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": "output_config: Extra inputs"}}
+    forms = forms_of(Answer(status=400, error=error), ANSWER, times=2, provider="anthropic")
+
+    assert [OF_ANTHROPIC, None, None] == forms
+
+
+@pytest.mark.parametrize(("status", "error"), OTHERS)
+def test_what_is_refused_for_another_reason_is_asked_once(status: int, error: Any) -> None:
+    """Nothing else about a request is changed behind anybody's back."""
+    assert [OF_OPENAI] == forms_of(Answer(status=status, error=error), ANSWER)[:-1]
+
+
+def test_a_request_without_a_form_is_asked_once() -> None:
+    """There is nothing to leave out."""
+    refusal = Answer(status=400, error=REFUSALS[0][1])
+
+    assert [None, "`openai` rejects the request: Invalid parameter"] == forms_of(refusal, ANSWER, request=PLAIN)
+
+
+def test_a_second_refusal_is_told() -> None:
+    """A request that is refused without a form, too, ends with what was said last, and nothing is remembered."""
+    second = Answer(status=400, error={"error": {"message": "no such parameter"}})
+    forms = forms_of(Answer(status=400, error=REFUSALS[0][1]), second, ANSWER, times=2)
+
+    assert [OF_OPENAI, None, OF_OPENAI, "`openai` rejects the request: no such parameter"] == forms
+
+
+class Refusing(ModelServer):
+    """Refuses every request that asks for a form."""
+
+    async def _answer(self, asked: Asked, answer: Answer, writer: asyncio.StreamWriter) -> None:
+        refusal = Answer(status=400, error=REFUSALS[0][1])
+        await super()._answer(asked, refusal if "response_format" in asked.body else answer, writer)
+
+
+def test_many_at_once_find_out_for_themselves() -> None:
+    """Forty requests under way at the same time are each made again at most once; the next one is made once."""
+
+    async def run() -> tuple[list[str], list[int]]:
+        async with Refusing([ANSWER]) as server:
+            model = connect({"provider": "openai", "base_url": server.url}, lambda name: "k")
+
+            async def text() -> str:
+                return "".join([delta.text async for delta in model(REQUEST) if isinstance(delta, TextDelta)])
+
+            texts = [*await asyncio.gather(*(text() for _ in range(40)))]
+            counts = [len(server.requests)]
+            texts.append(await text())
+            await model.aclose()
+            return texts, [*counts, len(server.requests) - counts[0]]
+
+    texts, (first, later) = asyncio.run(run())
+
+    assert [ANSWER] * 41 == texts
+    assert first <= 80
+    assert 1 == later

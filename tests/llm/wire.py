@@ -13,7 +13,7 @@ class Answer:
     """What the server does with one request.
 
     Attributes:
-        pieces: the text of the answer, one event each.
+        pieces: the text of the answer, one event each; of OpenAI also content in parts.
         usage: input, output and cached tokens; None sends none.
         status: anything but 200 sends `error` as an error document.
         cut_after: close the connection after this many events.
@@ -26,7 +26,7 @@ class Answer:
         calls_tool: the answer is the call of a tool.
     """
 
-    pieces: tuple[str, ...] = ("ok",)
+    pieces: tuple[Any, ...] = ("ok",)
     usage: tuple[int, int, int] | None = (7, 3, 2)
     status: int = 200
     error: Mapping[str, Any] = field(default_factory=dict)

@@ -87,6 +87,13 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
+def json_address() -> Iterator[str]:
+    """The server over HTTP, which answers with JSON instead of a stream of events."""
+    with serving("json") as port:
+        yield f"http://127.0.0.1:{port}/mcp"
+
+
+@pytest.fixture
 def older_address() -> Iterator[str]:
     """The server over HTTP with a stream of events."""
     with serving("sse") as port:

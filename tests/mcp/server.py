@@ -1,9 +1,9 @@
-"""A server for tests: over stdio, or over HTTP with `http` or `sse`, at a port that it prints.
+"""A server for tests: over stdio, or over HTTP with `http`, `json` or `sse`, at a port that it prints.
 
 It notes its process in `PIDS`.
 
-Tools: a text, JSON, a structured result, a failure, several texts, a question, a change of the tools, no answer, and
-one that ends the process.
+Tools: a text, a large one, JSON, a structured result, a failure, several texts, a question, a change of the tools, no
+answer, and one that ends the process.
 """
 
 from __future__ import annotations
@@ -35,6 +35,12 @@ def read(path: str, limit: int = 10) -> str:
     a file.
     """
     return f"{path} {limit}"
+
+
+@server.tool(structured_output=False)
+def big(bytes: int) -> str:
+    """Give a text of a size."""
+    return "x" * bytes
 
 
 @server.tool(structured_output=False)
@@ -117,6 +123,7 @@ if __name__ == "__main__":
         with Path(pids).open("a", encoding="utf-8") as file:
             file.write(f"{os.getpid()}\n")
     if len(sys.argv) > 1:
-        listen(server.sse_app() if sys.argv[1] == "sse" else server.streamable_http_app())
+        way = sys.argv[1]
+        listen(server.sse_app() if way == "sse" else server.streamable_http_app(json_response=way == "json"))
     else:
         server.run()

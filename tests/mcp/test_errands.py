@@ -107,23 +107,60 @@ def test_a_person_fills_in_a_form(shelf: Shelf) -> None:
     assert ["age (integer)"] * 2 == [question.split("\n")[1] for question in host.asked[1:]]
 
 
+CHOICE = {"oneOf": [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]}
+
+
 @pytest.mark.parametrize(
-    ("schema", "answers", "content"),
+    ("field", "answers", "value"),
     [
-        (WHO, ["Ada", ""], {"name": "Ada"}),
-        ({"properties": {"colour": {"enum": ["red", "blue"]}}}, ["green", "blue"], {"colour": "blue"}),
-        ({"properties": {"sure": {"type": "boolean"}}}, ["Yes"], {"sure": True}),
-        ({"properties": {"size": {"type": "number"}}}, ["nan", "1.5"], {"size": 1.5}),
-        ({"properties": {}}, ["yes"], {}),
+        ({"enum": ["red", "blue"]}, ["green", "blue"], "blue"),
+        ({"enum": [1, 2]}, ["2"], 2),
+        (CHOICE, ["red"], "r"),
+        ({"enum": ["r", "b"], "enumNames": ["Red", "Blue"]}, ["Blue"], "b"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, ["a, c", "a,b"], ["a", "b"]),
+        ({"type": "array", "items": {"anyOf": CHOICE["oneOf"]}, "minItems": 2}, ["r", "r, Blue"], ["r", "b"]),
+        ({"type": "boolean"}, ["Yes"], True),
+        ({"type": "number"}, ["nan", "1.5"], 1.5),
+        ({"type": "integer", "minimum": 3}, ["2", "3"], 3),
+        ({"type": "string", "maxLength": 3}, ["long", "yes"], "yes"),
+        ({"type": "string", "default": "Ada"}, [""], "Ada"),
+        ({"type": "boolean", "default": False}, [""], False),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["b"]}, [""], ["b"]),
     ],
 )
 def test_answers_have_the_type_of_their_field(
-    shelf: Shelf, schema: dict[str, Any], answers: list[str], content: dict[str, Any]
+    shelf: Shelf, field: dict[str, Any], answers: list[str], value: Any
 ) -> None:
-    """What is typed becomes a number, true or false, or one of the options; an optional field may stay empty."""
-    result, _ = elicited(shelf, {"type": "object", **schema}, *answers)
+    """What is typed becomes a value that meets the conditions; an empty line is the default."""
+    result, _ = elicited(shelf, {"type": "object", "properties": {"field": field}, "required": ["field"]}, *answers)
 
-    assert ("accept", content) == (result["action"], result.get("content", {}))
+    assert ("accept", {"field": value}) == (result["action"], result.get("content"))
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ({"type": "integer", "default": 30}, "field (integer, else 30)"),
+        (
+            {"type": "string", "title": "Name", "description": "Whose?", "default": "Ada"},
+            "Name: Whose? (string, else Ada)",
+        ),
+        (CHOICE, "field (r: Red / b: Blue)"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "field (a / b, several with commas)"),
+        ({"type": "string", "format": "email"}, "field (email)"),
+    ],
+)
+def test_questions_say_what_may_be_answered(shelf: Shelf, field: dict[str, Any], told: str) -> None:
+    """A question has the title, the options, and what an empty line stands for."""
+    _, host = elicited(shelf, {"type": "object", "properties": {"field": field}}, "")
+
+    assert told == host.asked[0].split("\n")[1]
+
+
+def test_optional_fields_may_stay_empty(shelf: Shelf) -> None:
+    """What is not required may be left out, and a form without fields is a question for yes or no."""
+    assert {"action": "accept", "content": {"name": "Ada"}} == elicited(shelf, WHO, "Ada", "")[0]
+    assert {"action": "accept", "content": {}} == elicited(shelf, {"type": "object", "properties": {}}, "yes")[0]
 
 
 @pytest.mark.parametrize("answers", [[], [""], ["Ada"]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.runtime.mcp import connection
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_lifetime import alive
 from tests.playbook.playing import Played, act
@@ -36,10 +35,9 @@ def test_one_that_exits_at_its_start(shelf: Shelf) -> None:
     )
 
 
-def test_one_that_hangs_in_the_handshake(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up after a while, and ended."""
-    monkeypatch.setattr(connection, "START_S", 1.5)
-    played = shelf(ECHO, **shelf.raw("mute"))
+def test_one_that_hangs_in_the_handshake(shelf: Shelf) -> None:
+    """It is given up after the time that its options allow, and ended."""
+    played = shelf(ECHO, **shelf.raw("mute"), start_timeout_s=1.5)
 
     assert "the MCP server `files` cannot be reached: no answer within 1.5 s" in feedback(played)
     assert [False] * len(shelf.processes()) == [alive(pid) for pid in shelf.processes()]

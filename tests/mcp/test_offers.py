@@ -4,62 +4,83 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.mcp.offers import MOST_IN_FULL, Offer, found, lines
+from koi_lang.runtime.mcp.offers import MemberTool, Offer, as_data, found, lines
 from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
 from tests.pictures import RED
 from tests.playbook.playing import Voice, act
 
-TOKENS = 2000
+TOKENS = 5000
 ABOUT = "Writes a report on one of the many things that can be reported on, in the format that is asked for."
 
 
-def tools(count: int, name: str = "report") -> list[Tool]:
+def tools(count: int, name: str = "report", about: str = ABOUT, server: str = "s") -> list[Tool]:
     """Tools with a name, a description and a parameter each."""
     schema = {"type": "object", "properties": {"title": {"type": "string"}}}
-    return [Tool("s", f"{name}_{number}", f"{ABOUT} {number}", schema, {}) for number in range(count)]
+    return [Tool(server, f"{name}_{number}", f"{about} {number}", schema, {}) for number in range(count)]
 
 
 def test_few_tools_are_told_in_full() -> None:
-    """Up to forty tools stand in the prompt with their parameters."""
-    told = lines([Offer("s", tools(MOST_IN_FULL))])
+    """While there is room, every tool stands in the prompt with its schema and its whole description."""
+    told = lines([Offer("s", tools(4, about="long " * 900 + "end"))])
 
-    assert MOST_IN_FULL == len(told)
-    assert f'- s.report_7(title?: string) "{ABOUT} 7"' == told[7]
+    assert [f"- s.report_{n}(title?: string) " for n in range(4)] == [line.partition('"')[0] for line in told]
+    assert all(line.endswith(f'end {n}"') for n, line in enumerate(told))
 
 
-def test_more_tools_are_named() -> None:
-    """Of more, the prompt has the names, one line each, and how to ask for the rest."""
-    told = lines([Offer("s", tools(MOST_IN_FULL + 1)), Offer("t", problem="gone")])
+def test_of_more_the_shortest_are_told_in_full() -> None:
+    """Of more, the shortest have their schemas, the others their names; the prompt says how to ask for the rest."""
+    wide = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(1000)}}
+    told = lines([Offer("s", [*tools(80), *(Tool("s", f"wide_{n}", "Wide.", wide, {}) for n in range(20))])])
 
-    assert "### s: 41 tools; get_mcp_tool_info gives the parameters of one, or finds some" == told[0]
-    assert f"- report_7: {ABOUT} 7" == told[8]
-    assert "- t cannot be used now: gone" == told[-1]
+    assert "### s: 100 tools; get_mcp_tool_info gives the schema of one, or finds some" == told[0]
+    assert [f"- s.report_{n}(title?: string) " for n in range(80)] == [line.partition('"')[0] for line in told[1:81]]
+    assert [f"- wide_{n}: Wide." for n in range(20)] == told[81:]
+
+
+def test_servers_share_the_room() -> None:
+    """A server with thousands of tools takes no room from one that needs little."""
+    few = [Offer("a", tools(5000)), Offer("b", tools(3, "long", "x" * 1500, "b")), Offer("c", problem="gone")]
+    told = lines(few)
+
+    assert [f'- b.long_{n}(title?: string) "{"x" * 1500} {n}"' for n in range(3)] == told[-4:-1]
+    assert "- c cannot be used now: gone" == told[-1]
+
+
+def test_members_are_told_whole() -> None:
+    """Tools that are members of teams share room of their own; one that has gone says why."""
+    tool, told = tools(1)[0], 150 * "long "
+    members = {"a": MemberTool(replace(tool, description=told)), "b": MemberTool(None, "gone"), "c": MemberTool(None)}
+    about = as_data([], members)["members"].values()
+
+    assert [f'(title?: string) "{told.strip()}"', '() "gone"', '() "the server has no such tool"'] == list(about)
 
 
 @pytest.mark.parametrize(("count", "name"), [(41, "tool"), (500, "make_report"), (500, "x" * 60), (5000, "tool")])
 def test_any_number_of_tools_fits(count: int, name: str) -> None:
-    """However many there are and whatever they are called, two thousand tokens hold them, four characters each."""
+    """However many there are and whatever they are called, five thousand tokens hold them, four characters each."""
     told = "\n".join(lines([Offer("a", tools(count, name)), Offer("b", tools(count, name))]))
 
     assert len(told) / 4 <= TOKENS
 
 
 def test_five_hundred_tools_in_a_run(shelf: Shelf) -> None:
-    """A model that is told five hundred names finds a tool by words, asks for its parameters, and calls it."""
+    """A model that is told five hundred names finds a tool by words, asks for its schema, and calls it."""
     find, info = (act("get_mcp_tool_info", mcp="files", tool=tool) for tool in ("report 49", "make_report_49"))
     played = shelf(find, info, **shelf.raw("many", "500"))
     section = played.requests[0].system.partition(HEADING)[2]
 
     assert len(section) / 4 <= TOKENS
-    assert "make_report_0, make_report_1, " in section
+    assert "make_report_498, make_report_499" in section
     assert '"found":15,"tools":["files.make_report_49(title?: string)' in played.feedback[1]
-    assert '"parameters":[{"name":"title","type":"string"' in played.feedback[2]
+    schema = '"inputSchema":{"type":"object","properties":{"title":{"type":"string"}}}'
+    assert schema in played.feedback[2]
 
 
 def test_finding_by_words() -> None:

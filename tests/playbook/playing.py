@@ -18,6 +18,7 @@ from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, 
 from koi_lang.llm.scripted import Answers, Scripted
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
+from koi_lang.runtime.limits import LimitReached
 from tests.running import RecordingHost
 
 LIMIT_S = 30.0
@@ -143,13 +144,19 @@ async def _carry_out(
     module: ModuleType, services: Services, calls: Sequence[tuple[str, Any]]
 ) -> tuple[Run, list[tuple[Any, Exception | None]]]:
     outcomes: list[tuple[Any, Exception | None]] = []
-    async with asyncio.timeout(LIMIT_S), Run(services) as run:
-        for call, payload in calls:
-            agent, _, event = call.partition(".")
-            try:
-                outcomes.append((await run.call(getattr(module, agent), event, payload), None))
-            except Exception as error:  # becomes part of the outcome
-                outcomes.append((None, error))
+    run = Run(services)
+    try:
+        async with asyncio.timeout(LIMIT_S), run:
+            for call, payload in calls:
+                agent, _, event = call.partition(".")
+                try:
+                    outcomes.append((await run.call(getattr(module, agent), event, payload), None))
+                except Exception as error:  # becomes part of the outcome
+                    outcomes.append((None, error))
+    except LimitReached as error:
+        if error.limit != "time":
+            raise
+        outcomes += [(None, error)] * (len(calls) - len(outcomes))
     return run, outcomes
 
 

@@ -122,6 +122,13 @@ def test_return_changes_the_state(play: Player, name: str) -> None:
     assert ({"ok": True}, {"n": 5}) == (played.result, played.state("Main"))
 
 
+def test_updates_in_a_result_are_an_object(play: Player) -> None:
+    """Anything else is told to the model; it was dropped without a word."""
+    told = "`update_state` cannot be carried out: `updates` must be an object, not 5. Use update_state(updates: object)"
+
+    assert f"❌ return failed: {told}." == failure(play, act("return", state_updates=5))
+
+
 def test_update_state(play: Player) -> None:
     """Fields are changed, others stay; the whole state comes back."""
     assert {"state_updated": True, "state": {"n": 0, "m": 2}} == output(play, "update_state", updates={"m": 2})
@@ -209,7 +216,7 @@ def calling(input: Any) -> dict[str, Any]:
         (calling({"a": 1, "z": 1}), "`Tools.add` cannot be called: there is no parameter `z`. It takes"),
         (calling({"aa": 5}), "there is no parameter `aa`; `a` is missing. It takes (a: number, b?: number)."),
         (calling({"a": "five"}), "`a` must be a number, not 'five'"),
-        (calling([1, 2, 3]), "`a` must be a number, not [1, 2, 3]"),
+        (calling([1, 2, 3]), "`a` must be a number, not [ 1, 2, 3 ]"),
         (calling("x"), "`a` must be a number, not 'x'"),
         ({"skill": "Tools", "function": "count", "input": {"all": 5}}, "`all` must be a list, not 5"),
         ({"skill": "Tools", "function": "sum", "input": {"first": 1, "more": [1, "x"]}}, "`more[1]` must be a number"),
@@ -223,7 +230,9 @@ def test_call_skill_that_fails(play: Player, fields: dict[str, Any], problem: st
 
 def test_skills_that_an_agent_does_not_use(play: Player) -> None:
     """Code is told to write `uses skill`, a model that there are none, though the program declares some."""
-    unused = PROGRAM.replace("uses skill Tools", "on code() { await this.callSkill('Tools', 'fail') }")
+    unused = PROGRAM.replace(
+        "uses skill Tools", "on code() { const name = 'Tools' await this.callSkill(name, 'fail') }"
+    )
     by_model = play(unused, [{"batch": [act("call_skill", skill="Tools")]}, done()])
     by_code = play(unused.replace('playbook "Do the work."', "await this.handle('code')"), [])
 

@@ -292,4 +292,4 @@ def test_a_budget_without_room_for_a_summary_is_no_end(play: Player) -> None:
     played = outgrow(play, until_shortened(), options=options, limits={"tokens": tokens})
 
     assert ({"ok": 1}, {"ok": 1}) == (free.result, played.result)
-    assert "the next answer could exceed its budget" in compacted(played)[0]["fallback"]
+    assert "more for its answer" in compacted(played)[0]["fallback"]

@@ -34,7 +34,7 @@ agent Main : Lead {
   on start(args) { return { by: "Main.start" } }
   on review(args) { return { by: "Main.review" } }
   on go(args) { playbook "Do the work." }
-  on sends(args) { return await send peers.event("add").any()({ a: 1 }) }
+  on sends(args) { return await send peers.event("add").any()({ ...{ a: 1 } }) }
 }
 """
 
@@ -115,9 +115,9 @@ def test_the_prompt_lists_whom_it_can_reach(play: Player) -> None:
 
 WRONG = [
     ("add", {"a": 1}, "`b` is missing"),
-    ("add", {"a": "1", "b": None}, "`a` must be a number, not '1'; `b` must be a number, not None"),
+    ("add", {"a": "1", "b": None}, "`a` must be a number, not '1'; `b` must be a number, not null"),
     ("add", {"a": 1, "b": 2, "note": 5}, "`note` must be a text, not 5"),
-    ("add", [1, 2], "the value must be an object, not [1, 2]"),
+    ("add", [1, 2], "the value must be an object, not [ 1, 2 ]"),
     ("many", ["a", 5], "`[1]` must be a text, not 5"),
     ("choose", "green", "the value must be 'red' or 'blue', not 'green'"),
     ("told", {"txt": "x"}, "`text` is missing"),
@@ -157,7 +157,7 @@ def test_a_wrong_payload_in_code_names_the_place(play: Player) -> None:
     played = play(PROGRAM, [], call="Main.sends")
 
     assert "`Typed.add` cannot take what it is given: `b` is missing" in played.told
-    assert 'return await send peers.event("add").any()({ a: 1 })' in played.told
+    assert 'return await send peers.event("add").any()({ ...{ a: 1 } })' in played.told
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,13 @@ def draft_of(text: str, size: int = 3) -> Draft:
         ("This {is} no", Written("prose", text="This")),
         ('```json\n{"int', None),
         ('Well. ```json\n{"intent": "pri', Written("prose", text="Well.")),
+        ("<think>Let me see. Ru", Written("thought", text="Let me see.")),
+        ('<think>They say {"intent":"shell"} so', Written("thought", text='They say {"intent":"shell"}')),
+        ("<thinking>a < b </think> c ", Written("thought", text="a < b </think> c")),
+        ("Well. <think>Hm ", Written("thought", text="Hm")),
+        ("<think>Hm</think>", None),
+        ('<think>{"a": 1}</think>\n{"intent": "print", ', Written("action", "print", 1)),
+        ("a <b> and <thi", Written("prose", text="a <b> and")),
         ('{"intent": "print", ', Written("action", "print", 1)),
         ('{"intent": "print", "message": "Hello Ad', Written("action", "print", 1, "Hello ")),
         (

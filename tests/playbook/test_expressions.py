@@ -120,6 +120,20 @@ def test_values_that_are_not_plain_have_no_members() -> None:
         evaluate("thing.name", {"thing": test_names_hide_functions})
 
 
+@pytest.mark.parametrize("text", ["10//3", "n // 2", "n /* half */ / 2", "n > 1 // large"])
+def test_a_comment_is_refused(text: str) -> None:
+    """Who writes `10//3` means a division; an answer of 10 would be wrong without anybody noticing."""
+    with pytest.raises(ExpressionError, match="holds a comment") as raised:
+        evaluate(text, NAMES)
+
+    assert raised.value.help == "Write `Math.floor(a / b)` to divide whole numbers."
+
+
+def test_slashes_in_texts_are_no_comments() -> None:
+    """An address is a text like any other."""
+    assert evaluate("'http://a' + \"/*b*/\" + `//${'//'}`", {}) == "http://a/*b*/////"
+
+
 @given(st.text(alphabet="a1n.+-*/%()[]{}<>=!&|?:,'\"` \\$xyz_", max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_any_text_has_a_value_or_is_refused(text: str) -> None:

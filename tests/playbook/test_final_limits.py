@@ -90,5 +90,5 @@ def test_a_timer_ends_with_the_limit_of_the_run(play: Player) -> None:
     """What code does again and again in the background is over when the run may not spend more."""
     again = "setInterval(() => { work().catch(e => console.log(e.message)) }, 1)"
 
-    with pytest.raises(LimitReached, match="the run has used 0 tokens"):
+    with pytest.raises(LimitReached, match="the run has used 0 of its 100 tokens"):
         play(program(again), [done()], call="Coder.code", limits={"tokens": 100})

@@ -58,14 +58,14 @@ def talking(text: str, usage: Usage | None = None, name: str = "voice") -> Voice
     return Voice(speak, usage, name)
 
 
-def counting() -> Voice:
+def counting(usage: Usage | None = None, name: str = "voice") -> Voice:
     """A model that prints another number with every answer."""
     numbers = iter(range(10_000))
 
     async def speak(request: Request) -> AsyncIterator[str]:
         yield json.dumps(act("print", message=next(numbers)))
 
-    return Voice(speak)
+    return Voice(speak, usage, name)
 
 
 # ---------------------------------------------------------------- turns
@@ -237,21 +237,20 @@ def test_the_time_of_a_run_bounds_its_calls(play: Player) -> None:
 
 
 def test_tokens(play: Player) -> None:
-    """A request that could exceed the budget is not made; what was used and what is left is told."""
-    model = talking(json.dumps(act("print", message="x")), Usage(1000, 500))
-    played = play(solo(more="budget { tokens: 7000 }"), model)
+    """A request that has no room for its answer is not made; what was used and what is needed is told."""
+    played = play(solo(more="budget { tokens: 7000 }"), counting(Usage(1000, 700)))
 
-    assert ("tokens", 2) == (limit(played), len(played.requests))
-    assert "`Main.go` has used 3000 tokens, and the next answer could exceed its budget of 7000" in played.told
+    assert ("tokens", 4) == (limit(played), len(played.requests))
+    assert "`Main.go` has used 6800 of its 7000 tokens, and the next request takes about" in played.told
+    assert "and at least 64 more for its answer" in played.told
 
 
 def test_money(play: Player) -> None:
-    """The same with the price of the model; the check assumes the longest answer, so no budget is exceeded."""
-    model = talking(json.dumps(act("print", message="x")), Usage(500, 8192), "gpt-4.1")
-    played = play(solo(more="budget { usd: 0.15 }"), model, limits={"repeats": 9})
+    """The same with the price of the model: of $0.134, two answers leave no more than the next request costs."""
+    played = play(solo(more="budget { usd: 0.134 }"), counting(Usage(500, 8192), "gpt-4.1"))
 
     assert ("usd", 2) == (limit(played), len(played.requests))
-    assert "`Main.go` has spent $0.1331, and the next answer could exceed its budget of $0.15" in played.told
+    assert "`Main.go` has spent $0.1331 of its $0.134, and the next request costs about" in played.told
 
 
 def test_money_of_an_unknown_price(play: Player) -> None:
@@ -267,14 +266,14 @@ def test_the_first_request_may_be_too_much(play: Player) -> None:
     played = play(solo(), [done()], limits={"tokens": 100})
 
     assert ("tokens", ()) == (limit(played), played.requests)
-    assert "the run has used 0 tokens, and the next answer could exceed its budget of 100" in played.told
+    assert "the run has used 0 of its 100 tokens, and the next request takes about" in played.told
 
 
 def test_a_run_has_one_budget(play: Player) -> None:
     """A limit on the command line is for all calls together."""
     model = talking(json.dumps(done()), Usage(3000, 1000))
     calls: list[tuple[str, Any]] = [("Main.go", {})] * 3
-    outcomes = play.each(solo(more="amnesia = true"), model, calls, limits={"tokens": 9000})
+    outcomes = play.each(solo(more="amnesia = true"), model, calls, limits={"tokens": 8200})
 
     assert [None, None, "tokens"] == [played.error and limit(played) for played in outcomes]
 
@@ -307,17 +306,17 @@ class Charging(Voice):
 def test_delegates_spend_the_budget_of_their_parent(play: Player) -> None:
     """What members take counts for whoever delegated; the limit of the parent ends the parent."""
     model = Charging(helping("work", [done()] * 3))
-    played = play(budgeted("budget { tokens: 9000 }"), model)
+    played = play(budgeted("budget { tokens: 5300 }"), model)
 
     assert ("tokens", 5) == (limit(played), len(played.requests))
-    assert "`Main.go` has used 5000 tokens" in played.told
+    assert "`Main.go` has used 5000 of its 5300 tokens" in played.told
 
 
 def test_code_of_a_delegate_spends_the_budget_of_its_parent(play: Player) -> None:
     """A handler in code that asks a model is paid by the playbook that delegated to it."""
     model = Charging({**helping("think", []), "Think": ["words"] * 3})
 
-    assert "tokens" == limit(play(budgeted("budget { tokens: 9000 }"), model))
+    assert "tokens" == limit(play(budgeted("budget { tokens: 5300 }"), model))
 
 
 def test_the_limit_of_a_delegate_is_a_failure_for_its_parent(play: Player) -> None:

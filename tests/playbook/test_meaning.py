@@ -158,7 +158,10 @@ def test_a_budget_bounds_it(play: Player) -> None:
     played, asked = with_server(play, PARAPHRASE, source=tight)
 
     assert [] == asked
-    assert "`Main.go` has spent $0.0000, and the next answer could exceed its budget of $1e-06" in played.told
+    assert (
+        "`Main.go` has spent $0.0000 of its $1e-06, and the next request costs about $2.7e-06 at the least"
+        in played.told
+    )
 
 
 # ---------------------------------------------------------------- when it cannot be had

@@ -30,16 +30,16 @@ def run(project: Project, answers: list[Any], *options: str) -> tuple[int, str]:
     ("options", "problem"),
     [
         (["--max-turns", "3"], "`Main.go` did not return within 3 turns"),
-        (["--max-tokens", "10"], "the run has used 0 tokens, and the next answer could exceed its budget of 10"),
+        (["--max-tokens", "10"], "the run has used 0 of its 10 tokens, and the next request takes about"),
         (["--max-time", "1ms"], "the run took longer than its budget of 0.001 s"),
     ],
 )
 def test_limits_of_the_command_line(project: Project, options: list[str], problem: str) -> None:
-    """A run that reaches a limit ends with 1 and says which, with the line of the playbook."""
+    """A run that reaches a limit ends with 1 and says which, and where it was."""
     code, told = run(project, ENDLESS, *options)
 
     assert (1, True) == (code, problem in told)
-    assert "program.koi:4:" in told
+    assert "program.koi:" in told
 
 
 def test_limits_of_the_project(project: Project) -> None:
@@ -58,6 +58,8 @@ def test_limits_of_the_project(project: Project) -> None:
         (["--max-turns", "0"], "0 is not in the range x>=1"),
         (["--max-usd", "0"], "0.0 is not in the range x>0"),
         (["--allow", "git status"], "`--allow git status` allows nothing"),
+        (["--allow", "mcp:"], "`--allow mcp:` allows nothing"),
+        (["--allow", "mcp:files:"], "`--allow mcp:files:` allows nothing"),
         (["--allow", "shell:"], "`--allow shell:` allows nothing"),
     ],
 )

@@ -47,6 +47,8 @@ def simple(who: str) -> list[dict[str, Any]]:
     return [
         act("shell", command=f"true {who}", description="d"),
         act("update_state", updates={"n": who}),
+        act("return", data={"state_updates": {"n": who}}),
+        act("return", stateUpdates={"n": who}),
         act("registry_set", key=who, value=1),
         act("registry_get", key="hidden"),
         act("registry_search", query={"text": {"$exists": True}}),
@@ -182,3 +184,31 @@ def test_a_delegate_without_the_permission_is_refused(play: Player) -> None:
     assert "🚫 third::touch DENIED: `third::touch` needs the permission `delegate`" in played.feedback[1]
     assert "third" not in played.requests[0].system
     assert () == played.printed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        act("return", data={"state_updates": {"n": 1}}),
+        act("return", result={"stateUpdates": {"n": 1}}),
+        act("return", data={"state_updates": {}, "stateUpdates": {"n": 1}}),
+        act("return", state_updates={"n": 1}),
+        {"type": "return", "state_updates": {"n": 1}},
+        {"parallel": [act("return", state_updates={"n": 1})]},
+        {"batch": [act("registry_get", id="x", key="seeded"), act("return", data="${x.output.value}")]},
+    ],
+)
+def test_a_result_changes_no_state_without_permission(play: Player, answer: Any) -> None:
+    """However a model puts updates of the state into a result: they need what `update_state` needs."""
+    source = solo(
+        "registry", more='state { n = 0 } on seed() { await registry.set("seeded", { state_updates: { n: 1 } }) }'
+    )
+    _, played = play.each(source, [answer, done(ok=True)], [("Main.seed", None), ("Main.go", {})])
+
+    assert ({"ok": True}, {"n": 0}) == (played.result, played.state("Main"))
+    assert "needs the permission `execute`, which the role `Worker` lacks; `return` without it" in played.feedback[-1]
+
+
+def test_a_result_without_updates_needs_no_permission(play: Player) -> None:
+    """Models that always send the field, empty, are not refused."""
+    assert {"ok": True} == play(solo("think"), [done(state_updates={}, stateUpdates=None, ok=True)]).result

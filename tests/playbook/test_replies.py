@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koi_lang.interpolation import Interpolation, Rendered
 from koi_lang.runtime.playbook.intents import Action, ReplyError, as_steps
 from koi_lang.runtime.playbook.replies import ReplyReader, read_reply
+from koi_lang.runtime.playbook.result_keys import Shapes, shapes_of
 
 A, B, C = ({"intent": name} for name in "abc")
 LATE = "`intent` must come before the list of actions in the same object"
@@ -20,11 +22,11 @@ QUOTES = "the JSON is broken near \"{'intent':'a'}\": expecting property name en
 HALVES = '{"intent":"print","message":"\\ud800 and \\ud83d\\ude00"}'
 
 
-def read(text: str) -> list[Any]:
+def read(text: str, results: Shapes = ()) -> list[Any]:
     """The actions of an answer in a short form: intents, members of a group together in a set."""
     shown: list[Any] = []
     last = 0
-    for action in read_reply(text):
+    for action in read_reply(text, results):
         if action.group and action.group == last:
             shown[-1].add(action.intent)
         else:
@@ -38,11 +40,13 @@ def read(text: str) -> list[Any]:
     [
         ('{"intent":"a"}', ["a"]),
         ('```json\n{"intent":"a"}\n```', ["a"]),
-        ('Sure: {"intent":"a"} {"intent":"b"}', ["a", "b"]),
+        ('Sure: {"intent":"a"}', ["a"]),
+        ('Sure:\n```json\n[{"intent":"a"},{"intent":"b"}]\n```', ["a", "b"]),
         ('{"intent":"a"}\n{"intent":"b"}', ["a", "b"]),
         ('{"intent":"a"}{"intent":"b"}', ["a", "b"]),
         ('{"intent":"a"} done', ["a"]),
-        ('It\'s "so" [1], see: {"intent":"a"} and [x, y]', ["a"]),
+        ('It\'s "so" [1] and {so}, see [x, y]: {"intent":"a"}', ["a"]),
+        ('{"intent":"a"},\n{"intent":"b"},', ["a", "b"]),
         ('[{"intent":"a"},{"intent":"b"}]', ["a", "b"]),
         ('{"intent":"a",}', ["a"]),
         ('{"batch":[{"intent":"a"},{"intent":"b"},]}', ["a", "b"]),
@@ -61,7 +65,6 @@ def read(text: str) -> list[Any]:
         ('{"intent":" print ","message":"x"}', ["print"]),
         ('{"intent":"repeat","count":2,"actions":[{"intent":"a"}]}', ["repeat"]),
         ('{"intent":"if","then":[{"batch":[]}],"else":[]}', ["if"]),
-        ('{"total":3}', ["return"]),
     ],
 )  # fmt: skip
 def test_an_answer_is_read(answer: str, expected: list[Any]) -> None:
@@ -75,6 +78,10 @@ def test_an_answer_is_read(answer: str, expected: list[Any]) -> None:
         ("", "the answer is empty"),
         ("I am done.", "the answer holds no action: 'I am done.'"),
         ("[]", "the answer holds no action: '[]'"),
+        ("[", "the answer holds no action: '['"),
+        ('{"total":3}', "an action names its `intent`; this object has `total` instead"),
+        ('{"error":"no"}', "an action names its `intent`; this object has `error` instead"),
+        ('{"thought":"hm","plan":[]}', "an action names its `intent`; this object has `thought`, `plan` instead"),
         ("{}", "the object is empty; name an `intent`"),
         ('{"batch":[]}', "the list of actions is empty; give at least one action"),
         ('{"actions":[]}', "the list of actions is empty; give at least one action"),
@@ -89,7 +96,9 @@ def test_an_answer_is_read(answer: str, expected: list[Any]) -> None:
         ('{"actions":[{"intent":"a"}],"intent":"repeat"}', LATE),
         ('{"intent":"batch","batch":[]}', '`batch` is no action; answer with {"batch": [action, action]}'),
         ('{"action":"print","message":"x"}', "an action names its `intent`; this object has `action` instead"),
-        ('{"tool_calls":[{"name":"print"}]}', "an action names its `intent`; this object has `tool_calls` instead"),
+        ('{"name":"print"}', "an action names its `intent`; this object has `name` instead"),
+        ('{"tool_calls":[{"name":"print"}]}', "an action names its `intent`; this object has `name` instead"),
+        ('{"tool_calls":[]}', "the list of actions is empty; give at least one action"),
         ('{"intent":5}', "`intent` must be the name of an action, not 5"),
         ('{"intent":""}', '`intent` must be the name of an action, not ""'),
         ('{"intent":null,"message":"x"}', "`intent` must be the name of an action, not null"),
@@ -99,7 +108,7 @@ def test_an_answer_is_read(answer: str, expected: list[Any]) -> None:
         ('{"intent":"a"]', "brackets do not match near '{\"intent\":\"a\"]'"),
         ("{'intent':'a'}", QUOTES),
         ('{"intent":"a" "b":1}', "the JSON is broken near '{\"intent\":\"a\" \"b\":1}': expecting ',' delimiter"),
-        ("[" * 101, "the answer is nested more than 100 levels deep"),
+        ('{"a":' * 101, "the answer is nested more than 100 levels deep"),
     ],
 )  # fmt: skip
 def test_an_answer_that_cannot_be_read_says_why(answer: str, problem: str) -> None:
@@ -119,6 +128,148 @@ def test_a_number_beyond_reason_is_an_error_of_the_answer() -> None:
 def test_half_a_character_is_replaced() -> None:
     """Half of a surrogate pair, which nothing can print, becomes a replacement character; whole pairs stay."""
     assert "\ufffd and 😀" == read_reply(HALVES)[0].data["message"]
+
+
+# ---------------------------------------------------------------- results
+
+SHAPES = (frozenset({"total", "note"}), frozenset({"name", "input"}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ({"total": 3}, {"total": 3}),
+        ({"total": 3, "note": None}, {"total": 3, "note": None}),
+        ({"name": "Ada", "input": {"x": 1}}, {"name": "Ada", "input": {"x": 1}}),
+    ],
+)
+def test_an_object_with_the_keys_of_the_result_is_the_result(answer: Any, expected: Any) -> None:
+    """What the playbook says to return may be written without `return`."""
+    assert [Action("return", False, {"data": expected})] == read_reply(json.dumps(answer), SHAPES)
+
+
+@pytest.mark.parametrize("answer", [{"total": 3, "error": "x"}, {"total": 3, "name": "Ada"}, {"other": 1}])
+def test_an_object_with_other_keys_is_none(answer: Any) -> None:
+    """All keys have to be those of one kind of result."""
+    with pytest.raises(ReplyError, match="an action names its `intent`"):
+        read_reply(json.dumps(answer), SHAPES)
+
+
+def test_a_result_stands_outside_of_lists() -> None:
+    """In a list every object is an action; one with an intent is an action wherever it stands."""
+    with pytest.raises(ReplyError, match="an action names its `intent`"):
+        read_reply('{"batch":[{"total":3}]}', SHAPES)
+    assert ["total"] == read('{"intent":"total","note":1}', SHAPES)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "expected"),
+    [
+        ("Return { greeted: <name> }", [{"greeted"}]),
+        ('Return {"a": {"b": [1, {"c": 2}]}, "d e": "x, y: {z}", f}', [{"a", "d e", "f"}]),
+        ('When done, return:\n  {\n    "a": 1,\n    "b": "it\'s"\n  }\n{ c: 1 }', [{"a", "b"}]),
+        ("return JSON as { text: <what you say, e.g. it's>, n: f(a, b) }", [{"text", "n"}]),
+        ("Return `{ a: 'x' }`. Otherwise respond with { error: <why> }.", [{"a"}, {"error"}]),
+        ("Devuelve { total }", [{"total"}]),
+        ("Return {{args.text}} or ${x} or {}.", []),
+        ("Print { a: 1 }. Return the total.", []),
+        ("Return the sum. Its form is { a: 1 }", []),
+    ],
+)
+def test_what_a_playbook_says_to_return(playbook: str, expected: list[set[str]]) -> None:
+    """The keys of the objects behind `return` and the like, in JSON or as in code."""
+    assert expected == list(shapes_of(Rendered((playbook,))))
+
+
+def test_values_name_no_key_of_a_result() -> None:
+    """What came in from outside stands in the playbook, and is not taken for its words."""
+    outside = Interpolation("x", 'x", more: 1, y: "')
+    playbook = Rendered(('Return { a: "', outside, '" } ', Interpolation("x", "Return { evil: 1 }")))
+
+    assert (frozenset({"a"}),) == shapes_of(playbook)
+
+
+# ---------------------------------------------------------------- calls of tools, as other systems write them
+
+PRINT = Action("print", False, {"message": "hi"})
+HI = {"message": "hi"}
+
+
+@pytest.mark.parametrize("name", ["name", "tool", "tool_name", "function", "action"])
+@pytest.mark.parametrize("given", ["arguments", "parameters", "params", "input", "args", "action_input"])
+def test_a_call_of_a_tool_is_an_action(name: str, given: str) -> None:
+    """Whatever name and arguments are called; arguments may be a text that holds JSON."""
+    assert [PRINT] == read_reply(json.dumps({name: "print", given: HI}))
+    assert [PRINT] == read_reply(json.dumps({given: json.dumps(HI), name: " print "}))
+
+
+CALL = {"name": "print", "arguments": '{"message": "hi"}'}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        json.dumps({"type": "function", "function": CALL}),
+        json.dumps({"role": "assistant", "content": None, "tool_calls": [{"type": "function", "function": CALL}]}),
+        json.dumps({"tool_calls": CALL}),
+        json.dumps({"function_call": CALL}),
+        json.dumps({"type": "function_call", **CALL}),
+        json.dumps({"type": "tool_use", "name": "print", "input": HI}),
+        json.dumps([CALL]),
+        json.dumps({"batch": [CALL]}),
+        json.dumps({"batch": [{"tool_calls": [CALL]}]}),
+        f"<tool_call>\n{json.dumps(CALL)}\n</tool_call>",
+        f"<tool_calls>[{json.dumps(CALL)}]</tool_calls>",
+        f"I will print it.\n<tool_call>{json.dumps(CALL)}</tool_call>",
+        f"[TOOL_CALLS][{json.dumps(CALL)}]",
+        f"<|python_tag|>{json.dumps(CALL)}",
+    ],
+)
+def test_a_call_is_read_in_every_wrapping(answer: str) -> None:
+    """As OpenAI and Anthropic wrap it, and as open models do."""
+    assert [PRINT] == read_reply(answer)
+
+
+def test_several_calls_are_carried_out_in_order() -> None:
+    """Open models write one element for each."""
+    call = '<tool_call>{{"name":"{}","arguments":{{}}}}</tool_call>'
+
+    assert ["a", "b"] == read("\n".join(map(call.format, "ab")))
+
+
+def test_a_call_keeps_what_it_gives() -> None:
+    """Names of fields that mean something beside an intent mean nothing among the arguments."""
+    given = {"type": "x", "intent": "shell", "actionType": "y"}
+    action = read_reply(json.dumps({"id": "call_1", "name": "crew::work", "arguments": given}))[0]
+
+    assert Action("crew::work", False, given, "call_1") == action
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"name": "print", "arguments": [1]}, "`arguments` of `print` must be an object with its fields, not [1]"),
+        ({"tool": "print", "input": "hi"}, "`input` of `print` cannot be read: the JSON is broken near 'hi'"),
+        ({"tool": "print", "input": "7"}, "`input` of `print` must be an object with its fields, not 7"),
+        ({"tool": "print", "args": "[" * 9999}, "`args` of `print` cannot be read: the JSON is nested too deeply"),
+        ({"name": 5, "arguments": {}}, "an action names its `intent`; this object has `name`, `arguments` instead"),
+        ({"name": " ", "arguments": {}}, "an action names its `intent`; this object has `name`, `arguments` instead"),
+        ({"type": ["function"], "name": "a", "input": {}}, '`intent` must be the name of an action, not ["function"]'),
+    ],
+)
+def test_a_call_that_cannot_be_read_says_why(answer: Any, problem: str) -> None:
+    """Arguments are an object, and a call has a name."""
+    with pytest.raises(ReplyError) as error:
+        read_reply(json.dumps(answer))
+
+    assert error.value.message.startswith(problem)
+
+
+def test_half_a_character_in_the_text_of_arguments_is_replaced() -> None:
+    """JSON within JSON is read as carefully."""
+    assert (
+        "\ufffd" == read_reply(json.dumps({"name": "print", "arguments": '{"message":"\\ud800"}'}))[0].data["message"]
+    )
 
 
 NESTED = {"x": 1, "y": 2}
@@ -176,10 +327,12 @@ ANSWERS = st.one_of(STEPS, st.fixed_dictionaries({"batch": st.lists(STEPS, min_s
 @st.composite
 def cut_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
     """Answers with prose around them, sometimes with a character changed: the whole text, and its pieces."""
-    before = draw(st.sampled_from(["", "Sure: ", "```json\n", 'He said "no']))
+    before = draw(
+        st.sampled_from(["", "Sure: ", "```json\n", 'He said "no', "<think>{", "<think>a</think>", "\ufeff ["])
+    )
     ascii_only, answers = draw(st.booleans()), draw(st.lists(ANSWERS, max_size=3))
     text = before + "".join(json.dumps(answer, ensure_ascii=ascii_only) for answer in answers)
-    text += draw(st.sampled_from(["", " done", "\n```"]))
+    text += draw(st.sampled_from(["", " done", "\n```", "</think>", '</think>{"intent":"a"}', '<think>{"intent":"a"}']))
     if draw(st.booleans()):
         at = draw(st.integers(0, len(text)))
         text = text[:at] + draw(st.sampled_from(["", '"', "{", "}", "]", ",", "\\"])) + text[at + 1 :]
@@ -194,7 +347,8 @@ def taken(pieces: list[str]) -> tuple[list[Action], str]:
         for piece in pieces:
             for action in reader.feed(piece):
                 actions.append(action)  # noqa: PERF402 - what came before an error counts
-        reader.finish()
+        for action in reader.finish():
+            actions.append(action)  # noqa: PERF402
     except ReplyError as error:
         return actions, error.message
     return actions, ""

@@ -197,6 +197,17 @@ def test_keys_do_not_reach_commands(play: Player, monkeypatch: pytest.MonkeyPatc
     assert ("hush" in shown, "HARMLESS=seen" in shown) == (False, True)
 
 
+def test_commands_know_who_the_person_is(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of people and sockets are no keys: `git` commits in the person's name, and asks their agent for keys."""
+    for name, value in (("GIT_AUTHOR_NAME", "Ada Lovelace"), ("SSH_AUTH_SOCK", "/run/agent.1"), ("GIT_ASKPASS", "ask")):
+        monkeypatch.setenv(name, value)
+
+    shown = output(play, "git var GIT_AUTHOR_IDENT; env")["stdout"]
+
+    assert shown.startswith("Ada Lovelace <")
+    assert {"SSH_AUTH_SOCK=/run/agent.1", "GIT_ASKPASS=ask"} < set(shown.splitlines())
+
+
 def test_long_output_keeps_its_ends(play: Player) -> None:
     """Of megabytes only the beginning and the end are kept."""
     shown = output(play, "echo first; head -c 3000000 /dev/zero | tr '\\0' x; echo last")["stdout"]

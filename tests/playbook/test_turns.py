@@ -95,9 +95,28 @@ def test_a_plan_refers_to_its_results(play: Player) -> None:
     assert (("Hello Ada!",), {"who": {"answer": "Ada"}}) == (played.printed, played.result)
 
 
-def test_an_object_without_intent_is_the_result(play: Player) -> None:
-    """Raw data that stands alone is what the playbook returns."""
-    assert {"total": 3} == play(solo(), ['{"total":3}']).result
+def test_an_object_without_intent_may_be_the_result(play: Player) -> None:
+    """Raw data that stands alone is what the playbook returns if it has said so."""
+    assert {"total": 3} == play(solo(playbook="Add up. Return { total: <the sum> }"), ['{"total":3}']).result
+
+
+@pytest.mark.parametrize("answer", ['{"total":3}', '{"thought":"hm"}', '{"error":"no"}', "I am done."])
+def test_an_answer_of_another_shape_is_not_the_end(play: Player, answer: str) -> None:
+    """It ended the playbook with exit code 0; now the model is told, in one message, what to write."""
+    played = play(solo(playbook="Add up. Return { sum: <the sum> }"), [answer, done(sum=3)])
+
+    assert {"sum": 3} == played.result
+    assert played.feedback[1].startswith("❌ Nothing of your answer was carried out: ")
+    assert '{"intent":"<action>", ...its fields}' in played.feedback[1]
+    assert '{"intent":"return","data":{...}}' in played.feedback[1]
+
+
+def test_a_call_of_a_tool_is_carried_out(play: Player) -> None:
+    """Models that were trained on calls of tools write them even when they are told another form."""
+    calls = [{"name": "print", "arguments": {"message": "hi"}}, {"tool": "return", "input": {"data": {"n": 1}}}]
+    played = play(solo(), [json.dumps(call) for call in calls])
+
+    assert (("hi",), {"n": 1}) == (played.printed, played.result)
 
 
 def test_what_follows_a_return_is_not_carried_out(play: Player) -> None:

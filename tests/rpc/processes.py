@@ -39,10 +39,19 @@ class Process:
         )
         self.seen: list[Any] = []
         self._lines: queue.Queue[bytes] = queue.Queue()
+        self._thread: threading.Thread | None = None
 
     def listen(self) -> None:
         """Begin to read."""
-        threading.Thread(target=self._read, daemon=True).start()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Kill the process; whoever reads has then come to the end."""
+        self.process.kill()
+        self.process.wait()
+        if self._thread is not None:
+            self._thread.join(LIMIT_S)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -118,8 +127,7 @@ def rpc(project: Project, *words: str, listens: bool = True, **environment: str)
     try:
         yield process
     finally:
-        process.process.kill()
-        process.process.wait()
+        process.end()
         for stream in (process.process.stdin, process.process.stdout, process.process.stderr):
             assert stream is not None
             try:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang import inventory
-from koi_lang.errors import ProviderError
+from koi_lang.errors import ProviderError, UntrustedJournalError
 from koi_lang.expressions import evaluate
 from koi_lang.failures import explain
 from koi_lang.llm.messages import Request
@@ -24,13 +24,15 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.past import Past, lasting_entries, until
-from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.limits import Budget
 from tests.playbook.playing import Player, Voice
 
 LIMIT_S = 20.0
+# A session that this machine has not signed.
+FOREIGN = "foreign"
 MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
 
 
@@ -41,7 +43,7 @@ class Going:
     past: Past | None = None
     run: str = ""
     seed: str = ""
-    count: int = 0
+    end: End | None = None
     parent: tuple[str, int] | None = None
 
 
@@ -173,13 +175,15 @@ class Talker:
                 yield Opened(run)
                 return
             header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0", seed=run.seed, parent=going.parent)
-            is_new = not going.run
-            writer = Writer(path_of(self.folder, run.id), header if is_new else None, str, host.log, going.count)
+            begin = going.end or header
+            writer = Writer(path_of(self.folder, run.id), begin, str, run.stop)
             run.events.subscribe(writer)
             yield Opened(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
             writer.close()
 
-        def reopen(run: str, at: int | None) -> OpenRun:
+        def reopen(run: str, at: int | None, trusted: bool) -> OpenRun:
+            if run == FOREIGN and not trusted:
+                raise UntrustedJournalError(f"the journal `{run}` is not signed")
             return partial(open_run, going=self._going(run, at))
 
         known = (module, inventory.agents_of(module), open_run, talk.choice, explain, limit)
@@ -196,7 +200,7 @@ class Talker:
         journal = read(path)
         kept = lasting_entries(journal.entries)
         if at is None:
-            return Going(Past(kept, "resume"), run, journal.header.seed, journal.entries[-1].n)
+            return Going(Past(kept, "resume"), run, journal.header.seed, journal.end)
         return Going(Past(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
 
     def _services(

@@ -62,6 +62,22 @@ def test_a_handler_is_called(talk: Talker) -> None:
     talk(PROGRAM, test)
 
 
+def test_what_went_over_its_budget_is_told_once(talk: Talker) -> None:
+    """A session goes on after a call that took more than it might, so it is said there."""
+
+    async def test(client: Talk) -> None:
+        for n in range(2):
+            client.answer(done(text="x" * 40_000))
+            await client.ask("run_playbook", name="Main.go", args={})
+            await client.until("call_ended", n + 1)
+        told = [message["text"] for message in client.messages if message["type"] == "log"]
+
+        assert ["more than its budget of 9000" in line for line in told] == [True]
+        assert [True, False] == [event["ok"] for event in client.events("call_ended")]
+
+    talk(PROGRAM, test, limits={"tokens": 9000})
+
+
 def test_the_program_runs_on_demand(talk: Talker) -> None:
     """The `run` statements of the program are carried out by `run` only; what they print are events."""
 

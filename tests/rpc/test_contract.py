@@ -17,7 +17,7 @@ from koi_lang.rpc.commands import command_of, known
 from koi_lang.rpc.refusals import Code, Refused
 from tests.playbook.playing import act, done
 from tests.rpc.processes import alive, are_gone
-from tests.rpc.talking import Talk, Talker
+from tests.rpc.talking import FOREIGN, Talk, Talker
 
 PROGRAM = '''
 role Worker { can execute }
@@ -72,6 +72,7 @@ REFUSALS: list[tuple[str, Message, Before]] = [
     ("model_unavailable", {"type": "set_model", "model": "bad/one"}, nothing),
     ("nothing_to_continue", {"type": "continue"}, nothing),
     ("session_not_found", {"type": "resume_session", "session": "x"}, nothing),
+    ("session_not_trusted", {"type": "resume_session", "session": FOREIGN}, nothing),
     ("session_over", {"type": "prompt", "message": "y", "name": "Main.go"}, over),
     ("session_over", {"type": "get_state"}, over),
     ("unknown_agent", {"type": "steer", "message": "y", "agent": "Mein"}, nothing),

@@ -163,7 +163,7 @@ def test_a_told_end_ends_processes(program: Project) -> None:
         pids = [int(pid) for pid in (program.folder / "pids").read_text().split()]
         koi.process.send_signal(signal.SIGTERM)
 
-        assert 130 == koi.ended()
+        assert 143 == koi.ended()
         assert are_gone(pids)
         assert "Traceback" not in koi.errors()
 
@@ -227,7 +227,7 @@ def test_an_end_is_heard_although_nobody_reads(program: Project) -> None:
         koi.wait_until_full()
         koi.process.send_signal(signal.SIGTERM)
 
-        assert 130 == koi.process.wait(LIMIT_S)
+        assert 143 == koi.process.wait(LIMIT_S)
 
 
 async def fill(outbox: Outbox) -> None:

@@ -89,6 +89,7 @@ class Listening:
 
     url: str
     printed: Path
+    process: subprocess.Popen[str]
 
 
 @pytest.fixture(scope="session")
@@ -116,7 +117,7 @@ def listening(place: Place, *words: str) -> Iterator[Listening]:
             line = process.stderr.readline()
             assert line, f"the server has ended: {told}"
             told += line
-        yield Listening(found[1], printed)
+        yield Listening(found[1], printed, process)
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from koi_lang.cli import main
 from tests import forks
 from tests.projects import Project
-from tests.serving.conftest import INITIALIZE, LIMIT_S, PROGRAM, Place, written
+from tests.serving.conftest import INITIALIZE, LIMIT_S, PROGRAM, Listening, Place, listening, written
 
 DENYING = """
     from koi_lang.extensions import Deny
@@ -31,6 +34,17 @@ DENIED = """
     agent A : R { expose mcp on store() { return await callAction("registry_set", { key: "a", value: 1 }) } }
 """
 
+SPINNING = """
+    agent A : R {
+      expose mcp
+      on spin(args: { note: string }) {
+        marks.write(args.note, "begun")
+        let turns = 0
+        try { while (turns >= 0) { turns++ } } finally { marks.write(args.note, "ended") }
+      }
+    }
+"""
+
 
 def lines(*messages: Any) -> str:
     """What a client writes: the handshake, then messages."""
@@ -43,11 +57,11 @@ def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
     return {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
 
 
-def running(place: Place, *messages: Any) -> subprocess.Popen[str]:
+def running(place: Place, *messages: Any, program: Path = PROGRAM) -> subprocess.Popen[str]:
     """A server that has answered the handshake."""
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        place.command(str(PROGRAM), "--quiet"),
+        place.command(str(program), "--quiet"),
         stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=place.folder, env=place.environment,
     )  # fmt: skip
     assert process.stdin is not None
@@ -89,6 +103,49 @@ def test_it_can_be_stopped(place: Place, number: signal.Signals, code: int) -> N
 
     assert (code, "begun\nended\n") == (process.wait(LIMIT_S), note.read_text("utf-8"))
     assert "Traceback" not in process.communicate()[1]
+
+
+@pytest.fixture
+def spinning(place: Place) -> Path:
+    """A program with a tool that never ends and never waits."""
+    path = place.folder / "spinning.koi"
+    marks = Path(__file__).with_name("marks.py").as_posix()
+    path.write_text(f'import marks from "{marks}"\nrole R {{ can execute }}\n{SPINNING}', "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_call_that_computes_can_be_stopped(place: Place, spinning: Path, number: signal.Signals, code: int) -> None:
+    """A signal ends the server also while a call never lets it look at anything else."""
+    note = place.folder / f"spin-{number.name}.txt"
+    with running(place, program=spinning) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **call(1, "spin", note=str(note))}) + "\n")
+        process.stdin.flush()
+        written(note, "begun\n")
+        process.send_signal(number)
+
+        assert (code, "begun\nended\n") == (process.wait(LIMIT_S), note.read_text("utf-8"))
+
+
+def test_a_call_over_http_that_computes_can_be_stopped(place: Place, spinning: Path) -> None:
+    """Over HTTP open connections get some time first; then what computes is ended, and the server with it."""
+    note = place.folder / "spin-http.txt"
+
+    async def play(server: Listening) -> None:
+        async with asyncio.timeout(LIMIT_S), place.http(server.url) as client:
+            begun = asyncio.create_task(asyncio.to_thread(written, note, "begun\n"))
+            calling = asyncio.create_task(client.call_tool("spin", {"note": str(note)}))
+            await begun
+            server.process.terminate()
+            assert 0 == await asyncio.to_thread(server.process.wait, LIMIT_S)
+            calling.cancel()
+
+    for server in listening(place, str(spinning), "--http", "127.0.0.1:0"):
+        with suppress(ExceptionGroup, httpx2.HTTPError):  # the connection of the client has ended
+            asyncio.run(play(server))
+
+        assert "begun\nended\n" == note.read_text("utf-8")
 
 
 def test_bad_lines_do_no_harm(place: Place) -> None:

@@ -22,6 +22,15 @@ def test_prompts_with_their_arguments(place: Place, server: Listening) -> None:
     assert {"Letter": [("name", True), ("tone", True)], "Rules": []} == over_http(place, server, listed)
 
 
+def test_prompts_are_described(place: Place, server: Listening) -> None:
+    """A client that lets a person choose a prompt can show how it begins, holes included."""
+
+    async def described(client: Client) -> Any:
+        return {prompt.name: prompt.description for prompt in (await client.list_prompts()).prompts}
+
+    assert "Write to ${name} in a ${tone} tone." == over_http(place, server, described)["Letter"]
+
+
 def test_a_prompt_is_filled_in(place: Place, server: Listening) -> None:
     """Arguments stand where the text names them; it is what a person would say."""
 

@@ -87,13 +87,39 @@ run Main.go()
 """
 
 
-def printed(project: Project, options: dict[str, Any]) -> list[str]:
+def printed(project: Project, options: dict[str, Any], program: str = CALLER) -> list[str]:
     """What a program prints that calls tools of a server."""
-    project.write("caller.koi", CALLER % json.dumps(options))
+    project.write("caller.koi", program % json.dumps(options))
     done = project.koi("run", "caller.koi", "--quiet")
 
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
+
+
+LARGE = """
+role Caller { can call_mcp }
+mcp desk = %s
+agent Main : Caller {
+  uses mcp desk
+  on go() {
+    await desk.add({ amount: 2 })
+    const text = "x".repeat(2000000)
+    try { console.log((await desk.Desk_echo({ text })).text.length) } catch (e) { console.log(e.message) }
+    console.log((await desk.add({ amount: 3 })).count)
+  }
+}
+run Main.go()
+"""
+
+
+@pytest.mark.parametrize(("most", "told"), [({}, "2000000"), ({"max_bytes": 1_000_000}, "`desk.Desk_echo` failed: ")])
+def test_a_large_answer_costs_no_state(project: Project, server: Listening, most: dict[str, int], told: str) -> None:
+    """Two megabytes over HTTP arrive; an answer that is too large is the failure of one call, and the session stays."""
+    options = {"type": "http", "url": server.url, "headers": {"Authorization": f"Bearer {TOKEN}"}, **most}
+    first, second = printed(project, options, LARGE)
+
+    assert first.startswith(told)
+    assert "5" == second
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])

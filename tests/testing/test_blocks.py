@@ -130,7 +130,7 @@ def test_the_person_gives_the_given_answers(project: Project) -> None:
     [
         ("", "a model is asked, and this test gives no answers"),
         (f"given model answers [{PRINT}]", "answer 2 was asked for and the script has 1"),
-        ('given model answers ["not json"]', "the script has 1, after the model was told: ❌ The rest of your answer"),
+        ('given model answers ["not json"]', "the script has 1, after the model was told: ❌ Nothing of your answer"),
         ('given model answers [{ intent: "fly" }]', "the model was told: ❌ fly failed: there is no action `fly`"),
         (f"given model answers {{ nowhere_to_be_found: [{PRINT}] }}", "the script has no answers for this request"),
         (f"given model answers [{ASK}, {RETURN}]", "the person is asked `Who?`, and this test gives no answers"),

@@ -15,6 +15,7 @@ from koi_lang.runtime.values.inspection import inspect
 from koi_lang.runtime.values.members import call, get, invoke, new
 from koi_lang.runtime.values.promises import Promise, Scope, settle, spawn
 from koi_lang.runtime.values.undefined import undefined
+from tests.growth import MOST_GROWTH, growth
 
 PROMISE = GLOBALS["Promise"]
 set_timeout: Any = GLOBALS["setTimeout"]
@@ -84,6 +85,41 @@ def test_a_timeout_around_the_first_step_ends_only_that_call() -> None:
         return [done[0]["status"], done[0]["reason"].name]
 
     assert run(program) == ["rejected", "TimeoutError"]
+
+
+def test_cancelling_does_not_reach_a_call_that_has_ended() -> None:
+    """A call that came to its end in its first step keeps its value, or its error, when its scope is cancelled."""
+    promises: list[Promise] = []
+
+    async def program() -> None:
+        async def gives() -> str:
+            return "done"
+
+        promises.extend((call(gives), call(fails)))
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        run(program)
+
+    (given, value), (_, error) = (promise.state for promise in promises)
+    assert ("fulfilled", "done", "boom") == (given, value, error.message)
+
+
+def test_rejections_that_nobody_handles_cost_no_more_when_there_are_many() -> None:
+    """Each call that fails is looked at once, however many have failed before."""
+
+    def many(count: int) -> Callable[[], None]:
+        async def program() -> None:
+            for _ in range(count):
+                call(fails)
+
+        def failing() -> None:
+            with pytest.raises(ErrorValue):
+                run(program)
+
+        return failing
+
+    assert growth(many, 100) < MOST_GROWTH
 
 
 def test_several_waiters_of_one_promise_all_get_its_value() -> None:

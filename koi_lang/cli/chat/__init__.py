@@ -21,6 +21,7 @@ class Wishes:
     agent: str
     event: str
     resume: str
+    trust: bool
 
 
 @click.command()
@@ -31,7 +32,8 @@ class Wishes:
 @running_options("the conversation", "of an answer")
 @click.option("--record/--no-record", default=None, help="Write a journal of the conversation, which is the default.")
 @click.option("--plain", is_flag=True, help="Read and write lines, and move nothing; KOI_PLAIN=1 does, too.")
-def command(file: str, agent: str, event: str, resume: str, **given: Any) -> None:
+@click.option("--trust", is_flag=True, help="Go on with a conversation that this machine has not signed.")
+def command(file: str, agent: str, event: str, resume: str, trust: bool, **given: Any) -> None:
     """Talk to an agent of FILE: each message is given to a handler, `chat` or `message`, or the only one that takes it.
 
     What is not typed at a terminal is read line by line, each a message, and answers are written to stdout.
@@ -42,4 +44,4 @@ def command(file: str, agent: str, event: str, resume: str, **given: Any) -> Non
     entry = program.compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
-    sys.exit(late.talk(file, entry, options, Wishes(agent, event, resume)))
+    sys.exit(late.talk(file, entry, options, Wishes(agent, event, resume, trust)))

@@ -14,11 +14,11 @@ from koi_lang.cli import branches
 from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.chat.screens import bill
-from koi_lang.cli.chat.targets import targets, text_of
 from koi_lang.cli.lines import brief, fitted, one_line
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.llm.images import Image
 from koi_lang.rpc.client import APPROVAL
+from koi_lang.rpc.message_targets import targets, text_of
 from koi_lang.rpc.refusals import Refused
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import CALL_STARTED, call_at, is_session_of
@@ -241,11 +241,14 @@ async def branch_(chat: Conversation, given: str) -> None:
 
 @command("[ID]")
 async def resume(chat: Conversation, given: str) -> None:
-    """Go on with an earlier conversation, or list those of this program."""
+    """Go on with an earlier conversation, or list those of this program; `/resume ID trust` with one of others."""
     if not given:
         chat.screen.say("\n".join(_sessions(chat)) or "there is no other conversation with this program")
         return
-    resumed = await chat.ask("resume_session", session=given)
+    session, _, trust = given.partition(" ")
+    if trust.strip() not in ("", "trust"):
+        raise UsageError("`/resume` takes one id", help="Write `/resume ID`, or `/resume ID trust` for one of others.")
+    resumed = await chat.ask("resume_session", session=session, trust=bool(trust.strip()))
     chat.telling.tell_earlier()
     chat.screen.note(f"going on with {resumed['session_id']}, {_count(resumed['calls'], 'message')}")
 

@@ -14,13 +14,13 @@ from koi_lang.cli.chat.screens import (
     Screen,
     bill,
 )
-from koi_lang.cli.chat.targets import IMAGES, Target, text_of
 from koi_lang.cli.chat.telling import Telling
 from koi_lang.cli.lines import harmless, heard_when, one_line
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.client import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.rpc.dispatcher import Dispatcher
+from koi_lang.rpc.message_targets import IMAGES, Target, text_of
 from koi_lang.rpc.refusals import Refused
 from koi_lang.rpc.served import Served
 from koi_lang.rpc.session import Session
@@ -34,6 +34,7 @@ ANSWER_S = 24 * 3600.0
 SHORT = {"y": "yes", "a": "always", "n": "no"}
 # What to do in a conversation, where the commands of a session have other names.
 HELP = {
+    "session_not_trusted": "If you trust it, go on with it by `/resume ID trust`.",
     "session_over": "`/new` begins another conversation, `/resume` goes on with an earlier one.",
     "agent_busy": "Wait until that has ended, or end it with `/abort`.",
 }

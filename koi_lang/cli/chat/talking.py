@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +14,14 @@ from koi_lang.cli import late
 from koi_lang.cli.chat import Wishes
 from koi_lang.cli.chat.conversation import Conversation
 from koi_lang.cli.chat.piped import Piped
-from koi_lang.cli.chat.targets import Target, targets
+from koi_lang.cli.interrupts import carried_out
 from koi_lang.cli.lines import look_of
 from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.options import Options
 from koi_lang.cli.prepared import prepared
 from koi_lang.cli.sessions import Opener
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.rpc.message_targets import Target, targets
 from koi_lang.rpc.session import GRACE_S
 
 if TYPE_CHECKING:
@@ -38,7 +37,8 @@ def talk(file: str, entry: cache.Entry, options: Options, wishes: Wishes) -> int
 
     def work() -> None:
         chat, earlier = _conversation(file, entry, options, wishes)
-        failed.append(asyncio.run(_run(chat, earlier)))
+        carried_out(_run(chat, earlier), chat.screen.note)
+        failed.append(chat.telling.failed)
 
     code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
     return EXIT_FAILED if code == EXIT_OK and any(failed) and not _is_terminal() else code
@@ -53,7 +53,7 @@ def _conversation(
     target = _target(inventory.agents_of(ready.module), wishes)
     screen = _screen(options)
     opener = Opener(ready, screen.note)
-    earlier = opener.reopen(wishes.resume, None) if wishes.resume else None
+    earlier = opener.reopen(wishes.resume, None, wishes.trust, may_ask=True) if wishes.resume else None
     screen.chat = Conversation(opener.served(), target, screen, ready.redactor())
     return screen.chat, earlier
 
@@ -83,12 +83,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def _run(chat: Conversation, earlier: OpenRun | None) -> int:
-    """Talk to the end; gives how many calls and commands have failed."""
-    task = asyncio.current_task()
-    assert task is not None, "this runs in a task"
-    # What is under way is then ended, and the terminal left as it was.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+async def _run(chat: Conversation, earlier: OpenRun | None) -> None:
+    """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.opened(earlier) as session:
         if earlier is not None:
             chat.telling.tell_earlier()
@@ -96,4 +92,3 @@ async def _run(chat: Conversation, earlier: OpenRun | None) -> int:
         chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}")
         await chat.screen.run()
         await session.close(0 if chat.is_busy else GRACE_S)
-    return chat.telling.failed

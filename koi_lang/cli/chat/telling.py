@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.cli.chat.screens import Screen, action_line, answer_text, called, is_told
-from koi_lang.cli.chat.targets import text_of
 from koi_lang.cli.doing import doing_now
 from koi_lang.cli.lines import harmless, one_line
 from koi_lang.cli.work import Work, trying_again
+from koi_lang.rpc.message_targets import text_of
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.steering import PERSON, STEERED
 

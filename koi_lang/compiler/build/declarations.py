@@ -153,11 +153,33 @@ class Builder(Statements):
 
     def uses(self, children: Children) -> n.Uses:
         """`uses team A, B`, likewise of skills and servers; the kind is in small letters."""
-        return n.Uses(cover(children), children[1].lower(), names_of(children[2:]))
+        used = [child for child in children[2:] if isinstance(child, n.GrantedTools) or child.type == "NAME"]
+        names = (each.server if isinstance(each, n.GrantedTools) else name_of(each) for each in used)
+        return n.Uses(cover(children), children[1].lower(), tuple(names), only(used, n.GrantedTools))
+
+    def granted_tools(self, children: Children) -> n.GrantedTools:
+        """`server(pattern, pattern)`."""
+        return n.GrantedTools(cover(children), name_of(children[0]), only(children, n.Text))
+
+    def tool_pattern(self, children: Children) -> n.Text:
+        """`read_*`, without quotation marks."""
+        return n.Text(span_of(children[0]), str(children[0]), None)
 
     def expose(self, children: Children) -> n.ExposeMcp:
-        """`expose mcp`."""
-        return n.ExposeMcp(cover(children))
+        """`expose mcp`, or `expose mcp { … }`."""
+        return n.ExposeMcp(cover(children), only(children, n.Exposed))
+
+    def exposed(self, children: Children) -> n.Exposed:
+        """`resource "address" = handler` or `prompt name = handler`. Raises BuildError for anything else."""
+        kind, target, _, handler = children
+        shape = 'write `resource "notes://today" = handler` or `prompt name = handler`.'
+        if kind not in ("resource", "prompt"):
+            raise BuildError(span_of(kind), f"an agent exposes resources and prompts, not `{kind}`", shape)
+        if isinstance(target, n.Text):
+            return n.Exposed(cover(children), str(kind), n.Name(target.span, target.value), name_of(handler))
+        if kind == "resource":
+            raise BuildError(span_of(target), "the address of a resource stands in quotation marks", shape)
+        return n.Exposed(cover(children), str(kind), name_of(target), name_of(handler))
 
     def llm(self, children: Children) -> n.Llm:
         """`llm default = { … }`, or for another purpose."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from koi_lang.compiler import nodes as n
@@ -12,7 +13,7 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import outside_chain
 from koi_lang.compiler.codegen.functions import definition, parameters
 from koi_lang.compiler.codegen.modules import ModuleNames
-from koi_lang.compiler.codegen.prompts import payload_name, playbook, template_emitter
+from koi_lang.compiler.codegen.prompts import payload_names, playbook, template_emitter
 from koi_lang.compiler.codegen.statements import body_statements, statements
 from koi_lang.compiler.codegen.types import schema
 from koi_lang.compiler.scope import python_name
@@ -76,8 +77,10 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
                 result["state"] = _state(item, file, names)
             case n.Amnesia(value=True):
                 result["amnesia"] = py.constant(True, at)
-            case n.ExposeMcp():
+            case n.ExposeMcp(items=exposed):
                 result["exposed"] = py.constant(True, at)
+                for each in exposed:
+                    _add(result, f"{each.kind}s", each.target.name, py.constant(each.handler.name, at), at)
             case n.Llm():
                 _add(result, "llm", item.name, py.thunk(lone_expression(item.options, file, names), at), at)
             case n.Resilience():
@@ -95,9 +98,11 @@ def _limits(node: n.Budget, at: py.At) -> ast.expr:
 
 
 def _used(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
-    used = [name for item in node.items if isinstance(item, n.Uses) and item.kind == kind for name in item.names]
+    uses = [item for item in node.items if isinstance(item, n.Uses) and item.kind == kind]
+    used = [name for item in uses for name in item.names]
     if kind == "mcp":
-        return [_server(name.name, names, at) for name in used]
+        granted = {id(each.server): each.patterns for item in uses for each in item.tools}
+        return [_granted(_server(name.name, names, at), granted.get(id(name), ()), at) for name in used]
     symbols = [names.table.find(kind, name.name) for name in used]  # type: ignore[arg-type]
     return [names.reference(symbol, at) for symbol in symbols if symbol is not None]
 
@@ -106,6 +111,14 @@ def _server(name: str, names: ModuleNames, at: py.At) -> ast.expr:
     """A declared MCP server, or `koi.Mcp("name")` for one that files beside the program describe."""
     symbol = names.table.find("mcp", name)
     return py.helper("Mcp", [py.constant(name, at)], at) if symbol is None else names.reference(symbol, at)
+
+
+def _granted(server: ast.expr, patterns: Sequence[n.Text], at: py.At) -> ast.expr:
+    """`server.only("read_*")` where only some of its tools are granted."""
+    if not patterns:
+        return server
+    only = ast.Attribute(server, "only", py.LOAD, **at)
+    return ast.Call(only, [py.constant(pattern.value, at) for pattern in patterns], [], **at)
 
 
 def _add(result: dict[str, ast.expr], keyword: str, key: str, value: ast.expr, at: py.At) -> None:
@@ -175,7 +188,7 @@ def playbook_of(node: n.Handler) -> n.Playbook | None:
 def _told(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
     """`return await koi.playbook(this, "event", args, lambda scope: […])`."""
     at = place(told.span, file)
-    e = template_emitter(file.unit.source, names, payload_name(node.parameters))
+    e = template_emitter(file.unit.source, names, payload_names(node.parameters))
     arguments = [py.load("this", at), py.constant(node.name.name, at), py.load(payload, at), playbook(told, e)]
     return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
 

@@ -3,39 +3,57 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen import python as py
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import condition, expression
+from koi_lang.compiler.codegen.expressions import condition
 from koi_lang.compiler.codegen.modules import ModuleNames
-from koi_lang.compiler.codegen.prompts import hole_value, is_usable, template_emitter
-from koi_lang.compiler.compositions import Choice, Directive, Fragment, Let, Line, TemplateError, acts, directives
-from koi_lang.compiler.scope import python_name
+from koi_lang.compiler.codegen.prompts import (
+    adopt_functions,
+    fill,
+    hole_value,
+    is_usable,
+    local,
+    template_emitter,
+    template_value,
+)
+from koi_lang.compiler.codegen.statements import chain
+from koi_lang.compiler.compositions import (
+    Choice,
+    Directive,
+    Fragment,
+    Let,
+    Line,
+    TemplateError,
+    acts,
+    directives,
+    variables,
+)
 from koi_lang.compiler.templates import Hole
 
 
 def composed(node: n.Prompt, file: Analysis, names: ModuleNames, python: str) -> list[ast.stmt]:
     """`async def` that makes the lines, and the prompt that uses it."""
     assert isinstance(node.value, n.Compose)
-    e = template_emitter(file.unit.source, names, {})
+    e = template_emitter(file.unit.source, names, {"callAction": _scope_action})
     at = e.at(node.span)
+    fragments = _fragments(node.value, names, e)
+    items = _read(node.value, fragments)
     parameters = [parameter.name.name for parameter in node.parameters or ()]
-    e.locals = {**e.locals, "callAction": _scope_action, **{name: _variable(name) for name in parameters}}
-    composer = _Composer(e, _fragments(node.value, names, e))
+    composer = _Composer(e, fragments, {name: names.local(name) for name in (*parameters, *variables(items))})
+    composer.declare(parameters)
     name = names.fresh(f"compose_{node.name.name}")
-    arguments = [ast.arg(python_name(parameter), **at) for parameter in ("scope", *parameters)]
-    arguments[0] = ast.arg("scope", **at)
-    items = _read(node.value, composer.fragments)
-    body = [py.assign("lines", _list((), at), at), *composer.body(items)]
-    body.append(ast.Return(py.load("lines", at), **at))
+    arguments = [ast.arg(argument, **at) for argument in ("scope", *map(composer.python.__getitem__, parameters))]
+    body = [py.assign(composer.lines, _list((), at), at), *composer.unset(items, at), *composer.body(items)]
+    body.append(ast.Return(py.load(composer.lines, at), **at))
     listed = py.parameter_list(arguments, (), None, (), at)
     prompt = py.call(
         py.koi("Composed", at),
-        [py.constant(node.name.name, at), py.thunk(_list(composer.fragments.values(), at), at), py.load(name, at)],
+        [py.constant(node.name.name, at), py.thunk(_list(fragments.values(), at), at), py.load(name, at)],
         at,
         parameters=py.text_list(parameters, at) if parameters else None,
         acts=py.constant(True, at) if acts(items) else None,
@@ -68,17 +86,26 @@ def _fragments(node: n.Compose, names: ModuleNames, e: Emitter) -> dict[str, ast
     return result
 
 
-def _variable(name: str) -> Callable[[py.At], ast.expr]:
-    return lambda at: py.load(python_name(name), at)
-
-
 def _scope_action(at: py.At) -> ast.expr:
     return py.attribute(py.load("scope", at), "call_action", at)
 
 
 class _Composer:
-    def __init__(self, e: Emitter, fragments: dict[str, ast.expr]) -> None:
-        self.e, self.fragments = e, fragments
+    """`python` has the Python name of every parameter and `@let` of the template."""
+
+    def __init__(self, e: Emitter, fragments: dict[str, ast.expr], python: dict[str, str]) -> None:
+        self.e, self.fragments, self.python = e, fragments, python
+        e.resolution.taken |= {"scope", *python.values()}
+        self.lines = e.fresh("lines")
+
+    def declare(self, names: Iterable[str]) -> None:
+        """Let what follows use some names."""
+        self.e.locals = {**self.e.locals, **{name: local(self.python[name]) for name in names}}
+
+    def unset(self, items: Sequence[Directive], at: py.At) -> list[ast.stmt]:
+        """Give the names that only some branch sets a value before."""
+        names = dict.fromkeys(variables(item for item in items if isinstance(item, Choice)))
+        return [py.assign(self.python[name], py.koi("undefined", at), at) for name in names]
 
     def body(self, items: Sequence[Directive]) -> list[ast.stmt]:
         """Statements that append the lines of some directives."""
@@ -91,35 +118,42 @@ class _Composer:
             case Line():
                 result = [self.line(item, at)]
             case Let():
-                value = ast.Await(py.helper("settle", [expression(item.value, self.e)], at), **at)
-                self.e.locals = {**self.e.locals, item.name: _variable(item.name)}
-                result = [py.assign(python_name(item.name), value, at)]
+                value = ast.Await(py.helper("settle", [template_value(item.value, self.e)], at), **at)
+                self.declare([item.name])
+                result = [py.assign(self.python[item.name], value, at)]
             case Choice():
-                result = self.choice(item, at)
-        result, self.e.pending = [*self.e.pending, *result], []
+                return self.choice(item, at)
+        return [*self.definitions(), *result]
+
+    def definitions(self) -> list[ast.stmt]:
+        """The definitions that must stand before what was emitted last."""
+        result, self.e.pending = self.e.pending, []
         return result
 
     def choice(self, item: Choice, at: py.At) -> list[ast.stmt]:
+        for test, _ in item.branches:
+            adopt_functions(test, self.e)
         tests = [condition(test, self.e) for test, _ in item.branches]
-        orelse = self.body(item.otherwise)
-        for (_, body), test in reversed(list(zip(item.branches, tests, strict=True))):
-            orelse = [ast.If(test, self.body(body) or [ast.Pass(**at)], orelse, **at)]
-        return orelse
+        definitions = self.definitions()
+        bodies = [self.body(body) or [ast.Pass(**at)] for _, body in item.branches]
+        branches = [ast.If(emitted, body, [], **at) for emitted, body in zip(tests, bodies, strict=True)]
+        return [*definitions, *chain(branches, self.body(item.otherwise), self.e)]
 
     def line(self, item: Line, at: py.At) -> ast.stmt:
         """`lines.append(koi.fill(…))`."""
-        filled = py.helper("fill", [self.piece(piece, at) for piece in item.pieces], at)
-        return py.evaluate(py.call(py.attribute(py.load("lines", at), "append", at), [filled], at), at)
+        filled = fill([self.piece(piece, at) for piece in item.pieces], at)
+        return py.evaluate(py.call(py.attribute(py.load(self.lines, at), "append", at), [filled], at), at)
 
-    def piece(self, piece: str | Hole | Fragment, at: py.At) -> ast.expr:
+    def piece(self, piece: str | Hole | Fragment, at: py.At) -> str | ast.expr:
+        """A text as it is; a value or a rendered fragment as an expression."""
         if isinstance(piece, str):
-            return py.constant(piece, at)
+            return piece
         name = piece.name if isinstance(piece, Fragment) else self._fragment_in(piece)
         if name is not None:
             rendered = py.call(py.attribute(self.fragments[name], "render", at), [py.load("scope", at)], at)
             return ast.Await(rendered, **at)
         assert isinstance(piece, Hole)
-        return hole_value(piece, self.e) if is_usable(piece, self.e) else py.constant(piece.source, at)
+        return hole_value(piece, self.e) if is_usable(piece, self.e) else piece.source
 
     def _fragment_in(self, hole: Hole) -> str | None:
         """The fragment that `{{name}}` mentions."""

@@ -22,8 +22,9 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
     short = None if hint or target else _lambda(node, e)
     if short is not None:
         return short
-    name = target.python if target else e.fresh(python_name(hint or node.name or "anonymous"))
-    e.pending.append(definition(node, name, e))
+    called = target.name if target else hint or node.name or ""
+    name = target.python if target else e.fresh(python_name(called or "anonymous"))
+    e.pending.append(_named(definition(node, name, e), called, e.at(node.span)))
     return py.load(name, e.at(node.span))
 
 
@@ -31,11 +32,24 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
 def _function_statement(node: n.FunctionStatement, e: Emitter) -> list[ast.stmt]:
     variable = e.variable(node.function)
     assert variable is not None
+    at = e.at(node.span)
     if not variable.boxed:
-        return [definition(node.function, variable.python, e)]
-    at, name = e.at(node.span), e.fresh(variable.name)
+        return [_named(definition(node.function, variable.python, e), variable.name, at)]
+    name = e.fresh(variable.name)
     target = ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
-    return [definition(node.function, name, e), ast.Assign([target], py.load(name, at), **at)]
+    return [
+        _named(definition(node.function, name, e), variable.name, at),
+        ast.Assign([target], py.load(name, at), **at),
+    ]
+
+
+def _named(
+    made: ast.FunctionDef | ast.AsyncFunctionDef, name: str, at: py.At
+) -> ast.FunctionDef | ast.AsyncFunctionDef:
+    """A definition that knows its name in Koi, where Python needs another one."""
+    if name and name != made.name:
+        made.decorator_list.append(py.helper("named", [py.constant(name, at)], at))
+    return made
 
 
 def _lambda(node: n.Function, e: Emitter) -> ast.Lambda | None:

@@ -50,6 +50,16 @@ class ModuleNames:
             alias = self.imported[unit.path] = self.fresh(re.sub(r"\W", "_", stem))
         return alias
 
+    def local(self, name: str) -> str:
+        """A Python name for a variable of a template, unlike everything that the module declares or imports."""
+        base, count = python_name(name), 1
+        result = base
+        while result in self._own[self.unit.path].values() or result in self.imported.values():
+            count += 1
+            result = f"{base}_{count}"
+        self._taken.add(result)
+        return result
+
     def taken_definitions(self) -> list[ast.stmt]:
         """The definitions that are waiting; afterwards there are none."""
         result, self.definitions = self.definitions, []

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import python as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.modules import ModuleNames
-from koi_lang.compiler.scope import FunctionScope, Resolution
-from koi_lang.compiler.templates import STATE, Hole, parts
+from koi_lang.compiler.scope import FunctionScope, Resolution, resolve
+from koi_lang.compiler.templates import PURE, STATE, Hole, PayloadPart, parts, payload_parts
+from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
 Locals = Mapping[str, Callable[[py.At], ast.expr]]
 SCOPE = {"args": "args", STATE: "state", "agentName": "agent_name", "userMessage": "user_message"}
-# Globals that a hole may use besides the names of its scope.
-PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
+
+
+class _AnyName:
+    """A container that has every name."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+ANY_NAME = _AnyName()
 
 
 def template_emitter(source: Source, names: ModuleNames, more: Locals) -> Emitter:
@@ -33,17 +42,27 @@ def _scope_member(name: str) -> Callable[[py.At], ast.expr]:
     return lambda at: py.attribute(py.load("scope", at), name, at)
 
 
-def payload_name(parameters: tuple[n.Parameter, ...]) -> Locals:
-    """In templates a handler's own parameter is another name of `args`."""
-    match parameters:
-        case (n.Parameter(pattern=n.Binding(name=name)), *_):
-            return {name: _scope_member("args")}
-    return {}
+def payload_names(parameters: tuple[n.Parameter, ...]) -> Locals:
+    """In templates a handler's own parameter is another name of `args`, or stands for parts of it."""
+    return {name: _payload_part(part) for name, part in payload_parts(parameters).items()}
+
+
+def _payload_part(part: PayloadPart) -> Callable[[py.At], ast.expr]:
+    def emit(at: py.At) -> ast.expr:
+        value: ast.expr = py.attribute(py.load("scope", at), "args", at)
+        for key in part.path:
+            value = py.helper("peek", [value, py.constant(key, at)], at)
+        if part.default is None:
+            return value
+        is_missing = py.helper("same", [value, py.koi("undefined", at)], at)
+        return ast.IfExp(is_missing, py.constant(part.default.value, at), value, **at)
+
+    return emit
 
 
 def is_usable(hole: Hole, e: Emitter) -> bool:
-    """Whether all names of a hole are known; otherwise it stays text."""
-    return all(root.name in e.locals or root.name in PURE for root in hole.roots())
+    """Whether all names of a hole are known and it computes a value; otherwise it stays text."""
+    return all(root.name in e.locals or root.name in PURE for root in hole.roots()) and hole.obstacle is None
 
 
 def filled(text: n.Text, e: Emitter) -> ast.expr:
@@ -52,23 +71,50 @@ def filled(text: n.Text, e: Emitter) -> ast.expr:
     pieces = parts(text)
     if not any(isinstance(piece, Hole) and is_usable(piece, e) for piece in pieces):
         return py.constant(text.value, at)
-    return py.helper("fill", [_piece(piece, e, at) for piece in pieces], at)
+    return fill([_piece(piece, e) for piece in pieces], at)
 
 
-def _piece(piece: str | Hole, e: Emitter, at: py.At) -> ast.expr:
+def fill(pieces: Sequence[str | ast.expr], at: py.At) -> ast.expr:
+    """`koi.fill(text, value, text, …)`: texts and values take turns, so that a value is never taken for a text."""
+    arguments: list[str | ast.expr] = [""]
+    for piece in pieces:
+        if isinstance(piece, str) and isinstance(arguments[-1], str):
+            arguments[-1] += piece
+        elif isinstance(piece, str) or isinstance(arguments[-1], str):
+            arguments.append(piece)
+        else:
+            arguments += ["", piece]
+    return py.helper("fill", [py.constant(a, at) if isinstance(a, str) else a for a in arguments], at)
+
+
+def _piece(piece: str | Hole, e: Emitter) -> str | ast.expr:
     if isinstance(piece, str):
-        return py.constant(piece, at)
-    if not is_usable(piece, e):
-        return py.constant(piece.source, at)
-    return hole_value(piece, e)
+        return piece
+    return hole_value(piece, e) if is_usable(piece, e) else piece.source
 
 
 def hole_value(hole: Hole, e: Emitter) -> ast.expr:
     """The value that fills a hole; all of it stands where the hole stands."""
     saved, e.fixed = e.fixed, e.at(hole.span)
-    result = expression(hole.expression, e)
+    result = template_value(hole.expression, e)
     e.fixed = saved
     return result
+
+
+def template_value(node: n.Expression, e: Emitter) -> ast.expr:
+    """An expression in a template."""
+    adopt_functions(node, e)
+    return expression(node, e)
+
+
+def adopt_functions(node: n.Expression, e: Emitter) -> None:
+    """Resolve the functions in an expression of a template, which have variables of their own."""
+    if any(isinstance(each, n.Function) for each in everything(node)):
+        found = resolve(node, ANY_NAME)
+        e.resolution.variables.update(found.variables)
+        e.resolution.functions.update(found.functions)
+        e.resolution.blocks.update(found.blocks)
+        e.resolution.taken |= found.taken
 
 
 def playbook(node: n.Playbook, e: Emitter) -> ast.expr:
@@ -103,25 +149,26 @@ def _argument(node: n.Expression, e: Emitter) -> ast.expr:
 def prompt_value(node: n.Prompt, source: Source, names: ModuleNames) -> ast.expr:
     """`koi.Prompt(…)` of a prompt made of texts and other prompts."""
     assert isinstance(node.value, tuple)
-    parameters = [parameter.name.name for parameter in node.parameters or ()]
-    e = template_emitter(source, names, {name: _local(name) for name in parameters})
+    parameters = {parameter.name.name: names.local(parameter.name.name) for parameter in node.parameters or ()}
+    e = template_emitter(source, names, {name: local(python) for name, python in parameters.items()})
     at = e.at(node.span)
     rendered = ast.List([_playbook_part(part, e) for part in node.value], py.LOAD, **at)
     raw = ast.List([_raw_part(part, e) for part in node.value], py.LOAD, **at)
     return _prompt(node.name.name, raw, rendered, parameters, at)
 
 
-def _prompt(name: str, raw: ast.expr, rendered: ast.expr, parameters: list[str], at: py.At) -> ast.expr:
+def _prompt(name: str, raw: ast.expr, rendered: ast.expr, parameters: Mapping[str, str], at: py.At) -> ast.expr:
     """`koi.Prompt("Name", lambda: raw, lambda scope: rendered)`; what is rendered as written is written once."""
     arguments = [py.constant(name, at), py.thunk(raw, at)]
     if ast.dump(raw) != ast.dump(rendered):
-        arguments.append(py.thunk(rendered, at, "scope", *parameters))
-    listed = py.text_list(parameters, at) if parameters else None
+        arguments.append(py.thunk(rendered, at, "scope", *parameters.values()))
+    listed = py.text_list(list(parameters), at) if parameters else None
     return py.call(py.koi("Prompt", at), arguments, at, parameters=listed)
 
 
-def _local(name: str) -> Callable[[py.At], ast.expr]:
-    return lambda at: py.load(name, at)
+def local(python: str) -> Callable[[py.At], ast.expr]:
+    """A local name of a template as the Python variable of that name."""
+    return lambda at: py.load(python, at)
 
 
 def _raw_part(part: n.Text | n.Name, e: Emitter) -> ast.expr:
@@ -134,4 +181,4 @@ def prompt_file(text: n.Text, name: str, source: Source, names: ModuleNames, at:
     e = template_emitter(source, names, {})
     e.fixed = at
     rendered = ast.List([filled(text, e)], py.LOAD, **at)
-    return _prompt(name, ast.List([py.constant(text.value, at)], py.LOAD, **at), rendered, [], at)
+    return _prompt(name, ast.List([py.constant(text.value, at)], py.LOAD, **at), rendered, {}, at)

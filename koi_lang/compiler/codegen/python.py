@@ -18,6 +18,12 @@ class At(TypedDict):
     end_col_offset: int
 
 
+def at_of(node: ast.expr | ast.stmt) -> At:
+    """Where a node of Python syntax stands."""
+    end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return {"lineno": node.lineno, "col_offset": node.col_offset, "end_lineno": end_line, "end_col_offset": end_column}
+
+
 def load(name: str, at: At) -> ast.Name:
     """`name`."""
     return ast.Name(name, LOAD, **at)

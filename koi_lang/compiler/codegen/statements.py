@@ -14,6 +14,8 @@ from koi_lang.compiler.scope import Variable
 from koi_lang.compiler.walk import everything
 
 ENDINGS = (n.Return, n.Throw)
+# How many branches stand in one `if … elif …`; each `elif` is nested in the one before it.
+MOST_BRANCHES = 50
 
 
 @singledispatch
@@ -154,12 +156,40 @@ def _without_effect(node: n.Statement, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _if(node: n.If, e: Emitter) -> list[ast.stmt]:
     tests = [condition(test, e) for test, _ in node.branches]
-    orelse = [] if node.otherwise is None else block(node.otherwise, e)
-    for (test, body), emitted in reversed(list(zip(node.branches, tests, strict=True))):
-        at = e.at(node.span._replace(start=test.span.start)) if orelse is not None else e.at(node.span)
-        orelse = [ast.If(emitted, block(body, e), orelse, **at)]
-    ast.copy_location(orelse[0], ast.Pass(**e.at(node.span)))
-    return orelse
+    places = [e.at(node.span._replace(start=test.span.start)) for test, _ in node.branches]
+    branches = [
+        ast.If(emitted, block(body, e), [], **at)
+        for emitted, (_, body), at in zip(tests, node.branches, places, strict=True)
+    ]
+    ast.copy_location(branches[0], ast.Pass(**e.at(node.span)))
+    return chain(branches, [] if node.otherwise is None else block(node.otherwise, e), e)
+
+
+def chain(branches: list[ast.If], otherwise: list[ast.stmt], e: Emitter) -> list[ast.stmt]:
+    """Branches as `if … elif … else`; long ones in several pieces, since Python nests each `elif` in the one before."""
+    if len(branches) <= MOST_BRANCHES:
+        return [_nested(branches, otherwise)]
+    name = e.fresh("chosen")
+    result: list[ast.stmt] = []
+    for start in range(0, len(branches), MOST_BRANCHES):
+        piece = branches[start : start + MOST_BRANCHES]
+        at = py.at_of(piece[0])
+        attempt: list[ast.stmt] = [py.assign(name, py.constant(True, at), at)]
+        attempt.append(_nested(piece, [py.assign(name, py.constant(False, at), at)]))
+        result += attempt if not start else [_unless(name, attempt)]
+    return [*result, _unless(name, otherwise)] if otherwise else result
+
+
+def _unless(name: str, body: list[ast.stmt]) -> ast.If:
+    at = py.at_of(body[0])
+    return ast.If(ast.UnaryOp(ast.Not(), py.load(name, at), **at), body, [], **at)
+
+
+def _nested(branches: list[ast.If], otherwise: list[ast.stmt]) -> ast.If:
+    for branch in reversed(branches):
+        branch.orelse = otherwise
+        otherwise = [branch]
+    return branches[0]
 
 
 @statement.register

@@ -44,6 +44,7 @@ ORDER = (
 )
 # What is wrong with two statements on one line.
 BESIDE = (
+    ("E0199", texts.quote_beside),
     ("E0189", words.fails_beside), ("E0180", words.triple_single), ("E0194", absent.own_error_beside),
     ("E0166", words.foreign_beside), ("E0164", words.arrow_beside), ("E0179", absent.tagged_beside),
 )  # fmt: skip

@@ -48,7 +48,7 @@ def later(failure: Failure) -> Finding | None:
 
 @hint(HINTS, "E0146")
 def state_equals(failure: Failure) -> Finding | None:
-    """The state of an agent is given with `=`.
+    """The state of an agent is given with `=`, or a field of it with `:`.
 
     Wrong:
 
@@ -58,6 +58,12 @@ def state_equals(failure: Failure) -> Finding | None:
 
         state { count: number = 0 }
     """
+    if failure.frame.word == "state" and failure.word(-1) == ":" and failure.piece(-2).kind == "word":
+        last = failure.scan.partners.get(failure.index, failure.index)
+        value = failure.source.text[failure.span.start : failure.scan.pieces[last].span.end]
+        shown = value if len(value) <= 30 and "\n" not in value else "…"
+        name = failure.piece(-2).text
+        return Finding(f"`{name}` gets its value with `=`", failure.piece(-1).span, f"write `{name} = {shown}`.")
     if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
         return None
     return Finding(f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`.")
@@ -158,8 +164,14 @@ def llm_form(failure: Failure) -> Finding | None:
     """
     if failure.tail[-1:] == ("LLM",) and failure.frame.word == "agent":
         return Finding("`default =` is missing after `llm`", failure.span, LLM_FORM)
+    if failure.tail[-3:-1] == ("LLM", "DEFAULT") and failure.piece().kind in ("text", "word", "number"):
+        written = failure.piece().text if failure.piece().kind == "text" else f'"{failure.piece().text}"'
+        return Finding("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
     if failure.word() != "llm" or not failure.is_code:
         return None
+    if failure.word(1) == "(":
+        help = 'write `await callAction("call_llm", { instruction: "…", data: … })`.'
+        return Finding("`llm` is no function", failure.span, help)
     return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
 
 
@@ -185,9 +197,33 @@ def uses_form(failure: Failure) -> Finding | None:
     return Finding("`uses` does not say what kind of thing follows", failure.span, help)
 
 
+@hint(HINTS, "E0186")
+def list_of_tools(failure: Failure) -> Finding | None:
+    """What is used is followed by a list that is empty, or that only MCP servers have.
+
+    Wrong:
+
+        uses mcp files()
+
+    Right:
+
+        uses mcp files(read_text_file, list_*)
+    """
+    is_of_server = failure.frame.word == "mcp" and failure.word(-3) in ("mcp", ",", ")")
+    if is_of_server and (failure.word(-1), failure.word()) == ("(", ")"):
+        help = "name tools, as in `uses mcp files(read_*)`, or leave the parentheses out to grant all of them."
+        return Finding("no tool is granted", failure.span, help)
+    if failure.tail[-3:] in (("USES", "SKILL", "NAME"), ("USES", "TEAM", "NAME")) and failure.word() == "(":
+        kind, name = failure.word(-2), failure.piece(-1).text
+        return Finding(f"a {kind} is used whole", failure.span, f"write `uses {kind} {name}`.")
+    return None
+
+
 @hint(HINTS, "E0152")
 def local_function(failure: Failure) -> Finding | None:
-    """A function in an agent is not exported.
+    """A function stands in an agent.
+
+    What agents do are handlers, which take one payload. A function that other code calls belongs into a skill.
 
     Wrong:
 
@@ -195,15 +231,13 @@ def local_function(failure: Failure) -> Finding | None:
 
     Right:
 
-        export function double(x: number): number { return x * 2 }
+        private on double(x: number) { return x * 2 }
     """
     if failure.frame.word != "agent" or "function" not in (failure.word(), failure.word(1)):
         return None
-    return Finding(
-        "a function of an agent begins with `export`",
-        failure.span,
-        "write `export function …`, or put it into a skill.",
-    )
+    name = failure.piece(1 if failure.word() == "function" else 2).text
+    help = f"write `private on {name}(args) {{ … }}`, and call `await this.{name}({{ … }})`; or put it into a skill."
+    return Finding("an agent has handlers and no functions", failure.span, help)
 
 
 @hint(HINTS, "E0153")

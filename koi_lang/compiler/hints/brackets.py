@@ -103,6 +103,30 @@ def semicolon(failure: Failure) -> Finding | None:
     return Finding("`;` cannot separate the parts of an object or list", failure.span, "write `,`.")
 
 
+@hint(AFTER, "E0109")
+def comprehension(failure: Failure) -> Finding | None:
+    """A list is written as a comprehension.
+
+    Wrong:
+
+        const names = [x.name for x in args.people if x.age > 3]
+
+    Right:
+
+        const names = args.people.filter(x => x.age > 3).map(x => x.name)
+    """
+    opener, name = failure.frame.start, failure.piece(1).text
+    closer = failure.scan.partners.get(failure.at(opener))
+    if failure.word() != "for" or failure.word(2) != "in" or closer is None or not name.isidentifier():
+        return None
+    text, end = failure.source.text, failure.scan.pieces[closer].span.start
+    each = text[opener + 1 : failure.span.start].strip()
+    places, _, condition = text[failure.piece(2).span.end : end].strip().partition(" if ")
+    kept = f".filter({name} => {condition.strip()})" if condition else ""
+    made = "" if each == name else f".map({name} => {each})"
+    return Finding("Koi has no list comprehensions", failure.span, f"write `{places.strip()}{kept}{made}`.")
+
+
 @hint(AFTER, "E0133")
 def comma(failure: Failure) -> Finding | None:
     """There is no `,` between two parts of a list, an object, a call or a role.

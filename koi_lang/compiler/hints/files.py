@@ -38,6 +38,9 @@ def not_koi(failure: Failure) -> Finding | None:
 
     Programs usually have the ending `.koi`; other files are imported or read by a program.
     """
+    is_yaml = failure.piece(1 - failure.index).text == ":" and failure.piece(-failure.index).kind == "word"
+    if failure.index <= 1 and not failure.frames and is_yaml:
+        return _other_format("YAML", failure)
     if failure.index or failure.frames:
         return None
     first = failure.word()
@@ -46,9 +49,12 @@ def not_koi(failure: Failure) -> Finding | None:
         name = "Markdown or Python"
     if name is None:
         return None
-    return Finding(
-        f"this looks like {name}, not like a Koi program", failure.span, "begin with `role`, `agent` or `import`."
-    )
+    return _other_format(name, failure)
+
+
+def _other_format(name: str, failure: Failure) -> Finding:
+    help = "begin with `role`, `agent` or `import`."
+    return Finding(f"this looks like {name}, not like a Koi program", failure.piece(-failure.index).span, help)
 
 
 @hint(HINTS, "E0124")

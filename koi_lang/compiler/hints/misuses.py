@@ -12,7 +12,8 @@ from koi_lang.source import Source, Span
 def nested_too_deeply(source: Source, read: Span) -> Finding:
     """Brackets or operators are nested too deeply.
 
-    Programs may nest a few hundred levels. Give parts of the expression names of their own.
+    Programs may nest a few hundred levels, and 20 loops or `try`. Give parts of the expression names of their own, and
+    move inner steps into functions.
     """
     found = scan(source.text, read)
     depth = deepest = 0
@@ -21,7 +22,7 @@ def nested_too_deeply(source: Source, read: Span) -> Finding:
         depth += piece.kind == "mark" and (piece.text in CLOSERS) - (piece.text in (")", "]", "}"))
         if depth > deepest:
             deepest, place = depth, piece.span
-    return Finding("this is nested too deeply", place, "give parts of it names of their own, for example with `const`.")
+    return Finding("this is nested too deeply", place, "give parts of it names with `const`, or make them functions.")
 
 
 _TEXTS = {

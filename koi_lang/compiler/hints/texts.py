@@ -6,7 +6,7 @@ import re
 
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
 from koi_lang.compiler.hints.pieces import Piece
-from koi_lang.source import Span
+from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
 
@@ -14,6 +14,8 @@ HINTS: list[Hint] = []
 CODE_LINE = re.compile(
     r"^\s*(?:(?:private\s+)?on\s+\w+\s*\(|(?:agent|role|skill|team|prompt)\s+\w+\s*[:({=])", re.MULTILINE
 )
+# A word behind a quote, and what follows it up to the next one.
+INNER = re.compile(r"(?P<inner>\w[^\"'\n]*)(?P<quote>[\"'])(?=[^\"'\n]*[\"'])")
 # What stands before an opening quote rather than before a closing one.
 BEFORE_OPENER = re.compile(r"(?:[(=,:+\[?]|\b(?:playbook|affordance|return|import|from|throw))\s*\Z")
 
@@ -105,9 +107,24 @@ def quote_inside(failure: Failure) -> Finding | None:
     before, here = failure.piece(-1), failure.piece()
     if before.kind != "text" or here.kind not in ("word", "number") or here.span.start != before.span.end:
         return None
-    quote = before.text[0]
+    return _quote_at(failure.source, before.span)
+
+
+def quote_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """The same where the text and what touches it can be read as two statements."""
+    is_text = source.text[first.end - 1] in "\"'" and source.text[second.start].isalnum()
+    return _quote_at(source, first) if is_text and first.end == second.start else None
+
+
+def _quote_at(source: Source, text: Span) -> Finding:
+    """What to say of the quote that ends a text too early; what stands in quotes behind it is written out."""
+    quote = source.text[text.end - 1]
+    match = INNER.match(source.text, text.end)
+    if match is not None and match["quote"] == quote and quote == '"':
+        help = f'write `\\"{match["inner"]}\\"` inside the text.'
+        return Finding("the text ends at this quote", Span(text.end - 1, text.end), help)
     other = "'" if quote == '"' else '"'
-    span = Span(before.span.end - 1, before.span.end)
+    span = Span(text.end - 1, text.end)
     return Finding(
         "the text ends at this quote", span, f"write `\\{quote}` inside the text, or put it between `{other}`."
     )

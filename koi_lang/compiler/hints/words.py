@@ -39,6 +39,8 @@ _OTHERS = {
     "del": "write `delete`.",
     "goto": "use a loop.",
     "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
+    "as": "leave it and the type behind it out.",
+    "satisfies": "leave it and the type behind it out.",
     "with": "name the object each time: `thing.field`.",
 }
 INSTEAD = {
@@ -72,7 +74,10 @@ def foreign(failure: Failure) -> Finding | None:
     """
     if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
         return None
-    for offset in (0, *failure.same_line()):
+    line = (0, *failure.same_line())
+    # `foreach (list as item)` is told at its first word.
+    offsets = [offset for offset in line if failure.word(offset) != "as"]
+    for offset in (*offsets, *(offset for offset in line if failure.word(offset) == "as")):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             return _foreign(_switch(failure, offset))
     opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
 from koi_lang.compiler.nodes.expressions import Function, McpAddress, Name, Object, Parameter, Text, Type
 from koi_lang.compiler.nodes.statements import Affordance, Block, Budget, Variable
+from koi_lang.source import Span
 
 
 @node
@@ -110,16 +111,36 @@ class Test(Declaration):
 
 
 @node
+class GrantedTools(Node):
+    """`files(read_*, list_directory)` after `uses mcp`: the tools of a server that the agent may use."""
+
+    server: Name
+    patterns: tuple[Text, ...]
+
+
+@node
 class Uses(Node):
-    """`uses skill A, B`; `kind` is `skill`, `team` or `mcp`."""
+    """`uses skill A, B`; `kind` is `skill`, `team` or `mcp`; `tools` lists what is granted of servers used in part."""
 
     kind: str
     names: tuple[Name, ...]
+    tools: tuple[GrantedTools, ...] = ()
+
+
+@node
+class Exposed(Node):
+    """`resource "notes://{day}" = note` or `prompt greet = greeting`: what a handler makes for MCP clients."""
+
+    kind: str
+    target: Name
+    handler: Name
 
 
 @node
 class ExposeMcp(Node):
-    """`expose mcp`."""
+    """`expose mcp`, or `expose mcp { … }` with what handlers make beside tools."""
+
+    items: tuple[Exposed, ...] = ()
 
 
 @node
@@ -207,6 +228,7 @@ class Skill(Declaration):
 
 @node
 class Program(Node):
-    """One file: its declarations in order."""
+    """One file: its declarations in order; `gaps` are the places of what could not be read."""
 
     declarations: tuple[Declaration, ...]
+    gaps: tuple[Span, ...] = ()

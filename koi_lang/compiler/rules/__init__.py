@@ -12,16 +12,24 @@ from collections.abc import Sequence
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.hints import explanations as syntax_explanations
 from koi_lang.compiler.rules import (
+    access,
+    actions,
     agents,
     duplicates,
     flow,
     limits,
+    lists,
     models,
     names,
     objects,
+    payloads,
+    placeholders,
+    promises,
     prompts,
     roles,
     sends,
+    servers,
+    skills,
     spelling,
     state,
     templates,
@@ -31,7 +39,7 @@ from koi_lang.compiler.rules import (
     variables,
 )
 from koi_lang.compiler.rules.files import EXPLANATIONS
-from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.program import Library, Program
 from koi_lang.compiler.rules.table import RULES, Report
 from koi_lang.diagnostics import Diagnostic
 
@@ -39,20 +47,21 @@ __all__ = ["check", "explanation", "explanations"]
 
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
-    names, duplicates, variables, sends, unused, flow, prompts, templates, agents, models, spelling, tests, types,
-    state, roles, objects, limits,
+    names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
+    models, spelling, tests, types, state, roles, objects, payloads, limits, lists, placeholders, servers,
 )  # fmt: skip
 
 
-def check(analyses: Sequence[Analysis]) -> list[Diagnostic]:
+def check(analyses: Sequence[Analysis], library: Library = dict) -> list[Diagnostic]:
     """All problems of a program, file by file, in the order of the source.
 
     Args:
         analyses: every file of the program without syntax errors; first the one that was asked for.
+        library: gives what the standard library offers, by name; it is asked when a name is unknown.
     """
     if not analyses:
         return []
-    program = Program(tuple(analyses))
+    program = Program(tuple(analyses), library)
     found: list[Diagnostic] = []
     for file in analyses:
         for rule in RULES.values():

@@ -14,7 +14,10 @@ from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
 LLM_OPTIONS = (*MODEL_OPTIONS, "answers")
-MCP_OPTIONS = ("command", "args", "env", "cwd", "type", "url", "headers")
+MCP_OPTIONS = (
+    "command", "args", "env", "cwd", "type", "url", "headers", "oauth", "ask", "deny", "timeout_s",
+    "start_timeout_s", "max_bytes",
+)  # fmt: skip
 
 
 @rule("E0411", "warning")
@@ -36,6 +39,11 @@ def several_parameters(file: Analysis, report: Report) -> None:
     """
     for handler, _ in file.index.of(n.Handler):
         if len(handler.parameters) > 1:
+            if _is_self(handler.parameters[0]):
+                rest = file.unit.source.text[handler.parameters[1].span.start : handler.parameters[-1].span.end]
+                help = f"write `on {handler.name.name}({' '.join(rest.split())})`; the agent is `this`."
+                report.add(handler.parameters[0].span, "the agent is no parameter of its handlers", help=help)
+                continue
             others = [report.place(handler.parameters[0].span, "the payload arrives here")]
             names = [
                 parameter.pattern.name for parameter in handler.parameters if isinstance(parameter.pattern, n.Binding)
@@ -43,6 +51,10 @@ def several_parameters(file: Analysis, report: Report) -> None:
             help = f"send one object and take it apart: `on {handler.name.name}({{ {', '.join(names)} }}) {{ … }}`."
             message = f"only the first parameter of `{handler.name.name}` gets a value"
             report.add(handler.parameters[1].span, message, others=others, help=help)
+
+
+def _is_self(parameter: n.Parameter) -> bool:
+    return isinstance(parameter.pattern, n.Binding) and parameter.pattern.name == "self"
 
 
 @rule("E0412", "warning")
@@ -210,7 +222,9 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
     """An `mcp` declaration has an option that does not exist.
 
     It is left out. A server that is started here has `command`, `args`, `env` and `cwd`; one that is reached by
-    address has `type` (`"http"`, or `"sse"` for older ones), `url` and `headers`.
+    address has `type` (`"http"`, or `"sse"` for older ones), `url`, `headers` and `oauth`. `ask` and `deny` list tools
+    of either that the person has to agree to, or that nobody may use; `start_timeout_s`, `timeout_s` and `max_bytes`
+    are limits.
 
     Wrong:
 

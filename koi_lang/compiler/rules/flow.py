@@ -162,6 +162,38 @@ def assignment_as_condition(file: Analysis, report: Report) -> None:
             report.add(Span(at, at + 1), "this condition assigns and does not compare", help=help)
 
 
+@rule("E0306", "error")
+def pattern_as_value(file: Analysis, report: Report) -> None:
+    """The value of an assignment that takes a list or an object apart is used.
+
+    Such an assignment is a step of its own.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on swap(args) { let a = 1, b = 2  const both = ([a, b] = [b, a])  return both } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on swap(args) { let a = 1, b = 2  ;[a, b] = [b, a]  return [a, b] } }
+    """
+    steps = {_bare(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
+    steps |= {_bare(loop.update) for loop, _ in file.index.of(n.For) if loop.update is not None}
+    for assignment, _ in file.index.of(n.Assignment):
+        if isinstance(assignment.target, n.Pattern) and assignment not in steps:
+            message = "an assignment that takes something apart has no value"
+            report.add(
+                assignment.span, message, help="make it a statement of its own, and use the variables behind it."
+            )
+
+
+def _bare(node: n.Expression) -> n.Expression:
+    while isinstance(node, n.Parenthesized):
+        node = node.value
+    return node
+
+
 def _conditions(file: Analysis) -> Iterator[n.Expression]:
     for choice, _ in file.index.of(n.If):
         yield from (condition for condition, _ in choice.branches)

@@ -9,8 +9,8 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
 
-LIMITS = ("tokens", "usd", "time", "turns")
-COUNTED = ("tokens", "turns")
+LIMITS = ("tokens", "usd", "time", "turns", "requests")
+COUNTED = ("tokens", "turns", "requests")
 DURATION = re.compile(r"\s*[=:]\s*(\d+(?:ms|s|m|h)\b)", re.IGNORECASE)
 
 
@@ -18,7 +18,7 @@ DURATION = re.compile(r"\s*[=:]\s*(\d+(?:ms|s|m|h)\b)", re.IGNORECASE)
 def unknown_limit(file: Analysis, report: Report) -> None:
     """A `budget` has a limit that does not exist.
 
-    It would limit nothing. The limits are `tokens`, `usd`, `time` and `turns`.
+    It would limit nothing. The limits are `tokens`, `usd`, `time`, `turns` and `requests`.
 
     Wrong:
 
@@ -43,8 +43,8 @@ def unknown_limit(file: Analysis, report: Report) -> None:
 def impossible_limit(file: Analysis, report: Report) -> None:
     """A limit of a `budget` has a value that nothing could stay within, or of another kind.
 
-    `tokens` and `turns` are whole numbers from 1, `time` is more than nothing, a duration such as `2m` or a number of
-    seconds. `usd` may be 0: then only models that cost nothing answer.
+    `tokens`, `turns` and `requests` are whole numbers from 1, `time` is more than nothing, a duration such as `2m` or a
+    number of seconds. `usd` may be 0: then only models that cost nothing answer.
 
     Wrong:
 
@@ -76,7 +76,7 @@ def _kind(name: str, value: int | float, *, is_duration: bool) -> str | None:
 
 
 def _sample(name: str) -> str:
-    return {"tokens": "50000", "turns": "40", "usd": "0.5"}.get(name, "2m")
+    return {"tokens": "50000", "turns": "40", "requests": "200", "usd": "0.5"}.get(name, "2m")
 
 
 @rule("E0425", "error")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import RESERVED
@@ -10,9 +12,10 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import handler_calls
 from koi_lang.compiler.symbols import Kind, Symbol
 from koi_lang.diagnostics import nearest
+from koi_lang.errors import installing
 
 # What code can call of any agent.
-MEMBERS_OF_AGENTS = frozenset(("handle", "callSkill", "callAction"))
+MEMBERS_OF_AGENTS = frozenset(("handle", "callSkill", "callAction", "toString", "hasOwnProperty"))
 # Reserved words that a handler may be called after all.
 ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
 
@@ -175,7 +178,7 @@ def unknown_prompt(file: Analysis, report: Report) -> None:
 
 @rule("E0207", "error")
 def unknown_handler(file: Analysis, report: Report) -> None:
-    """`run`, or a test, calls a handler that the agent does not have.
+    """`run`, code or a test calls a handler that the agent does not have.
 
     The program would stop at this step. The name after the dot is that of an `on` of the agent.
 
@@ -291,6 +294,33 @@ def reserved_handler(file: Analysis, report: Report) -> None:
         if name.lower() in words:
             help = f"call it `start`, `execute`, `process` or `{name.lower()}Handler`."
             report.add(handler.name.span, f"`{name}` is a reserved word and cannot be the name of a handler", help=help)
+
+
+@rule("E0220", "error")
+def missing_module(file: Analysis, report: Report) -> None:
+    """A Python module is imported that is not installed.
+
+    `python:` is followed by the name of a module that Python itself or an installed package has. Modules are looked
+    for where `koi` is installed. One beside the program is imported by its path: `"./module.py"`.
+
+    Wrong:
+
+        import jsn from "python:jsn"
+        role Worker { can execute }
+        agent Clerk : Worker { on work(args) { return jsn.dumps(args) } }
+
+    Right:
+
+        import json from "python:json"
+        role Worker { can execute }
+        agent Clerk : Worker { on work(args) { return json.dumps(args) } }
+    """
+    for imported in file.unit.imports:
+        if imported.is_missing:
+            top = imported.target.partition(".")[0]
+            near = nearest(top, sys.stdlib_module_names, alike=0.8)
+            help = f"did you mean `python:{near}`?" if near else installing(imported.target)
+            report.add(imported.statement.path.span, f"there is no Python module `{top}`", help=help)
 
 
 def _used(file: Analysis, kind: Kind) -> list[n.Name]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.cycles import nodes_on_cycles
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
 from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import Place, suggestion
+from koi_lang.source import Span
 
 Made = TypeVar("Made")
+Library: TypeAlias = Callable[[], Mapping[str, str]]
 WORDS: dict[Kind, str] = {"mcp": "mcp server", "module": "Python module"}
 
 
@@ -38,11 +41,16 @@ class Members:
 class Program:
     """The analysed files of a program; the first is the one that was asked for."""
 
-    def __init__(self, files: tuple[Analysis, ...]) -> None:
-        self.files = files
+    def __init__(self, files: tuple[Analysis, ...], library: Library = dict) -> None:
+        self.files, self._library = files, library
         self._made: dict[tuple[object, Analysis], Any] = {}
         self._members: dict[n.Team, Members | None] = {}
         self._by_path = {file.unit.path: file for file in files}
+
+    @cached_property
+    def library(self) -> Mapping[str, str]:
+        """What the parts of the standard library offer: names, and what an import of their part is written."""
+        return self._library()
 
     def is_complete(self, file: Analysis) -> bool:
         """Whether a file is the one that starts the program, so that nobody else uses what it declares."""
@@ -133,9 +141,15 @@ class Program:
             waiting += [(inner, self.home(symbol)) for inner in prompts_of(symbol.node)]
         return list(found.values())
 
-    def contains_itself(self, prompt: n.Prompt, file: Analysis) -> bool:
-        """Whether a prompt is made of prompts that lead back to it."""
-        return any(symbol.node is prompt for symbol in self.contained(prompts_of(prompt), file))
+    @cached_property
+    def recursive_prompts(self) -> set[n.Node]:
+        """The prompts that are made of prompts that lead back to them."""
+        prompts = [(prompt, file) for file in self.files for prompt, _ in file.index.of(n.Prompt)]
+        return nodes_on_cycles({prompt: self._parts(prompt, file) for prompt, file in prompts})
+
+    def _parts(self, prompt: n.Prompt, file: Analysis) -> list[n.Node]:
+        symbols = [file.table.find("prompt", name.name) for name in prompts_of(prompt)]
+        return [symbol.node for symbol in symbols if symbol is not None]
 
     @cached_property
     def _declared(self) -> dict[tuple[Kind, str], Symbol]:
@@ -149,6 +163,8 @@ class Program:
     def advice(self, kind: Kind, name: str, file: Analysis) -> str:
         """What to do about a name that a file does not know: import it, or the nearest name."""
         symbol = self.elsewhere(kind, name)
+        if symbol is None and name in self.library:
+            return f'`{self.library[name]}` has it: write `import "{self.library[name]}"`.'
         if symbol is None or symbol.unit is file.unit:
             return suggestion(name, file.table.names(kind), WORDS.get(kind, kind))
         path = shown(symbol.unit, file.unit)
@@ -174,9 +190,22 @@ def prompts_of(node: n.Node) -> list[n.Name]:
     return [part for part in node.value if isinstance(part, n.Name)]
 
 
+def texts_of(prompt: n.Prompt) -> list[n.Text]:
+    """The texts that a prompt itself is made of."""
+    if isinstance(prompt.value, n.Compose):
+        return [prompt.value.template] if prompt.value.template is not None else []
+    return [part for part in prompt.value if isinstance(part, n.Text)]
+
+
 def handlers(agent: n.Agent) -> Iterator[n.Handler]:
     """The handlers of an agent in source order."""
     return (item for item in agent.items if isinstance(item, n.Handler))
+
+
+def attempts_of(file: Analysis) -> list[Span]:
+    """Where a failure is expected: in a `try` with `catch`, and in `expect … fails`."""
+    caught = [attempt.body.span for attempt, _ in file.index.of(n.Try) if attempt.handler is not None]
+    return caught + [expect.span for expect, _ in file.index.of(n.Expect) if expect.failure is not None]
 
 
 def _by_event(agents: list[tuple[n.Agent, Analysis]]) -> dict[str, list[tuple[n.Agent, Analysis]]]:

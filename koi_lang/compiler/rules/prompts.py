@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.compositions import TemplateError, acts, directives
+from koi_lang.compiler.compositions import ACTING, TemplateError, acts, directives
 from koi_lang.compiler.rules.program import Program, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
@@ -92,7 +92,7 @@ def endless_prompt(file: Analysis, report: Report) -> None:
         prompt Tone = "Be kind."
     """
     for prompt, _ in file.index.of(n.Prompt):
-        if report.program.contains_itself(prompt, file):
+        if prompt in report.program.recursive_prompts:
             name = prompt.name.name
             report.add(prompt.name.span, f"the prompt `{name}` contains itself", help="take one of the names out.")
             return
@@ -153,8 +153,8 @@ def use_playbook(file: Analysis, report: Report) -> None:
 def prompt_not_awaited(file: Analysis, report: Report) -> None:
     """Code uses the text of a prompt without waiting for it.
 
-    A prompt that is composed with `callAction`, or contains such a one, carries out actions before it is a text, so
-    code waits for it with `await`. All other prompts are texts at once.
+    A prompt that is composed with `callAction`, `registry` or `fetch`, or contains such a one, carries out actions
+    before it is a text, so code waits for it with `await`. All other prompts are texts at once.
 
     Wrong:
 
@@ -168,7 +168,7 @@ def prompt_not_awaited(file: Analysis, report: Report) -> None:
         prompt Notes = compose { template: "{{callAction('registry_keys', {})}}" }
         agent Clerk : Worker { on show(args) { console.log(await Notes) } }
     """
-    if not any("callAction" in each.unit.source.text for each in report.program.files):
+    if not any(word in each.unit.source.text for each in report.program.files for word in ACTING):
         return
     acting = [name for name in file.table.names("prompt") if _acts(name, file, report.program)]
     waited = {_bare(wait.value) for wait, _ in file.index.of(n.Await)}
@@ -191,7 +191,7 @@ def _acts(name: str, file: Analysis, program: Program) -> bool:
 
 def _calls_action(prompt: n.Prompt) -> bool:
     template = prompt.value.template if isinstance(prompt.value, n.Compose) else None
-    if template is None or "callAction" not in template.value:
+    if template is None or not any(word in template.value for word in ACTING):
         return False
     try:
         return acts(directives(template, frozenset()))

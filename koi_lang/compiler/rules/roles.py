@@ -13,10 +13,10 @@ from koi_lang.compiler.symbols import Symbol
 from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import nearest
 
-# What the built-in actions need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
+# What actions and standard skills need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
 PERMISSIONS = (
     "execute", "delegate", "registry", "registry:read", "registry:write", "call_mcp", "read", "write", "read_tasks",
-    "write_tasks", "web_access", "use_mobile", "manage_session", "read_koi_md",
+    "write_tasks", "web_access", "use_mobile", "manage_session", "read_koi_md", "write_code",
 )  # fmt: skip
 NEAR = 0.8
 # Shorter words are alike by chance, such as the label `lead` and `read`.

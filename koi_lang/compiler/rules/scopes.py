@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import Program, Use
+from koi_lang.compiler.templates import PURE, payload_parts
 from koi_lang.compiler.walk import Around, everything
 
-VALUES = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
-ROOTS = VALUES | {"args", "state", "agentName", "userMessage"}
+ROOTS = PURE | {"args", "state", "agentName", "userMessage"}
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
 KEY = re.compile(r'"(\w+)"\s*:')
 
@@ -23,6 +23,7 @@ class Scope:
 
     Attributes:
         roots: the names a path may begin with.
+        payload: what handlers call their payload, where that is not known.
         fields: for roots whose fields are all known, these.
         is_prompt: whether the text is a prompt rather than part of a playbook.
     """
@@ -30,32 +31,35 @@ class Scope:
     roots: frozenset[str]
     fields: Mapping[str, frozenset[str]]
     is_prompt: bool = False
+    payload: frozenset[str] = frozenset()
 
 
 def in_handler(use: Use, program: Program) -> Scope:
     """What the playbook of a handler may name."""
     handler, agent = use.around.function, use.around.agent
     parameters = handler.parameters[:1] if isinstance(handler, n.Handler) else ()
+    names = payload_parts(parameters)
     fields: dict[str, frozenset[str]] = {}
     for parameter in parameters:
         if parameter.type is not None and parameter.type.name == "object":
             known = frozenset(field.name for field in parameter.type.fields)
-            fields |= dict.fromkeys({"args", *_names(parameter.pattern)}, known)
+            fields |= dict.fromkeys({"args", *(name for name, part in names.items() if not part.path)}, known)
     state = state_fields(agent, use.file, program) if agent is not None else None
     if state is not None:
         fields["state"] = state
-    return Scope(ROOTS.union(*(_names(parameter.pattern) for parameter in parameters)), fields)
+    return Scope(ROOTS.union(names), fields)
 
 
 def in_prompt(node: n.Node, program: Program) -> Scope:
-    """What a prompt may name: whatever one of the playbooks that contain it may name, and its own parameters."""
+    """What a prompt may name, which stands in the playbooks of several handlers, and its own parameters."""
     scopes = [in_handler(use, program) for use in program.uses.get(node, [])]
     own = _own_names(node)
-    shared = set(scopes[0].fields) if scopes else set()
+    shared = set(scopes[0].fields) & ROOTS if scopes else set()
     for scope in scopes:
         shared &= scope.fields.keys()
     fields = {root: frozenset[str]().union(*(scope.fields[root] for scope in scopes)) for root in shared - set(own)}
-    return Scope(ROOTS.union(own, *(scope.roots for scope in scopes)), fields, True)
+    payload = frozenset[str]().union(*(scope.roots for scope in scopes)) - ROOTS
+    return Scope(ROOTS.union(own), fields, True, payload.difference(own))
 
 
 def _own_names(node: n.Node) -> list[str]:
@@ -63,17 +67,11 @@ def _own_names(node: n.Node) -> list[str]:
         return []
     names = [parameter.name.name for parameter in node.parameters or ()]
     if isinstance(node.value, n.Compose):
-        names += [name.name for name in node.value.names] + [name.name for name, _ in node.value.fragments]
+        names += ["callAction"] + [
+            name.name for name in (*node.value.names, *(name for name, _ in node.value.fragments))
+        ]
         names += LET.findall(node.value.template.value) if node.value.template is not None else []
     return names
-
-
-def _names(pattern: n.Node) -> list[str]:
-    if isinstance(pattern, n.Binding):
-        return [pattern.name]
-    if isinstance(pattern, (n.ArrayPattern, n.ObjectPattern)):
-        return [name for element in pattern.elements for name in _names(element.pattern)]
-    return []
 
 
 def state_fields(agent: n.Agent, file: Analysis, program: Program) -> frozenset[str] | None:

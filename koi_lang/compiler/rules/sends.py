@@ -69,7 +69,7 @@ def nobody_handles(file: Analysis, report: Report) -> None:
           on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
         }
     """
-    for send, target in _targets(file, report.program):
+    for send, _, target in targets(file, report.program):
         if not target.handling(send.event):
             others = [target.place] if target.place is not None else []
             message = f"nobody in {target.name} handles `{send.event}`"
@@ -104,7 +104,7 @@ def nobody_has_role(file: Analysis, report: Report) -> None:
           on start(args) { return await send peers.event("add").role(Worker).any()({ a: 1, b: 2 }) }
         }
     """
-    for send, target in _targets(file, report.program):
+    for send, _, target in targets(file, report.program):
         if send.role is None or file.table.find("role", send.role.name) is None:
             continue
         handling = [agent for agent, _ in target.handling(send.event)]
@@ -146,6 +146,78 @@ def send_missing(file: Analysis, report: Report) -> None:
         if base is not None and _is_team(base, around, file):
             shown = file.unit.source.text[base.span.start : base.span.end]
             report.add(base.span, f"`send` is missing before `{shown}`", help=f"write `await send {shown}.event(…)`.")
+
+
+@rule("E0237", "error")
+def selection_missing(file: Analysis, report: Report) -> None:
+    """A `send` does not say whom of those who handle the event it is for.
+
+    `.any()` asks one of them, `.all()` each of them and gives a list of their answers.
+
+    Wrong:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add")({ a: 1, b: 2 }) }
+        }
+
+    Right:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send peers.event("add").any()({ a: 1, b: 2 }) }
+        }
+    """
+    for send, around in file.index.of(n.Send):
+        if not send.select and _is_team(_bare(send.base), around, file):
+            last = f".role({send.role.name})" if send.role is not None else f'.event("{send.event}")'
+            help = f"write `{last}.any()`, or `.all()` for all of them."
+            report.add(send.event_span, f"this `send` of `{send.event}` does not say whom it is for", help=help)
+
+
+@rule("E0238", "error")
+def team_out_of_reach(file: Analysis, report: Report) -> None:
+    """An agent speaks to a team with `peers(Team)` that it neither uses nor belongs to.
+
+    `peers` are the teams that an agent uses, else those that list it, and `peers(Team)` is one of them.
+
+    Wrong:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        team Others { adder: Adder }
+        agent Boss : Lead {
+          uses team Others
+          on start(args) { return await send (peers(Sums)).event("add").any()(args) }
+        }
+
+    Right:
+
+        role Lead { can delegate }
+        agent Adder : Lead { on add(args) { return args.a + args.b } }
+        team Sums { adder: Adder }
+        agent Boss : Lead {
+          uses team Sums
+          on start(args) { return await send (peers(Sums)).event("add").any()(args) }
+        }
+    """
+    for call, around in file.index.of(n.Call):
+        match call:
+            case n.Call(callee=n.Name(name="peers") as callee, arguments=(n.Name() as named,)) if around.agent:
+                team = report.program.team(named.name, file)
+                reachable = report.program.teams_of(around.agent, file)
+                if is_variable(callee, around, file) or is_variable(named, around, file) or not team or not reachable:
+                    continue
+                if all(team[0] is not each for each, _ in reachable):
+                    message = f"`{around.agent.name.name}` has no access to the team `{named.name}`"
+                    report.add(named.span, message, help=f"write `uses team {named.name}` in the agent.")
 
 
 @rule("E0401", "warning")
@@ -223,8 +295,8 @@ def peers_without_team(file: Analysis, report: Report) -> None:
             report.add(used[0].span, f"`{agent.name.name}` has no peers: it uses no team and is in none", help=help)
 
 
-def _targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Target]]:
-    """Every `send` whose possible receivers are known before the program runs."""
+def targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Around, Target]]:
+    """Every `send` whose possible receivers are known before the program runs, with what it stands in."""
     for send, around in file.index.of(n.Send):
         teams = _teams(send.base, around, file, program)
         found = [program.members(team, home) for team, home in teams or ()]
@@ -234,9 +306,9 @@ def _targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Target]
         team, home = (teams or [])[0]
         if len(found) == 1:
             place = Place(home.unit.source, team.name.span, "the team")
-            yield send, Target(f"`{team.name.name}`", place, members)
+            yield send, around, Target(f"`{team.name.name}`", place, members)
         elif around.agent is not None:
-            yield send, Target(f"the teams of `{around.agent.name.name}`", None, members)
+            yield send, around, Target(f"the teams of `{around.agent.name.name}`", None, members)
 
 
 def _teams(
@@ -254,6 +326,12 @@ def _teams(
         return None if around.agent is None else program.teams_of(around.agent, file)
     team = program.team(base.name, file)
     return None if team is None else [team]
+
+
+def _bare(node: n.Expression) -> n.Expression:
+    while isinstance(node, n.Parenthesized):
+        node = node.value
+    return node
 
 
 def _asked(call: n.Call) -> n.Expression | None:

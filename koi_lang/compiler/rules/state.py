@@ -98,6 +98,32 @@ def misspelt_state(file: Analysis, report: Report) -> None:
                 report.add(members[0].name_span, message, others=others, help=f"did you mean `{near[0]}`?")
 
 
+@rule("E0230", "error")
+def value_as_type(file: Analysis, report: Report) -> None:
+    """A field of the state has a value where its type belongs.
+
+    Behind `:` stands the type, and the value behind `=`. The field would begin as `null`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count: 0 }  on add(args) { this.state.count += 1 } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.count += 1 } }
+    """
+    for field, _ in file.index.of(n.Field):
+        type = field.type
+        if type is None or field.value is not None or type.text == "null":
+            continue
+        if type.name == "literal" or (type.name == "object" and not type.fields):
+            value = type.text if type.name == "literal" else "{}"
+            message = f"`{value}` stands where the type of `{field.name.name}` belongs"
+            report.add(type.span, message, help=f"write `{field.name.name} = {value}`.")
+
+
 def fields_of(agent: n.Agent) -> Mapping[str, n.Field]:
     """The fields that the `state` blocks of an agent declare, by name."""
     return {field.name.name: field for item in agent.items if isinstance(item, n.State) for field in item.fields}

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.compositions import TemplateError, directives
-from koi_lang.compiler.rules.program import Program, Use
-from koi_lang.compiler.rules.scopes import Scope, in_handler, in_prompt
+from koi_lang.compiler.compositions import TemplateError, directives, in_order
+from koi_lang.compiler.rules.program import Program, Use, texts_of
+from koi_lang.compiler.rules.scopes import ROOTS, Scope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.templates import STATE, Hole, parts
+from koi_lang.compiler.scope import GLOBALS, RUN_NAMES
+from koi_lang.compiler.templates import STATE, Hole, free_names, parts, payload_parts
 from koi_lang.compiler.walk import everything
-from koi_lang.diagnostics import Place
+from koi_lang.diagnostics import Place, nearest
 from koi_lang.source import Source, Span
 
-PATH = re.compile(r"\{\{\s*([A-Za-z_]\w*)(?:\??\.\w+|\[\d+\])*\s*\}\}")
 NEAR = 0.75
+COMPUTED = "compute it in code, and pass it on in the payload."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,8 @@ def unfilled(file: Analysis, report: Report) -> None:
     """A `{{…}}` names something that texts do not know, and stays as it is.
 
     In the texts of playbooks and prompts there are `args`, the payload; `state`; `agentName`; `userMessage`; the
-    parameters of the handler or prompt; `JSON` and `Math`. Anything else the model reads as written, braces included.
+    parameters of the handler or prompt; `JSON` and `Math`. Anything else the model reads as written, braces included,
+    and so it does where the braces hold `await`, an assignment or a function in braces.
 
     Wrong:
 
@@ -101,12 +102,22 @@ def unfilled(file: Analysis, report: Report) -> None:
         agent Greeter : Worker { on hello(args) { playbook "Greet {{args.name}}." } }
     """
     for filled in report.program.for_file(_filled, file):
-        match = PATH.fullmatch(filled.hole.source)
-        if match is not None and match[1] not in filled.scope.roots:
-            help = _root_help(match[1], filled)
-            report.add(
-                filled.place, f"`{filled.hole.source}` stays as it is: nothing here is called `{match[1]}`", help=help
-            )
+        hole = filled.hole
+        name = next((root.name for root in hole.roots() if _written(root.name) not in filled.scope.roots), None)
+        if not hole.braces or (name is None and hole.obstacle is None):
+            continue
+        reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
+        help = COMPUTED if name is None else _root_help(name, filled)
+        report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help)
+
+
+def _written(root: str) -> str:
+    """A root as programs write it."""
+    return "state" if root == STATE else root
+
+
+def _one_line(text: str) -> str:
+    return text if len(text) <= 40 and "\n" not in text else f"{text.split(chr(10))[0][:37]}…"
 
 
 @rule("E0320", "error")
@@ -144,15 +155,104 @@ def broken_directive(file: Analysis, report: Report) -> None:
             report.add(problem.span, problem.message, help=problem.help)
 
 
+@rule("E0321", "error")
+def unknown_in_directive(file: Analysis, report: Report) -> None:
+    """A directive of a template, or an argument of a prompt, names something that does not exist.
+
+    The conditions and values of `@if` and `@let` may name `args`, `state`, `agentName`, `userMessage`, the parameters
+    of the prompt, what a `@let` before them declares, and what any code may name. What a playbook gives to a prompt
+    is a text, or a path that begins with one of these.
+
+    Wrong:
+
+        role Worker { can execute }
+        prompt Tone = compose { template: "
+        @if (formal) {
+        Be formal.
+        }
+        " }
+        agent Clerk : Worker { on work(args) { playbook Tone } }
+
+    Right:
+
+        role Worker { can execute }
+        prompt Tone = compose { template: "
+        @if (args.formal) {
+        Be formal.
+        }
+        " }
+        agent Clerk : Worker { on work(args) { playbook Tone } }
+    """
+    everywhere = ROOTS | GLOBALS | RUN_NAMES | file.table.values.keys() | file.table.roles.keys()
+    for prompt, _ in file.index.of(n.Prompt):
+        for name, span, known in _named_in_directives(prompt, everywhere, file):
+            near = nearest(name, sorted(known - GLOBALS))
+            help = f"did you mean `{near}`?" if near else f"for a field of the payload write `args.{name}`."
+            report.add(span, f"nothing here is called `{name}`", help=help)
+    for argument, known in _named_in_calls(file, everywhere):
+        near = nearest(argument.name, sorted(known - GLOBALS))
+        help = f"did you mean `{near}`?" if near else f'a text stands in quotes: `"{argument.name}"`.'
+        report.add(argument.span, f"nothing here is called `{argument.name}`", help=help)
+
+
+def _named_in_directives(
+    prompt: n.Prompt, everywhere: frozenset[str], file: Analysis
+) -> Iterator[tuple[str, Span, frozenset[str]]]:
+    """The names that the directives of a prompt use in vain, with their place and the names that exist there."""
+    template = prompt.value.template if isinstance(prompt.value, n.Compose) else None
+    if template is None or "@" not in template.value:
+        return
+    known = everywhere.union((parameter.name.name for parameter in prompt.parameters or ()), ["callAction"])
+    try:
+        items = directives(template, frozenset())
+    except TemplateError:
+        return  # which is told as an error of its own
+    for declared, expression in in_order(items):
+        for name in free_names(expression):
+            written = _written(name.name)
+            if written not in known:
+                yield written, _place_in(template, name, file), known
+        known = known.union([declared] if declared else ())
+
+
+def _place_in(template: n.Text, name: n.Name, file: Analysis) -> Span:
+    """Where a name of a directive stands."""
+    if template.start is not None:
+        return Span(template.start + name.span.start, template.start + name.span.end)
+    at = file.unit.source.text.find(name.name, template.span.start, template.span.end)
+    return Span(at, at + len(name.name)) if at >= 0 else template.span
+
+
+def _named_in_calls(file: Analysis, everywhere: frozenset[str]) -> Iterator[tuple[n.Name, frozenset[str]]]:
+    """The names that playbooks give to prompts and that do not exist."""
+    for call, around in file.index.of(n.PromptCall):
+        handler = around.function
+        payload = payload_parts(handler.parameters) if isinstance(handler, n.Handler) else {}
+        known = everywhere.union(payload, ["this"])
+        named = (name for argument in call.arguments for name in free_names(argument))
+        yield from ((name, known) for name in named if _written(name.name) not in known)
+
+
 def _root_help(name: str, filled: Filled) -> str:
     if name == "this":
         return "the state is called `state` here: `{{state.count}}`."
+    if name in filled.scope.fields.get("args", ()):
+        return f"write `{{{{args.{name}}}}}`."
     near = _near(name, filled.scope.roots - {"JSON", "Math"})
     if near is not None:
         return f"did you mean `{{{{{near}}}}}`?"
+    if name in GLOBALS | RUN_NAMES or any(isinstance(node, n.Call) for node in everything(filled.hole.expression)):
+        return COMPUTED
+    if name in filled.scope.payload:
+        return f"in a prompt the payload is called `args`: write `{{{{args{_after(name, filled.hole)}}}}}`."
     if filled.scope.is_prompt:
         return f"write `{{{{args.{name}}}}}`, or give the prompt a parameter `{name}`."
     return f"for a field of the payload write `{{{{args.{name}}}}}`."
+
+
+def _after(name: str, hole: Hole) -> str:
+    """What stands in a hole behind the name that it begins with."""
+    return hole.source.strip("${} ").partition(name)[2]
 
 
 def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, str, str]]:
@@ -169,7 +269,7 @@ def _paths(hole: Hole) -> Iterator[tuple[str, str]]:
     """The names in a hole with the field that is read from them."""
     for node in everything(hole.expression):
         if isinstance(node, n.Member) and isinstance(node.object, n.Name):
-            yield "state" if node.object.name == STATE else node.object.name, node.name
+            yield _written(node.object.name), node.name
 
 
 def _near(field: str, known: frozenset[str]) -> str | None:
@@ -193,18 +293,12 @@ def _in_playbooks(file: Analysis, program: Program) -> Iterator[Filled]:
 def _in_prompts(file: Analysis, program: Program) -> Iterator[Filled]:
     for prompt, _ in file.index.of(n.Prompt):
         scope = in_prompt(prompt, program)
-        for text in _texts(prompt):
+        for text in texts_of(prompt):
             yield from _holes(text, file.unit.source, scope)
     for imported in file.unit.imports:
         if imported.text is not None:
             text = n.Text(Span(0, len(imported.text.text)), imported.text.text, 0)
             yield from _holes(text, imported.text, in_prompt(imported.statement, program))
-
-
-def _texts(prompt: n.Prompt) -> list[n.Text]:
-    if isinstance(prompt.value, n.Compose):
-        return [prompt.value.template] if prompt.value.template is not None else []
-    return [part for part in prompt.value if isinstance(part, n.Text)]
 
 
 def _holes(text: n.Text, source: Source, scope: Scope) -> Iterator[Filled]:

@@ -157,14 +157,22 @@ def handler_not_awaited(file: Analysis, report: Report) -> None:
 
 
 def handler_calls(file: Analysis) -> Iterator[tuple[n.Call, n.Name, Symbol]]:
-    """Every `Agent.name(…)` in a test, with the name and the agent."""
-    for call, around in file.index.of(n.Call) if file.tests else ():
+    """Every `Agent.name(…)` in code, with the name and the agent."""
+    for call, around in file.index.of(n.Call):
         callee = call.callee
-        if around.test is None or not isinstance(callee, n.Member) or not isinstance(callee.object, n.Name):
-            continue
-        symbol = file.table.find("agent", callee.object.name)
-        if symbol is not None and not is_variable(callee.object, around, file):
-            yield call, n.Name(callee.name_span, callee.name), symbol
+        if isinstance(callee, n.Member) and not call.optional and not callee.optional:
+            symbol = agent_of(callee.object, around, file)
+            if symbol is not None:
+                yield call, n.Name(callee.name_span, callee.name), symbol
+
+
+def agent_of(node: n.Expression, around: Around, file: Analysis) -> Symbol | None:
+    """The agent that an expression stands for: its name, or `this` in its handlers."""
+    if not isinstance(node, n.Name) or is_variable(node, around, file):
+        return None
+    if node.name != "this":
+        return file.table.find("agent", node.name)
+    return None if around.agent is None else file.table.find("agent", around.agent.name.name)
 
 
 def _events(symbol: Symbol) -> list[str]:

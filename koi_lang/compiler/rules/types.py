@@ -7,17 +7,13 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import Place, nearest
 from koi_lang.source import Span
 
-# The kind of value behind each type that says one; letter case does not count.
-KINDS = {
-    "string": "string", "number": "number", "int": "number", "boolean": "boolean", "bool": "boolean",
-    "array": "array", "object": "object", "null": "null", "undefined": "null", "void": "null",
-}  # fmt: skip
 # Types that say nothing here, or that programs have from TypeScript.
 OTHERS = (
     "any json unknown never union literal promise function date map set regexp error record partial required readonly "
@@ -30,10 +26,6 @@ SYNONYMS = {
     "char": "string", "list": "any[]", "tuple": "any[]", "dict": "Json", "none": "null", "nil": "null",
 }  # fmt: skip
 ADVICE = "types are such as `string`, `number`, `boolean`, `Json`, `string[]` and `{ name: string }`."
-WORDS = {
-    "string": "a text", "number": "a number", "boolean": "`true` or `false`", "array": "a list", "object": "an object",
-    "null": "`null`",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +82,7 @@ def wrong_value(file: Analysis, report: Report) -> None:
         agent Counter : Worker { state { count: number = 0 } }
     """
     for given in _given(file):
-        kinds, kind = _kinds(given.type), _kind(given.value)
+        kinds, kind = _kinds(given.type), kind_of_literal(given.value)
         if kinds is not None and kind is not None and kind not in kinds:
             message = f"`{given.name}` is declared as `{_shown(given.type)}`, and gets {WORDS[kind]}"
             help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
@@ -142,26 +134,6 @@ def _kinds(type: n.Type) -> frozenset[str] | None:
 def _kind_of_text(text: str) -> str:
     """The kind of a literal type as it is written."""
     return "string" if text[:1] in "\"'" else "boolean" if text.lower() in ("true", "false") else "number"
-
-
-def _kind(value: n.Expression) -> str | None:
-    """The kind of a value that is written down; None where only the running program knows, and for `null`."""
-    match value:
-        case n.Parenthesized():
-            return _kind(value.value)
-        case n.Text() | n.Template():
-            return "string"
-        case n.Array():
-            return "array"
-        case n.Object():
-            return "object"
-        case n.Prefix(operator="-" | "+", operand=n.Literal()):
-            return "number"
-        case n.Literal(value=bool()):
-            return "boolean"
-        case n.Literal(value=int() | float()):
-            return "number"
-    return None
 
 
 def _shown(type: n.Type) -> str:

@@ -104,6 +104,49 @@ def unused_prompt(file: Analysis, report: Report) -> None:
                 report.add(prompt.name.span, f"nothing uses the prompt `{prompt.name.name}`", help=help)
 
 
+@rule("E0246", "warning")
+def unused_variable(file: Analysis, report: Report) -> None:
+    """A variable or local function is declared and never read.
+
+    It is left over, or another name is used where this one was meant. A name that begins with `_` says that nobody is
+    to read it; parameters, loops and values that are taken apart are not looked at.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on sum(args) { const total = args.a + args.b  return args.a } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on sum(args) { const total = args.a + args.b  return total } }
+    """
+    names = {declarator.pattern for declarator, _ in file.index.of(n.Declarator)}
+    names -= {each.pattern for loop, _ in file.index.of(n.For) for each in _first(loop)}
+    functions = {statement.function for statement, _ in file.index.of(n.FunctionStatement)}
+    # `count += 1` may be there for its value.
+    changed: set[n.Node] = {update.target for update, _ in file.index.of(n.Update)}
+    changed |= {assignment.target for assignment, _ in file.index.of(n.Assignment) if assignment.operator}
+    # A name in the braces of a text was meant to be read there, which another rule tells.
+    mentioned = {word for text, _ in file.index.of(n.Text) if "{" in text.value for word in WORD.findall(text.value)}
+    for resolution in file.code.values():
+        variables = resolution.variables
+        read = {variable for node, variable in variables.items() if node in changed}
+        # Of two variables of one name the other one may have been meant.
+        known = mentioned.union(variable.name for variable in variables.values() if variable.used)
+        for node, variable in variables.items():
+            if variable.used or variable in read or variable.name in known:
+                continue
+            is_declared = (node in names and isinstance(node, n.Binding)) or node in functions
+            if is_declared and not variable.name.startswith("_"):
+                report.add(variable.span, f"nothing reads `{variable.name}`", help="use it, or remove it.")
+
+
+def _first(loop: n.For) -> tuple[n.Declarator, ...]:
+    """What the head of a loop declares."""
+    return loop.first.declarators if isinstance(loop.first, n.Variable) else ()
+
+
 def _roles_used(_: Analysis, program: Program) -> set[str]:
     """The names of roles that agents have or code mentions, in the whole program."""
     used = set()

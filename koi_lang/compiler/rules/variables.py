@@ -9,7 +9,7 @@ from itertools import islice
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.foreign import FOREIGN
-from koi_lang.compiler.rules.program import with_article
+from koi_lang.compiler.rules.program import Program, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, Variable
 from koi_lang.compiler.symbols import Kind
@@ -28,6 +28,8 @@ ACTIONS = frozenset(
     "shell prompt_user call_llm format update_state send_message call_skill call_mcp registry_set registry_get"
     " registry_delete registry_keys registry_search".split()
 )
+# Where variables can be declared; elsewhere there are lone values.
+CODE = (n.Handler, n.Function, n.Skill, n.Test)
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
 
 
@@ -49,13 +51,12 @@ def unknown_name(file: Analysis, report: Report) -> None:
         role Worker { can execute }
         agent Clerk : Worker { on add(args) { const total = args.total  return total + 1 } }
     """
-    for root, resolution in file.code.items():
-        for name in _unknown(root, resolution):
-            if name.name not in AGENT_NAMES and name.name not in FOREIGN:
-                hidden = list(_hidden(name, resolution))[:1]
-                others = [report.place(variable.span, "visible in its own block only") for variable in hidden]
-                help = _advice(name, root, file, report)
-                report.add(name.span, f"nothing here is called `{name.name}`", others=others, help=help)
+    for name, root in report.program.for_file(_unknown, file):
+        if name.name not in AGENT_NAMES and name.name not in FOREIGN:
+            hidden = list(_hidden(name, file.code[root]))[:1]
+            others = [report.place(variable.span, "visible in its own block only") for variable in hidden]
+            help = _advice(name, root, file, report)
+            report.add(name.span, f"nothing here is called `{name.name}`", others=others, help=help)
 
 
 @rule("E0222", "error")
@@ -73,11 +74,10 @@ def agent_name_outside(file: Analysis, report: Report) -> None:
 
         skill Sums { export function add(a, total) { return a + total } }
     """
-    for root, resolution in file.code.items():
-        for name in _unknown(root, resolution):
-            if name.name in AGENT_NAMES:
-                help = "use it in a handler of an agent, and pass on what a function needs."
-                report.add(name.span, f"`{name.name}` only exists in the handlers of an agent", help=help)
+    for name, _ in report.program.for_file(_unknown, file):
+        if name.name in AGENT_NAMES:
+            help = "use it in a handler of an agent, and pass on what a function needs."
+            report.add(name.span, f"`{name.name}` only exists in the handlers of an agent", help=help)
 
 
 @rule("E0223", "error")
@@ -98,11 +98,10 @@ def foreign_name(file: Analysis, report: Report) -> None:
         role Worker { can execute }
         agent Clerk : Worker { on read(args) { return os.listdir(".") } }
     """
-    for root, resolution in file.code.items():
-        for name in _unknown(root, resolution):
-            help = FOREIGN.get(name.name)
-            if help is not None:
-                report.add(name.span, f"`{name.name}` does not exist in Koi", help=help)
+    for name, _ in report.program.for_file(_unknown, file):
+        help = FOREIGN.get(name.name)
+        if help is not None:
+            report.add(name.span, f"`{name.name}` does not exist in Koi", help=help)
 
 
 @rule("E0224", "error")
@@ -152,28 +151,38 @@ def declaration_assigned(file: Analysis, report: Report) -> None:
             report.add(name.span, f"`{name.name}` is {what} and cannot be assigned", help=help)
 
 
-def _unknown(root: n.Node, resolution: Resolution) -> Iterator[n.Name]:
-    """The names that stand for nothing, each once; `backoff = exponential` of a `resilience` is a word, no name."""
-    first: dict[str, n.Name] = {}
-    for name in resolution.unknown:
-        if name is not root:
-            first.setdefault(name.name, name)
-    return islice(first.values(), MOST_NAMES)
+def _unknown(file: Analysis, _: Program) -> list[tuple[n.Name, n.Node]]:
+    """The names that stand for nothing, each once in its root of code; `backoff = exponential` is a word, no name."""
+    words = {value for block, _ in file.index.of(n.Resilience) for _, value in block.properties}
+    found: list[tuple[n.Name, n.Node]] = []
+    for root, resolution in file.code.items():
+        first: dict[str, n.Name] = {}
+        for name in resolution.unknown:
+            if name not in words:
+                first.setdefault(name.name, name)
+        found += [(name, root) for name in islice(first.values(), MOST_NAMES)]
+    return found
 
 
 def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     wanted = name.name
     if any(True for _ in _hidden(name, file.code[root])):
         return f"declare `{wanted}` before the braces that it is used behind."
-    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file) or _of_agent(name, root, file)
+    is_code = isinstance(root, CODE)
+    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file)
+    special = special or (_of_agent(name, root, file) if is_code else None)
     if special is not None:
         return special
     elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
     if elsewhere is not None:
         return report.program.advice(elsewhere, wanted, file)
+    if wanted in report.program.library:
+        return report.program.advice("function", wanted, file)
     near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values]) or _built_in(wanted)
     if near is not None:
         return f"did you mean `{near}`?"
+    if not is_code:
+        return f'write the value itself; a text stands in quotes: `"{wanted}"`.'
     is_called = any(call.callee is name for call, _ in file.index.of(n.Call))
     return f"declare it with `const {wanted} = {'(…) => ' if is_called else ''}…`."
 

@@ -61,8 +61,8 @@ def delegate_to(words: Words, scene: Scene) -> Deed:
 def call_tool(words: Words, scene: Scene) -> Deed:
     """Call a tool of an MCP server."""
     data = _data(words, scene) if words.has("data") else {}
-    tool = words.text("tool", scene)
-    action = {"intent": "call_mcp", "mcp": words.text("mcp", scene), "tool": tool, "input": data}
+    tool = words.name("tool", scene)
+    action = {"intent": "call_mcp", "mcp": words.name("mcp", scene), "tool": tool, "input": data}
     return Deed({"actionType": "direct", **action}, tool)
 
 
@@ -70,7 +70,7 @@ def call_tool(words: Words, scene: Scene) -> Deed:
 @spanish(USA, r"(?:a )?(?:la )?(?:acción )?(?P<action>{name})(?:{con} (?P<data>.+))?")
 def call_action(words: Words, scene: Scene) -> Deed:
     """Do an action that is called by its own name."""
-    name = words.text("action", scene)
+    name = words.name("action", scene)
     if name not in scene.task.actions:
         raise Unclear(f"there is no action `{name}`")
     data = _data(words, scene) if words.has("data") else {}

@@ -1,4 +1,4 @@
-"""Quotes, objects and references in a text replaced by marks, so that patterns see one word for each."""
+"""Quotes, objects, references and values in a text replaced by marks, so that patterns see one word for each."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from koi_lang.llm.rehearsal.literals import Reference, read_literal
+from koi_lang.llm.rehearsal.values import VALUE
 
-# Characters for private use cannot occur in a playbook by accident.
-OPEN, CLOSE = "\ue000", "\ue001"
+# Noncharacters, as in the marks for values; a playbook that is read has none of its own.
+OPEN, CLOSE = "\ufdd2", "\ufdd3"
 MARK = rf"{OPEN}\d+{CLOSE}"
 CLOSING_QUOTES = {'"': '"', "“": "”", "«": "»", "`": "`", "'": "'"}
 MOST_NESTED = 32
 BRACKETS = {"{": "}", "[": "]"}
-_REFERENCE = re.compile(r"\{\{([^{}]+)\}\}|\$\{([^{}]+)\}|<([A-Za-z_][\w .'-]*)>")
-_LIST = re.compile(r"\[\s*[\"'\d{\[\]]")
+_REFERENCE = re.compile(rf"\{{\{{([^{{}}]+)\}}\}}|\$\{{([^{{}}]+)\}}|<([A-Za-z_][\w .'-]*)>|({VALUE})")
+_LIST = re.compile(r"\[\s*[\"'\d{\[\]\ufdd0]")
 
 Kind: TypeAlias = Literal["text", "data", "reference"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one mark stands for: a quoted text, an object or list, or words in braces that name a value."""
+    """What one mark stands for: a quoted text, an object or list, or words in braces (or a mark) for a value."""
 
     kind: Kind
     source: str

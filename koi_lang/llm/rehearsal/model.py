@@ -49,7 +49,8 @@ class Rehearsal:
             self._note("a request outside of a playbook")
             return json.dumps({"text": NO_MODEL}) if request.json else NO_MODEL
         actions = self._next(request.task)
-        return json.dumps(actions[0] if len(actions) == 1 else {"batch": actions}, ensure_ascii=False)
+        answer = actions[0] if len(actions) == 1 else {"batch": actions}
+        return json.dumps(answer, ensure_ascii=False, default=str)
 
     def _next(self, task: Task) -> list[Any]:
         """The actions that can be proposed now: at least one."""
@@ -57,13 +58,13 @@ class Rehearsal:
         done = deque(result for result in task.results if not result.intent.startswith("_"))
         actions: list[Any] = []
         try:
-            for deed in self._deeds(steps_of(task.playbook, scene), scene):
+            for deed in self._deeds(steps_of(scene.values.text, scene), scene):
                 if not _was_done(deed, done, scene):
                     scene.expect(deed)
                     actions.append(deed.action)
                 if deed.intent == "return":
                     return actions
-            return [*actions, end_of(scene).action]
+            return [*actions, scene.with_values(end_of(scene)).action]
         except NotYet:
             return actions
 
@@ -72,24 +73,24 @@ class Rehearsal:
             try:
                 deed = step.deed(scene)
             except Unclear:
-                self._note(step.source)
+                self._note(scene.values.shown(step.source))
                 scene.lose_track()
                 continue
             if deed.action is None:
                 scene.name(deed.label, deed.value)
-            elif self._may(deed, step, scene.task):
+            elif self._may(deed, step, scene):
                 yield deed
 
-    def _may(self, deed: Deed, step: Step, task: Task) -> bool:
+    def _may(self, deed: Deed, step: Step, scene: Scene) -> bool:
         if deed.intent == "return":
             for name in deed.value or ():
-                self._note(f"`{name}` in: {step.source}")
+                self._note(scene.values.shown(f"`{name}` in: {step.source}"))
             return True
         if step.action is not None or deed.action is None or deed.action["actionType"] == "delegate":
             return True
-        if deed.intent in task.actions:
+        if deed.intent in scene.task.actions:
             return True
-        self._note(f"{step.source} (the agent may not use `{deed.intent}`)")
+        self._note(scene.values.shown(f"{step.source} (the agent may not use `{deed.intent}`)"))
         return False
 
     def _note(self, text: str) -> None:

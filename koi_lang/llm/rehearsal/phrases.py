@@ -11,6 +11,7 @@ from typing import Any
 from koi_lang.llm.rehearsal.literals import CONSTANTS, Reference
 from koi_lang.llm.rehearsal.masks import Piece, piece_of, unmask
 from koi_lang.llm.rehearsal.scene import Scene, Unclear
+from koi_lang.llm.rehearsal.values import has_value
 
 NUMBER_WORDS = {
     word: number
@@ -29,7 +30,7 @@ OPERATORS = {
 _EITHER = re.compile(r"\s*(?:\|\||\?\?)\s*")
 _SUM = re.compile(rf"(?P<left>.+)\s+(?P<by>{'|'.join(map(re.escape, OPERATORS))})\s+(?P<right>.+?)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_TEMPLATE = re.compile(r"\{\{\s*(.+?)\s*\}\}|\$\{\s*(.+?)\s*\}|<([A-Za-z_][\w .'-]*)>")
+TEMPLATE = re.compile(r"\{\{\s*(?P<braces>.+?)\s*\}\}|\$\{\s*(?P<dollar>.+?)\s*\}|<(?P<angles>[A-Za-z_][\w .'-]*)>")
 _PLACEHOLDER = re.compile(r"\.\.\.|…|\w+(?:\s*\|\s*\w+)+|(?:your|the|a|an) [\w ]+ here")
 
 
@@ -72,6 +73,13 @@ class Words:
             return self.get(name)
         raise Unclear(f"`{self.get(name)}` is not a plain name")
 
+    def name(self, name: str, scene: Scene) -> str:
+        """The name of something to do, which the playbook itself has to say. Raises Unclear."""
+        piece = self.piece(name)
+        if has_value(self.get(name)) or (piece and piece.kind != "text"):
+            raise Unclear("what is to be done is not for a value to say")
+        return self.text(name, scene)
+
 
 def piece_value(piece: Piece, scene: Scene) -> Any:
     """The value of a quote, object or reference, with everything inside it filled in."""
@@ -83,6 +91,8 @@ def piece_value(piece: Piece, scene: Scene) -> Any:
 def evaluate(phrase: str, scene: Scene) -> Any:
     """The value of a phrase in plain words. Raises Unclear and NotYet."""
     phrase = phrase.strip().rstrip(".,")
+    if value := scene.values.find(phrase):
+        return value.value
     if phrase in CONSTANTS:
         return CONSTANTS[phrase]
     if _NUMBER.fullmatch(phrase):
@@ -162,19 +172,25 @@ def _fill_leaf(value: Any, scene: Scene, *, strict: bool) -> Any:
         return value
     if strict and _PLACEHOLDER.fullmatch(value.strip()):
         raise Unclear("a placeholder stands for something a model would write")
-    whole = _TEMPLATE.fullmatch(value.strip())
+    whole = TEMPLATE.fullmatch(value.strip())
     if whole and value.strip().count("{{") + value.strip().count("${") + value.strip().count("<") == 1:
-        return _template_value(whole, scene, strict=strict)
-    return _TEMPLATE.sub(lambda found: as_text(_template_value(found, scene, strict=False)), value)
+        return template_value(whole, scene, strict=strict)
+    return TEMPLATE.sub(lambda found: as_text(template_value(found, scene, strict=False)), value)
 
 
-def _template_value(found: re.Match[str], scene: Scene, *, strict: bool) -> Any:
-    words = next(filter(None, found.groups()))
+def template_value(found: re.Match[str], scene: Scene, *, strict: bool) -> Any:
+    """What words in brackets stand for; where that is not known, angle brackets may just be angle brackets.
+
+    Raises:
+        Unclear: it is not known, and the brackets are others or are taken strictly.
+        NotYet: it is not known yet.
+    """
+    words = found["braces"] or found["dollar"] or found["angles"]
     try:
         return evaluate(words, scene)
     except Unclear:
-        if found[3] and not strict:
-            return found[0]  # angle brackets may just be angle brackets
+        if found["angles"] and not strict:
+            return found[0]
         raise
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.llm.rehearsal.phrases import Words, evaluate, fill, piece_value
-from koi_lang.llm.rehearsal.scene import Deed, NotYet, Scene, Unclear, identifier_in
+from koi_lang.llm.rehearsal.scene import STATE_UPDATES, Deed, NotYet, Scene, Unclear, identifier_in
 from koi_lang.llm.rehearsal.table import english, spanish
 
 RETURN = "return"
@@ -29,8 +30,9 @@ def return_literal(words: Words, scene: Scene) -> Deed:
     if piece is None or (piece.kind == "text" and not words.source.lower().startswith((RETURN, *DEVUELVE.split()))):
         raise Unclear("only an object can be the answer")
     missing: list[str] = []
-    data = fill(piece.value, scene, missing) if piece.kind == "data" else piece_value(piece, scene)
-    return _end(data, missing)
+    if piece.kind != "data":
+        return _end_with(piece_value(piece, scene))
+    return _end(fill(piece.value, scene, missing), missing)
 
 
 @english(RETURN, r"(?:nothing|an empty (?:object|result))?")
@@ -54,7 +56,7 @@ def return_named(words: Words, scene: Scene) -> Deed:
 def devuelvelo(words: Words, scene: Scene) -> Deed:
     """End with the last value, in Spanish: the verb says what."""
     value = evaluate("eso", scene)
-    return _end({words.get("name"): value} if words.has("name") else value, [])
+    return _end({words.get("name"): value}, []) if words.has("name") else _end_with(value)
 
 
 @english(RETURN, r"(?P<what>.+)")
@@ -63,7 +65,7 @@ def return_value(words: Words, scene: Scene) -> Deed:
     """End with a value, or with several under their own names."""
     parts = re.split(r"\s*,\s*(?:and\s+)?|\s+(?:and|y)\s+", words.get("what"))
     if len(parts) == 1:
-        return _end(words.value("what", scene), [])
+        return _end_with(words.value("what", scene))
     return _end({identifier_in(part): evaluate(part, scene) for part in parts}, [])
 
 
@@ -74,7 +76,18 @@ def end_of(scene: Scene) -> Deed:
     outcome = scene.outcome
     if outcome is None:
         return _end({}, [])
-    return _end(outcome if isinstance(outcome, dict) else {"result": outcome}, [])
+    return _end(outcome if isinstance(outcome, dict) and not _changes_state(outcome) else {"result": outcome}, [])
+
+
+def _end_with(value: Any) -> Deed:
+    """The end with a value, which may not change anything. Raises Unclear."""
+    if _changes_state(value):
+        raise Unclear("what changes the state is not for a value to say")
+    return _end(value, [])
+
+
+def _changes_state(value: Any) -> bool:
+    return isinstance(value, Mapping) and not STATE_UPDATES.isdisjoint(value)
 
 
 def _end(data: Any, missing: list[str]) -> Deed:

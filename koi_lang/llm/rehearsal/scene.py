@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.llm.messages import Result, Task
+from koi_lang.llm.rehearsal.values import Values
 
 LAST = frozenset({"it", "that", "this", "result", "results", "output", "value", "last result", "last value"}) | {
     "eso", "esto", "resultado", "salida", "valor", "último resultado", "lo anterior"
@@ -15,6 +16,10 @@ LAST = frozenset({"it", "that", "this", "result", "results", "output", "value", 
 ANSWER = frozenset({"answer", "reply", "response", "input", "choice", "last answer"}) | {
     "respuesta", "contestación", "última respuesta"
 }  # fmt: skip
+# Fields of actions in which the runtime looks for no references.
+UNREAD = frozenset({"options", "instruction"})
+# Fields of a result that change the state.
+STATE_UPDATES = frozenset({"state_updates", "stateUpdates"})
 SILENT = frozenset({"print", "update_state", "registry_set", "registry_delete"})
 _PATH = re.compile(r"(args|state)((?:\.\w+|\[\d+\])*)")
 _OWNER = re.compile(
@@ -51,10 +56,16 @@ class Deed:
 
 
 class Scene:
-    """Answers and results so far, with the task they belong to."""
+    """Answers and results so far, with the task they belong to.
+
+    Attributes:
+        values: what came into the playbook from outside.
+        outcome: the last result.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.values = Values(task.parts or (task.playbook,))
         self.outcome: Any = None
         self._answers: list[Any] = []
         self._values: list[Any] = []
@@ -87,6 +98,14 @@ class Scene:
     def expect(self, deed: Deed) -> None:
         """Note that an action has been proposed whose result is not there yet."""
         self._awaited.append(deed)
+
+    def with_values(self, deed: Deed) -> Deed:
+        """What a sentence has come to, with the values that stand in it; nothing in them means anything further."""
+        if deed.action is None:
+            return deed
+        plain, literal = self.values.plain, self.values.literal
+        fields = {key: plain(item) if key in UNREAD else literal(item) for key, item in deed.action.items()}
+        return replace(deed, action=fields)
 
     @property
     def awaits_a_value(self) -> bool:

@@ -55,7 +55,7 @@ def sentences_of(playbook: str) -> list[Sentence]:
             text = without_lead(part.replace("**", ""))
             ending = "!" if text.endswith("!") else ""
             text = text.rstrip(" .;!")
-            if re.search(r"[^\W_]|\ue000", text) and not _is_background(text):
+            if re.search(rf"[^\W_]|{OPEN}", text) and not _is_background(text):
                 found.append(Sentence(text, masked.pieces, depth, ending))
     return found
 

@@ -70,7 +70,7 @@ class Step:
             raise Unclear("conditions are for a model")
         for row, words in matches(self.sentence):
             try:
-                return row.build(words, scene)
+                return scene.with_values(row.build(words, scene))
             except Unclear:
                 continue
         raise Unclear("no form fits")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
 from koi_lang.runtime.actions import control, core, mcp, registry, shell
 from koi_lang.runtime.actions.table import ActionContext, ActionKind, find, known, perform
 from koi_lang.runtime.values.undefined import undefined
@@ -29,10 +31,11 @@ def found(run: Run, name: str) -> ActionKind | None:
 
 
 async def called(run: Run, agent: Agent, name: str, data: Any) -> Any:
-    """What comes of an action that code calls; null where there is no such action."""
+    """What comes of an action that code calls. Raises AgentError where there is no such action."""
     kind = found(run, name)
     if kind is None:
-        return None
+        names = [each.name for each in (*all_actions(), *run.added.actions.values())]
+        raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
     return await perform(kind, ActionContext(run, agent), fields, checked=False)
 

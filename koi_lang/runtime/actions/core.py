@@ -8,26 +8,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, PermissionDenied
 from koi_lang.llm.messages import Message
-from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime import late
+from koi_lang.runtime.actions.table import ActionContext, ActionError, action, find, perform
 from koi_lang.runtime.agents.declared import Role
 from koi_lang.runtime.agents.router import Offer
 from koi_lang.runtime.agents.skills import Skill
-from koi_lang.runtime.context import current_execution
+from koi_lang.runtime.forms import fill
 from koi_lang.runtime.images import images_in, told
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.limits import Spending, current_spending
 from koi_lang.runtime.room import mentions, require_room, written_weight
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
+# Fields of a result that change the state, as `update_state` does; they are not part of the result.
+STATE_UPDATES = ("state_updates", "stateUpdates")
 
 
 def spending(context: ActionContext) -> Spending:
     """What the call that an action belongs to spends; in code that of the playbook that called it, else of the run."""
-    execution = context.execution or current_execution()
-    return context.run.spending if execution is None else execution.spending
+    return context.execution.spending if context.execution else current_spending() or context.run.spending
 
 
 @action(aliases={"text": "message", "data": "message"}, safe=True, inside=True)
@@ -48,16 +50,42 @@ async def prompt_user(context: ActionContext, question: str, options: list[Any] 
     return {"answer": answer}
 
 
+@action(aliases={"message": "question", "schema": "form"}, safe=True)
+async def prompt_form(context: ActionContext, question: str, form: dict[str, Any]) -> Any:
+    """Have the person fill in a form, a JSON Schema of plain fields; gives `accepted` and `answers`."""
+    answers = await fill(context.run.host, question, form)
+    if answers is None:
+        return {"accepted": False, "answers": {}}
+    try:
+        wrong = list(late.Checks({"type": "object", **form}).problems(answers))
+    except ValueError as error:
+        raise ActionError(f"the form is no schema that can be used: {error}") from error
+    if wrong:
+        raise ActionError(f"the answers do not fit the form: {'; '.join(wrong)}")
+    return {"accepted": True, "answers": answers}
+
+
 @action(name="return", aliases={"result": "data"}, safe=True, inside=True)
 async def return_(context: ActionContext, data: Any = None) -> Any:
     """End the playbook with a result, once everything is done."""
     value = {} if data is None else data
     if not isinstance(value, dict):
         return value
-    updates = value.get("state_updates", value.get("stateUpdates"))
-    if isinstance(updates, dict):
-        _update(context, updates)
-    return {key: item for key, item in value.items() if key not in ("state_updates", "stateUpdates")}
+    for name in STATE_UPDATES:
+        if value.get(name):
+            await _update_with_result(context, name, value[name])
+    return {key: item for key, item in value.items() if key not in STATE_UPDATES}
+
+
+async def _update_with_result(context: ActionContext, name: str, updates: Any) -> None:
+    """Change the state as `update_state` does, between the same hooks. Raises PermissionDenied or ActionError."""
+    by_model, role = context.execution is not None, context.agent.role
+    kind = find("update_state")
+    assert kind is not None
+    if by_model and not role.allows(kind.needs):
+        lacks = f"`{name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
+        raise PermissionDenied(f"{lacks}; `return` without it")
+    await perform(kind, context, {"updates": updates}, checked=by_model)
 
 
 @action(safe=True, inside=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime.agents.declared import by_name
+from koi_lang.runtime.journal.past import ONLY_READS
 from koi_lang.runtime.mcp.callers import Caller
 from koi_lang.runtime.mcp.content import listed, prompt_of, resource_of, result_of
 from koi_lang.runtime.mcp.offers import found
@@ -16,6 +18,7 @@ from koi_lang.runtime.values.json_text import stringify
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import Connection
+    from koi_lang.runtime.mcp.permissions import Access
     from koi_lang.runtime.mcp.tools import Tool
 
 MOST_FOUND = 20
@@ -24,29 +27,34 @@ MOST_FOUND = 20
 @action("call_mcp", aliases={"server": "mcp", "arguments": "input"})
 async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str, Any] | None = None) -> Any:
     """Call a tool of an MCP server; `input` is an object with its parameters."""
-    connection = await _connected(context, mcp)
-    known, arguments = _tool(connection, tool), input or {}
+    access, connection = await _connected(context, mcp)
+    known, arguments = _tool(context, access, connection, tool), input or {}
     _check(known, arguments)
+    await access.permit(context.agent, tool, arguments=arguments)
+    if known.only_reads:  # so a run that goes on may ask again
+        context.run.events.emit(ONLY_READS, context.agent.name, mcp=mcp, tool=tool)
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
-    connection = await _connected(context, mcp)
-    if tool in connection.tools:
-        return _described(connection.tools[tool])
-    matches = found(list(connection.tools.values()), tool)
+    access, connection = await _connected(context, mcp)
+    visible = _visible(access, connection)
+    if tool in visible:
+        return _described(visible[tool])
+    matches = found(list(visible.values()), tool)
     if not matches:
-        _tool(connection, tool)
-    return {"mcp": mcp, "found": len(matches), "tools": [match.line for match in matches[:MOST_FOUND]]}
+        _tool(context, access, connection, tool)
+    return {"mcp": mcp, "found": len(matches), "tools": [match.short_line for match in matches[:MOST_FOUND]]}
 
 
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
 async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = None) -> Any:
     """Read a document of an MCP server by its `uri`; without one, list the documents it has."""
-    connection = await _connected(context, mcp)
+    access, connection = await _connected(context, mcp)
     if uri is not None:
+        await access.permit(context.agent, uri, "resource")
         return resource_of(await connection.ask(uri, lambda client: client.read_resource(uri), _caller(context)))
     _require(connection, "resources")
     plain = await connection.ask("resources/list", lambda client: every(_page(client.list_resources), "resources"))
@@ -54,8 +62,10 @@ async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = 
         "resources/templates/list", lambda client: every(_page(client.list_resource_templates), "resource_templates")
     )
     return {
-        "resources": listed(plain, "uri", "name", "description", "mimeType"),
-        "templates": listed(patterns, "uriTemplate", "name", "description"),
+        "resources": listed(
+            [one for one in plain if access.shows(str(one.uri), "resource")], "uri", "name", "description", "mimeType"
+        ),
+        "templates": listed(patterns, "uriTemplate", "name", "description") if access.has("resource") else [],
     }
 
 
@@ -64,13 +74,15 @@ async def mcp_get_prompt(
     context: ActionContext, mcp: str, prompt: str | None = None, input: dict[str, Any] | None = None
 ) -> Any:
     """Get the `text` of a prompt of an MCP server; without a name, list the prompts it has."""
-    connection = await _connected(context, mcp)
+    access, connection = await _connected(context, mcp)
     _require(connection, "prompts")
     known = await connection.ask("prompts/list", lambda client: every(_page(client.list_prompts), "prompts"))
     if prompt is None:
-        return {"prompts": listed(known, "name", "description", "arguments")}
+        visible = [one for one in known if access.shows(one.name, "prompt")]
+        return {"prompts": listed(visible, "name", "description", "arguments")}
     given = {name: value if isinstance(value, str) else str(stringify(value)) for name, value in (input or {}).items()}
     _check_prompt(connection, {one.name: one.arguments or () for one in known}, prompt, given)
+    await access.permit(context.agent, prompt, "prompt", given)
     result = await connection.ask(prompt, lambda client: client.get_prompt(prompt, given), _caller(context))
     return {"text": prompt_of(result)}
 
@@ -95,13 +107,18 @@ def _caller(context: ActionContext) -> Caller:
     return Caller(context.agent, context.execution.spending if context.execution is not None else None)
 
 
-async def _connected(context: ActionContext, name: str) -> Connection:
-    """The server of a name. Raises AgentError when the agent does not use it, or it cannot be reached."""
-    used = {server.name: server for server in context.agent.about.mcps()}
+async def _connected(context: ActionContext, name: str) -> tuple[Access, Connection]:
+    """The server of a name, and what the agent may use of it.
+
+    Raises:
+        AgentError: the agent does not use it, or it cannot be reached.
+    """
+    used = by_name(context.agent.about.mcps())
     if name not in used:
         agent = context.agent.name
         raise AgentError(f"`{agent}` uses no MCP server `{name}`", help=_known(name, list(used), "It uses"))
-    return await context.run.servers.connected(used[name])
+    connection = await context.run.servers.connected(used[name])
+    return context.run.servers.access(used[name]), connection
 
 
 def _require(connection: Connection, ability: str) -> None:
@@ -109,10 +126,17 @@ def _require(connection: Connection, ability: str) -> None:
         raise ActionError(f"the MCP server `{connection.name}` has no {ability}")
 
 
-def _tool(connection: Connection, name: str) -> Tool:
+def _visible(access: Access, connection: Connection) -> dict[str, Tool]:
+    return {name: tool for name, tool in connection.tools.items() if access.shows(name)}
+
+
+def _tool(context: ActionContext, access: Access, connection: Connection, name: str) -> Tool:
+    """A tool that the agent may use. Raises AgentError."""
     if name not in connection.tools:
+        known = list(_visible(access, connection)) or list(connection.tools)
         told = f"the MCP server `{connection.name}` has no tool `{name}`"
-        raise ActionError(told, help=_known(name, list(connection.tools), "It has"))
+        raise ActionError(told, help=_known(name, known, "It has"))
+    access.require(context.agent, name)
     return connection.tools[name]
 
 
@@ -124,14 +148,16 @@ def _known(name: str, known: list[str], begin: str) -> str:
 
 
 def _check(tool: Tool, arguments: dict[str, Any]) -> None:
-    """Raise ActionError when a tool cannot take the arguments."""
+    """Raise ActionError when a tool cannot be called so."""
+    if tool.needs_task:
+        raise ActionError(f"`{tool.server}.{tool.name}` can only be called as a task, which is not supported")
     try:
         wrong = list(tool.problems(arguments))
     except ValueError as error:
         raise ActionError(f"`{tool.server}.{tool.name}` says what it takes in a broken schema: {error}") from error
     if wrong:
         told = f"`{tool.server}.{tool.name}` cannot be called with this `input`: {'; '.join(wrong)}"
-        raise ActionError(told, help=f"Use {tool.signature}.")
+        raise ActionError(told, help=tool.hint)
 
 
 def _described(tool: Tool) -> dict[str, Any]:
@@ -142,6 +168,7 @@ def _described(tool: Tool) -> dict[str, Any]:
         "fullName": f"mcp__{tool.server}__{tool.name}",
         "description": tool.description,
         "annotations": dict(tool.annotations),
+        "inputSchema": dict(tool.schema),
         "parameters": parameters,
         "requiredParameters": [parameter["name"] for parameter in parameters if parameter["required"]],
         "optionalParameters": [parameter["name"] for parameter in parameters if not parameter["required"]],

@@ -7,7 +7,15 @@ from typing import Any
 from koi_lang.runtime.actions.table import ActionContext, action
 
 
-@action("registry:write", safe=True)
+async def _set_again(context: ActionContext, key: str, value: Any) -> None:
+    await context.run.registry.renew("set", key, value)
+
+
+async def _delete_again(context: ActionContext, key: str) -> None:
+    await context.run.registry.renew("delete", key)
+
+
+@action("registry:write", safe=True, renew=_set_again)
 async def registry_set(context: ActionContext, key: str, value: Any) -> Any:
     """Store a value in the shared registry."""
     await context.run.registry.set(key, value)
@@ -21,7 +29,7 @@ async def registry_get(context: ActionContext, key: str) -> Any:
     return {"success": True, "key": key, "value": await context.run.registry.get(key), "found": found}
 
 
-@action("registry:write", safe=True)
+@action("registry:write", safe=True, renew=_delete_again)
 async def registry_delete(context: ActionContext, key: str) -> Any:
     """Remove a key from the shared registry; gives `deleted`."""
     return {"success": True, "key": key, "deleted": await context.run.registry.delete(key)}

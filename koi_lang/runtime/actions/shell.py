@@ -18,11 +18,14 @@ from koi_lang.errors import PermissionDenied
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
 from koi_lang.runtime.mcp.text import clipped
-from koi_lang.settings import environment, is_secret
+from koi_lang.secret_names import is_secret_variable
+from koi_lang.settings import environment
 
 MOST_OUTPUT = 30_000
 READ_SIZE = 65_536
 MOST_DESCRIBED = 300
+# The rule that allows every command.
+ALL_COMMANDS = "shell"
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
 # Anything that lets a command be more than it looks like; such commands match no pattern.
 COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
@@ -76,14 +79,19 @@ def is_allowed(command: str, cwd: str | None, rules: Set[str]) -> bool:
     A pattern covers simple commands in the folder of the run or below it only; what joins or redirects commands must
     be allowed to the letter. What the person has allowed for always is kept word by word, with its folder.
     """
-    if "shell" in rules or _exactly(command, cwd) in rules:
+    if ALL_COMMANDS in rules or _exactly(command, cwd) in rules:
         return True
     if cwd is not None and _leaves(cwd):
         return False
-    patterns = [rule.removeprefix("shell:") for rule in rules if rule.startswith("shell:")]
+    patterns = allowed_patterns(rules)
     if command in patterns:
         return True
     return not COMPOUND.search(command) and any(fnmatch.fnmatchcase(command, pattern) for pattern in patterns)
+
+
+def allowed_patterns(rules: Set[str]) -> list[str]:
+    """The patterns of commands that rules allow without asking the person."""
+    return sorted(rule.removeprefix("shell:") for rule in rules if rule.startswith("shell:"))
 
 
 def _exactly(command: str, cwd: str | None) -> str:
@@ -107,7 +115,7 @@ async def _started(command: str, cwd: str | None, *, silent: bool) -> asyncio.su
             asyncio.create_subprocess_shell(
                 command,
                 cwd=cwd,
-                env={name: value for name, value in environment().items() if not is_secret(name)},
+                env={name: value for name, value in environment().items() if not is_secret_variable(name)},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -53,6 +53,7 @@ class ActionKind:
         safe: whether carrying it out twice does no harm.
         inside: whether it works within the program only (state, other actions, agents, models), so that a run that
             goes on later carries it out again; what came of all others is taken from the journal.
+        renew: what is to be done in this process where the outcome is known from another one.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ActionKind:
     aliases: Mapping[str, str] = field(default_factory=dict)
     safe: bool = False
     inside: bool = False
+    renew: ActionFunction | None = None
 
     @property
     def lasting(self) -> bool:
@@ -81,12 +83,12 @@ class ActionKind:
 
 
 def action(
-    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, **about: bool
+    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, **about: Any
 ) -> Callable[[ActionFunction], ActionFunction]:
     """Enter a function into the table; its parameters after the context are the fields of the action.
 
     Args:
-        about: `safe` and `inside` of ActionKind.
+        about: `safe`, `inside` and `renew` of ActionKind.
     """
 
     def enter(function: ActionFunction) -> ActionFunction:
@@ -103,7 +105,7 @@ def kind_of(
     *,
     name: str = "",
     aliases: Mapping[str, str] | None = None,
-    **about: bool,
+    **about: Any,
 ) -> ActionKind:
     """A function as an action: its name, first docstring line and annotations say what it is."""
     description = (inspect.getdoc(function) or "").partition("\n")[0]
@@ -178,7 +180,17 @@ async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str,
         return await _carried_out(kind, context, taken, by_model=checked)
     effect = Effect(kind.name, fields, context.agent.name, kind.safe)
     do = context.run.effects.once if context.execution is not None else context.run.effects.announced
-    return await do(effect, lambda: _carried_out(kind, context, taken, by_model=checked))
+    is_recalled = True
+
+    def work() -> Awaitable[Any]:
+        nonlocal is_recalled
+        is_recalled = False
+        return _carried_out(kind, context, taken, by_model=checked)
+
+    outcome = await do(effect, work)
+    if is_recalled and kind.renew is not None:
+        await kind.renew(context, **taken)
+    return outcome
 
 
 def _carried_out(

@@ -12,9 +12,9 @@ from koi_lang.runtime.agents.declared import Handler, Mcp, Role
 from koi_lang.runtime.agents.resilience import Failed, Resilience, TookTooLong, resilient
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.failing import data_of, origin_of, told
-from koi_lang.runtime.limits import LimitReached
+from koi_lang.runtime.limits import Budget, LimitReached, in_time, paid_by
 from koi_lang.runtime.paths import passing, step
-from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.runtime.schema import convert, problems, signature_text, type_text
 from koi_lang.runtime.turns import LATE
 from koi_lang.runtime.values.members import apply
 from koi_lang.runtime.values.promises import settle
@@ -41,10 +41,16 @@ class About:
     state: Callable[[], dict[str, Any]] = dict
     amnesia: bool = False
     exposed: bool = False
+    resources: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
     llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     playbooks: Mapping[str, str] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
+
+    def declared_budget(self, handler: Handler) -> Budget:
+        """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""
+        return Budget.of(handler.budget).over(Budget.of(self.budget))
 
     def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:
         """What to say of fields from outside that neither a payload nor the type of the handler has, a line each."""
@@ -56,6 +62,12 @@ class About:
             if near is not None or (declared and name not in known):
                 help = f"did you mean `{near}`?" if near else f"it takes {', '.join(f'`{field}`' for field in known)}"
                 yield f"`{self.name}.{event}` has no field `{name}`, which the command line gives; {help}"
+
+    def converted_fields(self, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields from the command line in the types that a handler declares for them."""
+        handler = self.handlers.get(event)
+        declared = handler.schema.get("properties", {}) if handler is not None else {}
+        return {name: convert(value, declared[name]) if name in declared else value for name, value in given.items()}
 
 
 class Agent:
@@ -85,6 +97,8 @@ class Agent:
         for name in [name for name, value in vars(cls).items() if isinstance(value, Handler)]:
             delattr(cls, name)
         cls.about = About(koi_name, cls.__doc__ or "", role or _no_role, handlers, **declared)
+        # Without a docstring `help` looks for comments in the source, which it reads as Python.
+        cls.__doc__ = cls.__doc__ or _description(koi_name, list(handlers))
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -123,6 +137,21 @@ class Agent:
             raise AgentError(f"`{self.name}` has no handler for `{event}`", help=suggestion(event, known, "handler"))
         return found
 
+    @property
+    def __koi_functions__(self) -> Mapping[str, Callable[..., Any]]:
+        """`Agent.event(payload)` in code, for each handler; what all agents have comes first."""
+        return {event: self._function(handler) for event, handler in self.about.handlers.items()}
+
+    def _function(self, handler: Handler) -> Callable[..., Any]:
+        async def call(*arguments: Any) -> Any:
+            if len(arguments) == 1:
+                return await self.handle(handler.event, arguments[0])
+            nothing: Any = undefined if handler.may_get_nothing else {}
+            return await self.handle(handler.event, list(arguments) or nothing)
+
+        call.__name__ = handler.event
+        return call
+
     async def handle(self, event: str, payload: Any = undefined) -> Any:
         """Carry out an event and give the handler's result.
 
@@ -134,10 +163,12 @@ class Agent:
         run, events, detailed = self.run, self.run.events, self.run.detailed
         with step(f"{self.name}.{event}"):
             events.emit("handler_started", self.name, event=event, **({"args": payload} if detailed else {}))
-            async with run.effects.ending(lambda error: self._tell_failure(event, error)):
-                result = await self._in_time(self._attempts(handler, payload))
-            events.emit("handler_ended", self.name, event=event, **({"result": result} if detailed else {}))
-        return result
+            ended = await run.effects.complete(self._in_time(self._paid(handler, payload)))
+            if ended.error is not None:
+                self._tell_failure(event, ended.error)
+            else:
+                events.emit("handler_ended", self.name, event=event, **({"result": ended.value} if detailed else {}))
+        return ended.result()
 
     def _check_payload(self, handler: Handler, payload: Any) -> None:
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
@@ -163,6 +194,18 @@ class Agent:
     async def _tell_late(self, error: KoiError) -> None:
         await self.run.effects.in_order(LATE)
         self.run.events.emit("timed_out", self.name, **data_of(error))
+
+    async def _paid(self, handler: Handler, payload: Any) -> Any:
+        """What a handler gives within the budget of the call, all its attempts together."""
+        spending = self.run.ledger.spending_of(self, handler)
+        if spending is None:
+            return await self._attempts(handler, payload)
+        try:
+            with paid_by(spending):
+                async with in_time(spending):
+                    return await self._attempts(handler, payload)
+        finally:
+            self.run.ledger.note_end(spending)
 
     async def _attempts(self, handler: Handler, payload: Any) -> Any:
         declared = self.about.resilience.get(handler.event)
@@ -214,8 +257,14 @@ class Agent:
         return await settle(apply(function, *given))
 
     async def call_action(self, intent: str, data: Any = undefined) -> Any:
-        """Run a built-in action from code; an unknown one gives null."""
+        """Run a built-in action from code. Raises AgentError where there is none of that name."""
         return await self.run.perform(self, intent, data)
+
+
+def _description(name: str, events: Sequence[str]) -> str:
+    """What `help` shows of an agent that does not describe itself."""
+    listed = ", ".join(f"`{event}`" for event in events)
+    return f"The agent `{name}`, which handles {listed}." if events else f"The agent `{name}`, which handles nothing."
 
 
 def _no_role() -> Role:

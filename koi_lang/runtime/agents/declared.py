@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from koi_lang.grants import covers
 
 # `write` includes `read`; a plain name covers every detail of it (`registry` covers `registry:read`).
 IMPLIED = {"read": "write", "read_tasks": "write_tasks"}
@@ -39,10 +41,32 @@ class Mcp:
 
     Attributes:
         options: None where the program declares no server of that name, so that files of the folder describe it.
+        granted: patterns of the tools that may be used, `prompt:name` and `resource:address` for what else there is;
+            None grants everything.
     """
 
     name: str
     options: Callable[[], Mapping[str, Any]] | None = None
+    granted: tuple[str, ...] | None = None
+
+    def only(self, *patterns: str) -> Mcp:
+        """The same server for somebody who may use no more than some of its tools."""
+        return replace(self, granted=patterns)
+
+    def grants(self, name: str, kind: str = "") -> bool:
+        """Whether a tool may be used, or something else of a kind: `resource`, `prompt`."""
+        return self.granted is None or covers(self.granted, name, kind)
+
+
+def by_name(servers: Iterable[Mcp]) -> dict[str, Mcp]:
+    """Servers by their names; of one that is used several times all is granted that is granted anywhere."""
+    found: dict[str, Mcp] = {}
+    for server in servers:
+        before = found.setdefault(server.name, server)
+        if before is not server and before.granted is not None:
+            granted = None if server.granted is None else (*before.granted, *server.granted)
+            found[server.name] = replace(server, granted=granted)
+    return found
 
 
 HandlerFunction = Callable[..., Awaitable[Any]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
+from koi_lang.runtime.cancelling import CancelScope
 from koi_lang.runtime.values.failures import handled
 
 MOST_PAUSE_S = 60.0
@@ -48,14 +48,9 @@ class Resilience:
 
     async def limited(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives within the limit for one attempt. Raises TookTooLong."""
-        limit = asyncio.timeout(self.timeout_s)
-        try:
-            async with limit:
-                return await work
-        except TimeoutError as error:
-            if not limit.expired():
-                raise
-            raise TookTooLong(f"the handler took longer than {self.timeout_s} s") from error
+        async with CancelScope(self.timeout_s) as scope:
+            return await work
+        raise TookTooLong(f"the handler took longer than {self.timeout_s} s") from scope.caught
 
 
 def _is_number(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from koi_lang.errors import AgentError, SendTimeout
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declared import Role
+from koi_lang.runtime.cancelling import CancelScope
 from koi_lang.runtime.failing import data_of
 from koi_lang.runtime.paths import step
 from koi_lang.runtime.tasks import gathered
@@ -135,13 +135,8 @@ async def send(sender: Agent | None, query: Query, payload: Any, *, timeout_s: f
 
 async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeout) -> Any:
     """The answer to a send. Raises SendTimeout when it comes too late."""
-    run, limit = query.run, asyncio.timeout(timeout_s)
-    try:
-        async with limit:
-            return await query.execute(payload)
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        await run.effects.in_order(LATE)
-        run.events.emit("timed_out", **data_of(late))
-        raise late from error
+    async with CancelScope(timeout_s) as scope:
+        return await query.execute(payload)
+    await query.run.effects.in_order(LATE)
+    query.run.events.emit("timed_out", **data_of(late))
+    raise late from scope.caught

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
-from koi_lang.redaction import HIDDEN
+from koi_lang.redaction import HIDDEN, has_telling_name, without_secret
 from koi_lang.runtime.images import is_data, without_data
+from koi_lang.runtime.journal.checksums import is_changed, unsealed
 from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
     from koi_lang.runtime.events import Event
 
-FORMAT = 1
+# The second one has tags for values that JSON lacks.
+FORMAT, READABLE = 2, (1, 2)
 ENDED = "run_ended"
 KINDS = {
     f"{what}_{how}": kind
@@ -27,12 +29,27 @@ KINDS = {
     for how, kind in (("started", "begun"), ("ended", "done"), ("failed", "failed"))
 }
 DEEPEST = 200
-# Entries whose values are given to the program again, and what tells which of these were not written down whole.
-GIVEN_AGAIN = frozenset({"done", "hook_decided"})
+# Fields of entries that are given to the program again, and what tells which of these were not written down whole.
+GIVEN_AGAIN: Mapping[str, tuple[str, ...]] = {
+    "done": ("result", "changed"),
+    "failed": ("thrown", "attributes", "changed"),
+    "observed": ("value",),
+    "hook_decided": ("to", "result"),
+    "hook_replaced": ("result",),
+    "model_answered": ("text",),
+    "model_wrote": ("text",),
+    "steered": ("text",),
+    "call_started": ("args",),
+    "extension_state": ("state",),
+}
+# What is said in these is passed on by models, handlers and extensions, so that it may turn up anywhere.
+PASSED_ON = frozenset({"model_answered", "model_wrote", "steered", "call_started", "extension_state"})
 REDACTED = "redacted"
 # Python refuses to write longer numbers as decimals.
 MOST_BITS = 4096
 Redact = Callable[[str], str]
+# What leaves everything as it is: names of fields count only where secrets are taken out of texts, too.
+NOTHING: Redact = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +122,10 @@ class Entry:
         own = {"n": self.n, "ts": self.ts, "kind": self.kind, "path": list(self.path), "agent": self.agent}
         return own | {name: value for name, value in self.data.items() if name not in own}
 
-    def lacks_secret(self, *names: str) -> bool:
-        """Whether a secret was taken out of one of some fields; older journals do not tell, but for its mark."""
-        known = self.data.get(REDACTED)
+    @property
+    def lacks_secret(self) -> bool:
+        """Whether a secret was taken out of what is given again; older journals do not tell, but for its mark."""
+        names, known = GIVEN_AGAIN.get(self.kind, ()), self.data.get(REDACTED)
         if isinstance(known, list):
             return not set(names).isdisjoint(known)
         return HIDDEN in str([self.data.get(name) for name in names])
@@ -132,7 +150,8 @@ def line_of(content: Header | Entry, redact: Redact) -> bytes:
     line = json_line(content.as_data(), redact)
     if isinstance(content, Header) or content.kind not in GIVEN_AGAIN or HIDDEN.encode() not in line:
         return line
-    changed = [name for name, value in content.data.items() if plain(value, redact) != plain(value, str)]
+    shown, known = plain(content.data, redact), plain(content.data, NOTHING)
+    changed = [name for name in content.data if shown.get(name) != known.get(name)]
     if not changed and "recalled" in content.data:
         return line  # what an earlier journal did not hold cannot be told from what was meant
     return json_line({**content.as_data(), REDACTED: changed}, redact)
@@ -144,7 +163,8 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     try:
         text = _encode(content)
         words = without_data(text)
-        if redact(words) == words and not _is_too_deep(content, text):
+        is_shown = redact is NOTHING or (redact(words) == words and not has_telling_name(words))
+        if is_shown and not _is_too_deep(content, text):
             return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError):
         pass  # it holds something that JSON does not know
@@ -190,7 +210,8 @@ def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
         return "[circular]" if id(value) in around else "[too deep]"
     inside = (*around, id(value))
     if isinstance(value, dict):
-        return {redact(str(name)): plain(item, redact, inside) for name, item in value.items()}
+        shown = value if redact is NOTHING else {name: without_secret(str(name), value[name]) for name in value}
+        return {redact(str(name)): plain(item, redact, inside) for name, item in shown.items()}
     return [plain(item, redact, inside) for item in value]
 
 
@@ -219,11 +240,11 @@ def header_of(line: bytes, name: str) -> Header:
     if data is None or "journal" not in data or not line.endswith(b"\n"):
         help = "Nothing was changed. If you do not know the file, move it away or `koi runs delete` it."
         raise JournalError(f"`{name}` does not begin as a journal does", help=help)
-    if data["journal"] != FORMAT:
+    if data["journal"] not in READABLE:
         help = "Nothing was changed. Read it with the version of Koi that wrote it."
-        raise JournalError(f"`{name}` has the journal format {data['journal']}, not {FORMAT}", help=help)
+        raise JournalError(f"`{name}` has the journal format {data['journal']}, not {FORMAT} or less", help=help)
     header = _header(data)
-    if header is None:
+    if header is None or is_changed(line, header.run):
         help = "Nothing was changed. `koi runs delete` removes the file if you do not need it."
         raise JournalError(f"the header of `{name}` is damaged", help=help)
     return header
@@ -249,8 +270,8 @@ def _parent(value: Any) -> tuple[str, int] | None:
 
 
 def entry_in(line: bytes) -> Entry | None:
-    """The entry in a line; None when it holds none."""
-    data = _object(line)
+    """The entry in a line, with or without a checksum; None when it holds none."""
+    data = _object(unsealed(line))
     if data is None:
         return None
     n, ts, kind = (data.pop(name, None) for name in ("n", "ts", "kind"))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from koi_lang.runtime.journal.entries import ENDED, Entry, Redact, kind_of, plain
+from koi_lang.redaction import HIDDEN
+from koi_lang.runtime.doubts import Decide, stop_always
+from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, Entry, Redact, kind_of, plain
+from koi_lang.runtime.limits import PAID
 from koi_lang.runtime.paths import Path, current_place
+from koi_lang.runtime.tagged_values import is_same_input
 from koi_lang.runtime.turns import BEGIN, END, FIRED, LATE
 
 Mode = Literal["resume", "branch", "replay"]
-Decision = Literal["retry", "skip", "stop"]
 RESUMED = "resumed"
+# Told of an effect that may be done again, which was not known when it began.
+ONLY_READS = "only_reads"
 # Why an answer ended that was not read to its end.
 CUT = "cut"
 ANSWERED, ASKED, WROTE = "model_answered", "model_asked", "model_wrote"
 CALL_ENDED = "call_ended"
-TURNS = {**dict.fromkeys(("done", "failed", "handler_ended", "handler_failed"), END), "fired": FIRED, "timed_out": LATE}
-COMPLETIONS = frozenset(TURNS)
+COMPLETIONS = frozenset({"done", "failed", "handler_ended", "handler_failed", "fired", "timed_out"})
+TURNS = {**dict.fromkeys((*COMPLETIONS, ANSWERED, "model_failed"), END), "fired": FIRED, "timed_out": LATE}
 # What may be told of an error on its way.
 ERRORS = frozenset({"failed", "handler_failed", "model_failed", "timed_out"})
 
@@ -49,7 +54,8 @@ class Past:
         mode: what its outcomes are for. To `resume` the run they must be what the program asks for; a `branch` leaves
             them where the program, or an answer, has changed; a `replay` takes them and nothing else.
         redact: takes secrets out of a text, as it did when the journal was written.
-        decisions: what to do about effects whose end is not known, by their paths.
+        decide: says what becomes of an effect in doubt, when it is met.
+        parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
 
     Attributes:
         order: what happened at a moment that the clock decided, each as its kind of turn and its path.
@@ -60,16 +66,19 @@ class Past:
         entries: Iterable[Entry],
         mode: Mode,
         redact: Redact = str,
-        decisions: Mapping[Path, Decision] | None = None,
+        decide: Decide = stop_always,
+        parent: Sequence[Entry] = (),
     ) -> None:
-        self.mode, self._redact = mode, redact
-        self.decisions = decisions or {}
+        self.mode, self._redact, self.decide = mode, redact, decide
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
+        self._left = unsafe_effects(parent) if mode == "branch" else []
+        self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}
         for entry in self.entries:
             if entry.kind == WROTE:
                 self._wrote.setdefault(entry.path, []).append(str(entry.data.get("text", "")))
+        self._paid: dict[Path, tuple[int, float, int]] | None = None
         self.order = [(event, entry.path) for entry in self.entries if (event := _turn_of(entry))]
 
     def has(self, kind: str, path: Path) -> bool:
@@ -86,8 +95,14 @@ class Past:
         return self._found.get((kind, path))
 
     def outcome(self, path: Path) -> Entry | None:
-        """How an action or effect ended: its entry `done` or `failed`; None when it did not."""
-        return self.find("done", path) or self.find("failed", path)
+        """How an action or effect ended: its entry `done` or `failed`, the later one; None when it did not."""
+        done, failed = self.find("done", path), self.find("failed", path)
+        return failed if done is None or (failed is not None and failed.n > done.n) else done
+
+    def forget(self, path: Path) -> None:
+        """Have an outcome count no more, so that the one it comes to now is written down."""
+        for kind in ("done", "failed"):
+            self._found.pop((kind, path), None)
 
     def answer(self, path: Path) -> Answer | None:
         """What a model answered; None when no action of its answer had been begun."""
@@ -97,9 +112,52 @@ class Past:
         written = "".join(self._wrote.get(path, ()))
         return Answer(written, None) if written else None
 
+    def only_reads(self, path: Path) -> bool:
+        """Whether it was found out, when an effect took place, that it changes nothing."""
+        return self.has(ONLY_READS, path)
+
+    def left_behind(self) -> list[Entry]:
+        """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
+        return list(self._left)
+
+    def take_over(self, name: str, given: Any) -> bool:
+        """Whether the parent has done an effect that is recalled, or done again, now; each counts once."""
+        fields = plain(given, self._redact)
+        found = next((entry for entry in self._left if _is_effect(entry, name, fields)), None)
+        if found is not None:
+            self._left.remove(found)
+        return found is not None
+
+    def can_give(self, entry: Entry) -> bool:
+        """Whether the program can be given what an entry holds: not where a secret was taken out, but for a replay."""
+        return self.mode == "replay" or not entry.lacks_secret
+
+    def passes_mark_on(self, given: Any) -> bool:
+        """Whether something that is given to an effect now has the mark of a secret, and may have it from here."""
+        return self._passes_on and self.mode != "replay" and HIDDEN in str(given)
+
+    def paid(self, path: Path) -> tuple[int, float, int]:
+        """What models took at a path and inside of it: tokens, usd where that is known, and how many requests."""
+        if self._paid is None:
+            self._paid = _paid_by_path(self.entries)
+        return self._paid.get(path, (0, 0.0, 0))
+
     def is_same(self, recorded: Any, now: Any) -> bool:
         """Whether a value is what was recorded, but for its secrets."""
-        return bool(plain(now, self._redact) == recorded)
+        shown = plain(now, self._redact)
+        # Older journals hold what is taken out today.
+        return is_same_input(recorded, shown) or is_same_input(plain(recorded, self._redact), shown)
+
+
+def unsafe_effects(entries: Sequence[Entry]) -> list[Entry]:
+    """The effects that took place and may not be done twice, by the entries of their beginning."""
+    ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
+    ended -= {entry.path for entry in entries if entry.kind == ONLY_READS}
+    return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
+
+
+def _is_effect(entry: Entry, name: str, fields: Any) -> bool:
+    return entry.data.get("intent") == name and is_same_input(entry.data.get("fields"), fields)
 
 
 def _turn_of(entry: Entry) -> str:
@@ -108,6 +166,8 @@ def _turn_of(entry: Entry) -> str:
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
     if entry.kind == CALL_ENDED:
         return LATE if is_cut(entry) else ""
+    if entry.kind == ANSWERED and entry.data.get("stop") == CUT:
+        return ""  # nobody read it to its end
     return TURNS.get(entry.kind, "")
 
 
@@ -116,12 +176,27 @@ def is_cut(entry: Entry) -> bool:
     return entry.kind == CALL_ENDED and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
 
 
+def _paid_by_path(entries: Iterable[Entry]) -> dict[Path, tuple[int, float, int]]:
+    paid: dict[Path, tuple[int, float, int]] = {}
+    # Of an answer that was told twice the latest counts, as everywhere.
+    latest = {(entry.kind, entry.path): entry for entry in entries if entry.kind in PAID}
+    for entry in latest.values():
+        if entry.data.get("replayed"):
+            continue
+        counted, cost = entry.data.get("tokens") or {}, entry.data.get("usd") or 0.0
+        taken = int(counted.get("input", 0)) + int(counted.get("output", 0))
+        for length in range(len(entry.path) + 1):
+            tokens, usd, requests = paid.get(entry.path[:length], (0, 0.0, 0))
+            paid[entry.path[:length]] = (tokens + taken, usd + cost, requests + 1)
+    return paid
+
+
 # ---------------------------------------------------------------- what counts of a journal
 
 
 def in_doubt(entries: Sequence[Entry]) -> list[Entry]:
     """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
-    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.data.get("decision") == "skip"}
+    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ONLY_READS}
     begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
     return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from koi_lang.errors import JournalError, reason
+from koi_lang.runtime.journal.checksums import is_changed, is_sealed
 from koi_lang.runtime.journal.entries import Entry, Header, entry_in, header_of
+from koi_lang.runtime.journal.signatures import Authenticity, Signer
+from koi_lang.runtime.journal.totals import Totals
 
 # No header is longer; a foreign file may be one endless line.
 LONGEST_HEADER = 1 << 20
@@ -22,12 +25,14 @@ class Line:
     Attributes:
         number: counts from 1, which is the header.
         text: its bytes as they stand in the file, the line break included.
-        entry: None when it holds none.
+        entry: None when it holds none that can be relied on.
+        fault: what is wrong with it, a clause; empty for a sound line, and for one that is not whole.
     """
 
     number: int
     text: bytes
     entry: Entry | None
+    fault: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -36,33 +41,117 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """Where a journal goes on.
+
+    Attributes:
+        count: entries that it has.
+        totals: what models have taken.
+        size: bytes of the file; None where it may have grown.
+        state: of its signatures, empty where they are not known.
+    """
+
+    run: str
+    count: int = 0
+    totals: Totals = field(default_factory=Totals)
+    size: int | None = None
+    state: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
     """What is in a journal.
 
     Attributes:
-        damaged: numbers of whole lines that hold no entry.
+        entries: those that can be relied on, in the order in which they were written, each once.
+        faults: whatever else is in the file, and what is missing from it, a clause each that names the place.
         torn: the bytes of a last line that is not whole.
+        size: bytes of the file.
+        authenticity: up to where its signatures are right; None where nobody has asked.
     """
 
     header: Header
     entries: tuple[Entry, ...]
-    damaged: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
     torn: bytes = b""
+    size: int = field(default=0, compare=False)
+    authenticity: Authenticity | None = field(default=None, compare=False)
+
+    @property
+    def end(self) -> End:
+        """Where it goes on."""
+        count = self.entries[-1].n if self.entries else 0
+        state = b"" if self.authenticity is None else self.authenticity.state
+        return End(self.header.run, count, Totals.of(self.entries), self.size, state)
 
 
-def read(path: Path) -> Journal:
-    """Everything in a journal. Raises JournalError when it cannot be read or has no header."""
-    entries: list[Entry] = []
-    damaged: list[int] = []
-    torn = b""
-    for line in lines(path):
-        if not line.is_whole:
-            torn = line.text
-        elif line.entry is None:
-            damaged.append(line.number)
-        else:
-            entries.append(line.entry)
-    return Journal(read_header(path), tuple(entries), tuple(damaged), torn)
+def read(path: Path, signer: Signer | None = None) -> Journal:
+    """Everything in a journal. Raises JournalError when it cannot be read or has no header.
+
+    Args:
+        signer: what its signatures are to be of, where these matter.
+    """
+    authenticity = None if signer is None else Authenticity(signer)
+    size = 0
+
+    def take(text: bytes) -> None:
+        nonlocal size
+        size += len(text)
+        if authenticity is not None:
+            authenticity.add(text)
+
+    with opened(path) as file:
+        first = file.readline(LONGEST_HEADER)
+        header = header_of(first, path.name)
+        take(first)
+        found = list(_lines_in(file, header, first, take))
+    torn = found.pop().text if found and not found[-1].is_whole else b""
+    kept = in_order(found)
+    entries = tuple(line.entry for line in kept if line.entry is not None)
+    faults = (*_faults_of_lines(found), *_faults_of_order(found), *_missing(kept, found))
+    return Journal(header, entries, faults, torn, size, authenticity)
+
+
+def in_order(found: Sequence[Line]) -> list[Line]:
+    """The sound lines in the order in which they were written, of those that stand twice the first."""
+    by_number: dict[int, Line] = {}
+    for line in found:
+        if line.entry is not None:
+            by_number.setdefault(line.entry.n, line)
+    return [by_number[n] for n in sorted(by_number)]
+
+
+def _faults_of_lines(found: Sequence[Line]) -> Iterator[str]:
+    return (f"line {line.number} {line.fault}" for line in found if line.fault)
+
+
+def _faults_of_order(found: Sequence[Line]) -> Iterator[str]:
+    seen: set[int] = set()
+    last = 0
+    for line in found:
+        n = 0 if line.entry is None else line.entry.n
+        if n in seen:
+            yield f"line {line.number} holds entry {n} again"
+        elif line.entry is not None and n < last:
+            yield f"line {line.number} holds entry {n}, which belongs before entry {last}"
+        seen |= {n} - {0}
+        last = max(last, n)
+
+
+def _missing(kept: Sequence[Line], found: Sequence[Line]) -> Iterator[str]:
+    """The entries that no line holds, but for those whose lines are there and damaged."""
+    damaged = [line.number for line in found if line.fault]
+    before, place = 0, 1
+    for line in kept:
+        n = 0 if line.entry is None else line.entry.n
+        first, last = sorted((place, line.number))
+        if n - before - 1 > sum(first < number < last for number in damaged):
+            yield f"{_named(before + 1, n - 1)} missing behind line {place}"
+        before, place = n, line.number
+
+
+def _named(first: int, last: int) -> str:
+    return f"entry {first} is" if first == last else f"entries {first} to {last} are"
 
 
 def program_of(path: Path, header: Header) -> Path:
@@ -89,8 +178,32 @@ def opened(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
 
 def lines(path: Path) -> Iterator[Line]:
     """The lines behind the header, one at a time. Raises JournalError."""
-    read_header(path)
     with opened(path) as file:
-        for number, text in enumerate(file, 1):
-            if number > 1:
-                yield Line(number, text, entry_in(text) if text.endswith(b"\n") else None)
+        first = file.readline(LONGEST_HEADER)
+        yield from _lines_in(file, header_of(first, path.name), first)
+
+
+def _lines_in(
+    file: BinaryIO, header: Header, first: bytes, take: Callable[[bytes], None] = lambda text: None
+) -> Iterator[Line]:
+    has_checksums = is_sealed(first)
+    for number, text in enumerate(file, 2):
+        take(text)
+        line = _line(number, text, header.run, has_checksums=has_checksums)
+        yield line
+        if not line.is_whole:  # what may have grown behind it meanwhile is its rest and no line
+            return
+
+
+def _line(number: int, text: bytes, run: str, *, has_checksums: bool) -> Line:
+    """A line with what is wrong with it; where the header has a checksum each line must have one."""
+    if not text.endswith(b"\n"):
+        return Line(number, text, None)
+    if is_changed(text, run):
+        return Line(number, text, None, "was changed: it does not fit its checksum")
+    entry = entry_in(text)
+    if entry is None or entry.n < 1:
+        return Line(number, text, None, "is damaged: it holds no entry")
+    if has_checksums and not is_sealed(text):
+        return Line(number, text, None, "was changed: its checksum is gone")
+    return Line(number, text, entry)

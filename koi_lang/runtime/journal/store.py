@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import JournalError
+from koi_lang.runtime.journal.checksums import sealed, unsealed
 from koi_lang.runtime.journal.entries import Header, line_of
-from koi_lang.runtime.journal.reader import lines, opened, read_header
+from koi_lang.runtime.journal.reader import in_order, lines, opened, read_header
 
 SUFFIX, TORN = ".jsonl", ".torn"
 LAST = "last"
@@ -30,7 +31,12 @@ def path_of(folder: Path, run: str) -> Path:
 
 def journals(folder: Path) -> list[Path]:
     """The journals of a folder, those of the earliest runs first."""
-    return sorted(runs_folder(folder).glob(f"*{SUFFIX}"), key=_started)
+    return sorted(unordered(folder), key=_started)
+
+
+def unordered(folder: Path) -> list[Path]:
+    """The same by their names, without a look into them."""
+    return sorted(runs_folder(folder).glob(f"*{SUFFIX}"))
 
 
 def _started(path: Path) -> tuple[float, str]:
@@ -50,12 +56,12 @@ def _changed(path: Path) -> float:
 
 def find(folder: Path, run: str) -> Path:
     """The journal that an id, the beginning of one, or `last` names. Raises JournalError."""
-    known = journals(folder)
+    known = unordered(folder)
     if not known:
         help = "`koi run --record FILE` writes a journal."
         raise JournalError(f"there are no journals in `{runs_folder(folder)}`", help=help)
     if run == LAST:
-        return known[-1]
+        return max(known, key=_started)
     found = [path for path in known if run and path.stem.startswith(run)]
     exact = [path for path in found if path.stem == run]
     if len(exact or found) == 1:
@@ -97,16 +103,34 @@ def delete(path: Path) -> None:
         path.with_suffix(TORN).unlink(missing_ok=True)
 
 
+def put_in_order(path: Path) -> int | None:
+    """Keep the sound lines of a journal, in the order in which they were written; gives how many others there were.
+
+    These are added to what was cut off it, in `<id>.torn`. Where every line is sound and in its place it gives None.
+
+    Raises:
+        JournalError: the file is no journal, or its run goes on; then it is left as it is.
+    """
+    with _alone(path) as file:
+        whole = [line for line in lines(path) if line.is_whole]
+        kept = in_order(whole)
+        if kept == whole:
+            return None
+        others = {line.number for line in whole} - {line.number for line in kept}
+        if others:
+            _keep(path.with_suffix(TORN), b"".join(line.text for line in whole if line.number in others))
+        _replace(path, [file.readline(), *(line.text for line in kept)])
+    return len(others)
+
+
 def export(path: Path, target: BinaryIO, header: Header) -> int:
-    """Write a header and all entries that can be read; gives how many lines were left out. Raises JournalError."""
-    left_out = 0
-    target.write(line_of(header, str))
-    for line in lines(path):
-        if line.entry is None:
-            left_out += 1
-        else:
-            target.write(line.text)
-    return left_out
+    """Write a header and all entries that can be relied on; gives how many lines were left out. Raises JournalError."""
+    found = list(lines(path))
+    kept = in_order(found)
+    target.write(sealed(line_of(header, str), header.run))
+    for line in kept:
+        target.write(sealed(unsealed(line.text), header.run))
+    return len(found) - len(kept)
 
 
 @contextmanager
@@ -138,6 +162,19 @@ def _end_of_whole_lines(file: BinaryIO) -> int:
             return start + found + 1
         end = start
     return 0
+
+
+def _replace(path: Path, lines: Iterable[bytes]) -> None:
+    """Give a file another content at once. Raises OSError, and then it has its old one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with ExitStack() as undo:
+        undo.callback(beside.unlink, missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        undo.pop_all()
 
 
 def _keep(path: Path, torn: bytes) -> None:

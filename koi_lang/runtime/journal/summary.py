@@ -1,17 +1,36 @@
-"""A journal to what came of its run: how it ended, how long it took, what its models took."""
+"""A journal to what came of its run: how it ended, how long it took, what its models took.
+
+The first line and the last ones tell all of it, since every now and then a line holds the totals so far; only journals
+that hold none, of older versions, are read as a whole.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import BinaryIO, Literal
 
-from koi_lang.runtime.journal.entries import ENDED, Entry, Header
-from koi_lang.runtime.journal.reader import lines, read_header
+from koi_lang.runtime.journal.checksums import is_changed
+from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in, header_of
+from koi_lang.runtime.journal.past import RESUMED
+from koi_lang.runtime.journal.reader import LONGEST_HEADER, opened
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.limits import PAID, UNPAID
+from koi_lang.runtime.journal.totals import TOTALS, Totals
+from koi_lang.runtime.limits import PAID
 
 State = Literal["ok", "failed", "interrupted", "running"]
+# Of runs that can go on.
+UNFINISHED = ("interrupted", "failed")
+STARTED = "run_started"
+# What is read of the end first.
+END_BYTES = 1 << 12
+# Where a line that is read only for its kind has it.
+KIND_WITHIN = 120
+KIND = re.compile(rb'"kind":"(\w+)"')
+TELLING = frozenset(kind.encode() for kind in (ENDED, STARTED, RESUMED, *PAID))
 
 
 @dataclass(slots=True)
@@ -20,54 +39,80 @@ class Summary:
 
     Attributes:
         seconds: from its start to its last entry.
-        requests: answers of models and rankings by their embeddings, those from a cache not counted.
-        unpriced: whether some of them have a price that is not known.
-        damaged: how many whole lines could not be read.
-        torn: whether the last line is not whole.
+        totals: what its models took.
     """
 
     header: Header
     state: State = "interrupted"
     seconds: float = 0.0
-    requests: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    unpriced: bool = False
-    damaged: int = 0
-    torn: bool = False
+    totals: Totals = field(default_factory=Totals)
 
     def add(self, entry: Entry) -> None:
         """Count an entry."""
         self.seconds = max(self.seconds, entry.ts - self.header.started)
+        totals = Totals.of_data(entry.data.get(TOTALS))
+        if totals is None:
+            self.totals.add(entry)
+        else:
+            self.totals = totals
         if entry.kind == ENDED:
             self.state = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
-        elif entry.kind in ("run_started", "resumed"):
+        elif entry.kind in (STARTED, RESUMED):
             self.state = "interrupted"
-        elif entry.kind in PAID and not (entry.data.get("replayed") or entry.data.get("recalled")):
-            self._count(entry.data.get("tokens"), entry.data.get("usd"), entry.data.get("model"))
-
-    def _count(self, tokens: Any, usd: Any, model: Any) -> None:
-        counted = tokens if isinstance(tokens, dict) else {}
-        self.requests += 1
-        self.tokens += sum(n for name in ("input", "output") if isinstance(n := counted.get(name), int))
-        if isinstance(usd, int | float):
-            self.usd += usd
-        elif model not in UNPAID:
-            self.unpriced = True
 
 
 def summarise(path: Path) -> Summary:
     """What came of the run of a journal. Raises JournalError."""
-    # Asked first: a run that ends while it is read is then not taken for one that was interrupted.
+    summary = _read(path)
+    if summary.state != "interrupted":
+        return summary
+    # Asked before it is read once more: a run that has ended meanwhile is then not taken for one that was interrupted.
     running = is_running(path)
-    summary = Summary(read_header(path))
-    for line in lines(path):
-        if line.entry is not None:
-            summary.add(line.entry)
-        elif line.is_whole:
-            summary.damaged += 1
-        else:
-            summary.torn = True
+    summary = _read(path)
     if running and summary.state == "interrupted":
         summary.state = "running"
     return summary
+
+
+def _read(path: Path) -> Summary:
+    with opened(path) as file:
+        summary = Summary(header_of(file.readline(LONGEST_HEADER), path.name))
+        begin, run = file.tell(), summary.header.run
+        for entry in _last_entries(file, begin, run) or _telling_entries(file, begin, run):
+            summary.add(entry)
+    return summary
+
+
+def _last_entries(file: BinaryIO, begin: int, run: str) -> list[Entry]:
+    """The last entry that holds totals, with those behind it; empty where there is none."""
+    size, length = file.seek(0, os.SEEK_END), END_BYTES
+    while True:
+        start = max(begin, size - length)
+        file.seek(start)
+        entries: list[Entry] = []
+        for line in reversed(file.read(size - start).splitlines(keepends=True)[start > begin :]):
+            entry = _sound_entry(line, run)
+            entries += [] if entry is None else [entry]
+            if entry is not None and Totals.of_data(entry.data.get(TOTALS)) is not None:
+                return entries[::-1]
+        if start == begin:
+            return []
+        length *= 8
+
+
+def _telling_entries(file: BinaryIO, begin: int, run: str) -> Iterator[Entry]:
+    """The entries that tell how a run ended and what its models took, and the last one."""
+    line = b""
+    file.seek(begin)
+    for line in file:
+        found = KIND.search(line, 0, KIND_WITHIN)
+        entry = _sound_entry(line, run) if found is None or found[1] in TELLING else None
+        if entry is not None:
+            yield entry
+    last = _sound_entry(line, run)
+    if last is not None and last.kind.encode() not in TELLING:
+        yield last
+
+
+def _sound_entry(line: bytes, run: str) -> Entry | None:
+    return None if not line.endswith(b"\n") or is_changed(line, run) else entry_in(line)

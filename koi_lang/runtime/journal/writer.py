@@ -5,16 +5,27 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from asyncio import CancelledError
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
+from koi_lang.runtime.journal.checksums import sealed
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, line_of
+from koi_lang.runtime.journal.reader import End
+from koi_lang.runtime.journal.signatures import Chain, Signer
+from koi_lang.runtime.journal.totals import TOTALS
+from koi_lang.runtime.limits import PAID
 
 if TYPE_CHECKING:
     from koi_lang.runtime.events import Event
+
+
+# How many entries there are at most between two that hold totals.
+EVERY = 100
 
 
 class Writer:
@@ -24,26 +35,40 @@ class Writer:
     the system takes the lock away when the process ends, however it ends.
 
     Args:
-        path: a file that does not exist yet; its folder is made. Without a header, a journal whose run goes on.
+        path: of the file.
+        begin: the header of a file that does not exist yet, whose folder is made; or the end of a journal that goes on.
         redact: takes secrets out of a text.
-        on_failure: is told once when the file cannot be written any more; the run goes on without a journal.
-        count: how many entries there are.
+        on_failure: is told once when the file cannot be written any more, so that the run is ended.
+        signer: what its lines are signed with, if they are.
 
     Raises:
         JournalError: the file cannot be written, or another process writes it.
     """
 
     def __init__(
-        self, path: Path, header: Header | None, redact: Redact, on_failure: Callable[[str], None], count: int = 0
+        self,
+        path: Path,
+        begin: Header | End,
+        redact: Redact,
+        on_failure: Callable[[JournalError], None],
+        signer: Signer | None = None,
     ) -> None:
         self.path = path
         self._redact, self._on_failure = redact, on_failure
-        self._count, self._is_named = count, header is None
-        self._is_copy = header is not None
+        self._has_failed = self._has_ended = False
+        end = begin if isinstance(begin, End) else End(begin.run)
+        self._run, self._count, self._totals = end.run, end.count, replace(end.totals)
+        self._chain = None if signer is None else Chain(signer, end.state)
+        self._is_copy = isinstance(begin, Header)
+        self._is_named = not self._is_copy
         try:
-            self._file = _opened(path, is_new=header is not None)
-            if header is not None:
-                self._begin(header)
+            self._file = _opened(path, is_new=self._is_copy)
+            self._size = os.fstat(self._file).st_size
+            if isinstance(begin, Header):
+                self._begin(begin)
+            elif end.size not in (None, self._size):
+                self.close()
+                raise JournalError(f"the journal `{path}` has grown since it was read", help="Try again.")
         except OSError as error:
             raise _unwritable(path, error) from error
 
@@ -51,26 +76,57 @@ class Writer:
         return "journal"
 
     def __call__(self, event: Event) -> None:
-        """Write an event; what it announces may happen when this returns. Raises OSError.
+        """Write an event; what it announces may happen when this returns.
 
         What is known from this journal is not written again; a journal of its own has what it goes on from, too.
+
+        Raises:
+            CancelledError: the file cannot be written any more, and what begins may not be done twice.
         """
         if event.recalled and not self._is_copy:
             return
-        self._count += 1
+        if not self._has_failed:
+            self._keep(event)
+        if self._has_failed and event.data.get("unsafe"):
+            raise CancelledError
+
+    def _keep(self, event: Event) -> None:
+        """Write an event; after a failure nothing is written any more, and the file ends as it did before."""
+        size = self._size
         try:
-            self._write(line_of(entry_of(event, self._count), self._redact))
+            entry = entry_of(event, self._count + 1)
+            self._add(self._with_totals(entry))
+            self._count += 1
             if event.type == ENDED or (event.data.get("lasting") and not event.recalled):
                 self._sync()
-        except OSError as error:
-            self._on_failure(f"the journal cannot be written any more: {reason(error)}")
-            raise
+            if event.data.get("unsafe") and not event.recalled:
+                self._require_file()
+        except (OSError, JournalError) as error:
+            self._has_failed = True
+            with suppress(OSError):
+                os.ftruncate(self._file, size)
+            self._on_failure(error if isinstance(error, JournalError) else _broken_off(self._run, error))
+
+    def _with_totals(self, entry: Entry) -> Entry:
+        """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""
+        self._totals.add(entry)
+        is_due = entry.kind == ENDED or entry.kind in PAID or entry.n % EVERY == 0
+        if self._has_ended or not is_due:
+            return entry
+        self._has_ended = entry.kind == ENDED  # nothing that follows is part of the run
+        return replace(entry, data={**entry.data, TOTALS: self._totals.as_data()})
+
+    def _require_file(self) -> None:
+        """Raise JournalError where the file has been removed: what is written would be gone with the run."""
+        if os.fstat(self._file).st_nlink == 0:
+            help = "What the run has done is not known any more. `koi run --no-record` needs no journal."
+            raise JournalError(f"the journal `{self.path}` was removed while it was written", help=help)
 
     def note(self, kind: str, **data: Any) -> None:
         """Write an entry about the journal itself. Raises JournalError, and gives the file free, when that fails."""
-        self._count += 1
         try:
-            self._write(line_of(Entry(self._count, time.time(), kind, data=data), self._redact))
+            self._add(Entry(self._count + 1, time.time(), kind, data=data))
+            self._count += 1
         except OSError as error:
             self.close()
             raise _unwritable(self.path, error) from error
@@ -84,7 +140,7 @@ class Writer:
         with ExitStack() as undo:
             undo.callback(self.path.unlink)
             undo.callback(self.close)
-            self._write(line_of(header, self._redact))
+            self._add(header)
             undo.pop_all()
 
     def _sync(self) -> None:
@@ -94,10 +150,16 @@ class Writer:
             _sync_folder(self.path.parent)
             self._is_named = True
 
+    def _add(self, content: Header | Entry) -> None:
+        line = sealed(line_of(content, self._redact), self._run)
+        self._write(line if self._chain is None else self._chain.signed(line))
+
     def _write(self, line: bytes) -> None:
         # One call as a rule; the system may take less when the disk is nearly full.
-        while line:
-            line = line[os.write(self._file, line) :]
+        rest = line
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        self._size += len(line)
 
 
 def _opened(path: Path, *, is_new: bool) -> int:
@@ -119,6 +181,11 @@ def _opened(path: Path, *, is_new: bool) -> int:
 def _unwritable(path: Path, error: OSError) -> JournalError:
     help = "Make the folder writable, or run with `--no-record`."
     return JournalError(f"the journal `{path}` cannot be written: {reason(error)}", help=help)
+
+
+def _broken_off(run: str, error: OSError) -> JournalError:
+    help = f"Make room, or make it writable; then go on with the run `{run}`."
+    return JournalError(f"the journal cannot be written any more: {reason(error)}", help=help)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -43,7 +43,7 @@ class Checks:
         self._validator = extend(kind, own)(schema, registry=Registry())
         self._references = 0
 
-    def problems(self, arguments: Mapping[str, Any]) -> Iterator[str]:
+    def problems(self, arguments: Any) -> Iterator[str]:
         """What is wrong, one clause a problem that names the field. Raises ValueError for a broken schema."""
         self._references = 0
         try:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
+from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.mcp.permissions import Access, rules_of
 from koi_lang.settings import filled, mcp_servers
+
+# The file that describes a server, and what it says.
+Description: TypeAlias = tuple[str, Mapping[str, Any]]
 
 
 def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
@@ -24,7 +29,7 @@ def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
         SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
     """
     known = mcp_servers(folder)
-    found = known.get(name) or next((about for key, about in known.items() if _plain(key) == name), None)
+    found = _described(name, known)
     if found is None:
         used = f", which `{user}` uses" if user else ""
         raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), folder))
@@ -33,6 +38,27 @@ def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
         return {key: _filled(value, folder) for key, value in about.items()}
     except SettingsError as error:
         raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
+
+
+def is_process(options: Mapping[str, Any]) -> bool:
+    """Whether a server is a process of the run, not something that is reached over HTTP."""
+    return "command" in options or "url" not in options
+
+
+def access_to(server: Mcp, folder: Path) -> Access:
+    """What may be used of a server by the rules of the program and of files of the folder.
+
+    Raises:
+        SettingsError: a rule is no list of patterns, nothing describes the server, or a file is broken.
+    """
+    if server.options is None:
+        return Access(server, rules_of(server.name, options_of(server.name, folder)))
+    _, own = _described(server.name, mcp_servers(folder)) or ("", {})
+    return Access(server, rules_of(server.name, server.options(), own))
+
+
+def _described(name: str, known: Mapping[str, Description]) -> Description | None:
+    return known.get(name) or next((about for key, about in known.items() if _plain(key) == name), None)
 
 
 def _plain(name: str) -> str:

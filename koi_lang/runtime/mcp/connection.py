@@ -18,17 +18,21 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.endings import end_of
 from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.runtime.mcp.authorization import Around
 from koi_lang.runtime.mcp.callers import Caller
+from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.errands import Errands
+from koi_lang.runtime.mcp.limits import Limits, limits_of
 from koi_lang.runtime.mcp.pages import every
+from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.text import one_line, plain
 from koi_lang.runtime.mcp.tools import Tool
-from koi_lang.runtime.mcp.transport import is_process, transport
+from koi_lang.runtime.mcp.transport import Listener, transport
 from koi_lang.runtime.mcp.words import LastWords
 
 T = TypeVar("T")
-START_S = 30.0
-CALL_S = 300.0
+# How long a server that has broken an answer off may take to say that it is there.
+PROBE_S = 5.0
 MOST_OF_A_CAUSE = 4000
 
 
@@ -40,10 +44,11 @@ class Connection:
         tools: what it offers by name, known when it is ready.
     """
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(self, name: str, options: Mapping[str, Any], person: PersonSignIn | None = None) -> None:
+        self.name, self._person = name, person
         self.tools: Mapping[str, Tool] = {}
-        self._options, self._words, self._errands = options, LastWords(), Errands(name)
+        self._options, self._limits = options, Limits()
+        self._words, self._errands = LastWords(), Errands(name)
         self._client: Client | None = None
         self._failure: Exception | None = None
         self._limit: asyncio.Timeout | None = None
@@ -84,15 +89,18 @@ class Connection:
                 event.set()
 
     async def _connected(self) -> None:
-        async with asyncio.timeout(0 if self.over else START_S) as self._limit:
+        self._limits = limits_of(self.name, self._options)
+        async with asyncio.timeout(0 if self.over else self._limits.start_s) as self._limit:
             await self._hold(self._limit)
 
     async def _hold(self, limit: asyncio.Timeout) -> None:
         _keep_log_quiet()
-        way = transport(self.name, self._options, self._words, self._over.set)
+        around = None if self._person is None else Around(self._person, self._be_patient)
+        listener = Listener(self._words, self._over.set, around)
+        way = transport(self.name, self._options, self._limits, listener)
         async with Client(
             way,
-            read_timeout_seconds=CALL_S,
+            read_timeout_seconds=self._limits.call_s,
             cache=None,
             message_handler=self._noted,
             sampling_callback=self._errands.sample,
@@ -103,6 +111,13 @@ class Connection:
             self._client = client
             self._started.set()
             await self._until_over(client)
+
+    def _be_patient(self, waits: bool) -> None:
+        """Let no time pass for the start while a person signs in."""
+        if self._limit is None or self._started.is_set() or self.over:
+            return
+        now = asyncio.get_running_loop().time()
+        self._limit.reschedule(None if waits else now + self._limits.start_s)
 
     async def _until_over(self, client: Client) -> None:
         """Wait for the end; newer servers tell only those who listen that their tools have changed."""
@@ -158,9 +173,17 @@ class Connection:
             self._words.hear()
         if ended.error is None:
             return ended.result()
-        if not is_process(self._options) and _breaks(ended.error):
+        if not is_process(self._options) and await self._is_lost(ended.error):
             self.stop()
         raise await self._failed(what, ended.error) from ended.error
+
+    async def _is_lost(self, error: Exception) -> bool:
+        """Whether a server over HTTP knows the session no longer; an answer that breaks off fails one call only."""
+        if not isinstance(error, MCPError) or error.code not in (CONNECTION_CLOSED, INVALID_REQUEST):
+            return False
+        if self._live.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return False  # no session that could be lost
+        return (await end_of(asyncio.wait_for(self._live.send_ping(), PROBE_S))).error is not None
 
     async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
         return await work(self._live)
@@ -181,6 +204,8 @@ class Connection:
         if not self.over:
             return AgentError(f"`{self.name}.{what}` failed: {_text(error)}")
         await self._gone.wait()
+        if isinstance(self._failure, KoiError):
+            return AgentError(self._failure.message, help=self._failure.help)
         return AgentError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
 
     def _cause(self, error: Exception | None) -> str:
@@ -188,7 +213,7 @@ class Connection:
         if self._words.lines:
             return plain("\n".join(self._words.lines)[-MOST_OF_A_CAUSE:], MOST_OF_A_CAUSE)
         if isinstance(error, TimeoutError):
-            return f"no answer within {START_S:g} s"
+            return f"no answer within {self._limits.start_s:g} s"
         return "the connection was closed" if error is None else _text(error)
 
 
@@ -199,7 +224,8 @@ async def _listed(server: str, client: Client) -> dict[str, Tool]:
         return found
     for tool in await every(lambda cursor: client.list_tools(cursor=cursor), "tools"):
         hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
-        found[tool.name] = Tool(server, tool.name, tool.description or "", tool.input_schema, hints)
+        needs_task = tool.execution is not None and tool.execution.task_support == "required"
+        found[tool.name] = Tool(server, tool.name, tool.description or "", tool.input_schema, hints, needs_task)
     return found
 
 
@@ -209,11 +235,6 @@ def _keep_log_quiet() -> None:
         log = logging.getLogger(name)
         if not log.handlers:
             log.addHandler(logging.NullHandler())
-
-
-def _breaks(error: Exception) -> bool:
-    """Whether an error means that a server cannot be reached over HTTP any more, or knows the session no longer."""
-    return isinstance(error, MCPError) and error.code in (CONNECTION_CLOSED, INVALID_REQUEST)
 
 
 def _is_answer(error: Exception) -> bool:

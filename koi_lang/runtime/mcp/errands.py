@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from math import isfinite
 from typing import Any, TypeVar
 
 from mcp.client.session import ClientRequestContext
@@ -20,9 +19,11 @@ from mcp.types import (
 
 from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
+from koi_lang.runtime.forms import Form
 from koi_lang.runtime.host import NobodyToAsk
 from koi_lang.runtime.images import medium
 from koi_lang.runtime.mcp.callers import Caller
+from koi_lang.runtime.mcp.permissions import MODEL, may_ask_model
 from koi_lang.runtime.mcp.text import clipped, one_line
 from koi_lang.runtime.paths import branch
 from koi_lang.runtime.tasks import together
@@ -30,8 +31,6 @@ from koi_lang.runtime.tasks import together
 T = TypeVar("T")
 REFUSED = -1
 MOST_SHOWN = 500
-MOST_TRIES = 3
-YES, NO = ("yes", "y", "true"), ("no", "n", "false")
 
 
 class Errands:
@@ -70,13 +69,13 @@ class Errands:
             return ErrorData(code=REFUSED, message="the person did not allow it")
         models = caller.agent.run.models
         async with models.asked(caller.agent, request, caller.spending) as arriving:
-            text = "".join([piece async for piece in arriving.pieces()])
+            text = await arriving.text()
         content, model = TextContent(type="text", text=text), models.of(caller.agent).model
         return CreateMessageResult(role="assistant", content=content, model=model, stop_reason="endTurn")
 
     async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
-        run, rule = caller.agent.run, f"mcp:{self._server}:model"
-        if rule in run.allowed:
+        run = caller.agent.run
+        if may_ask_model(self._server, run.allowed):
             return True
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
         try:
@@ -84,7 +83,7 @@ class Errands:
         except NobodyToAsk:
             return False
         if answer == "always":
-            run.allow(rule)
+            run.allow(f"mcp:{self._server}:{MODEL}")
         return answer != "no"
 
     # ------------------------------------------------------------ the person
@@ -109,79 +108,6 @@ class Errands:
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
         content = await form.filled(host.ask)
         return ElicitResult(action="decline") if content is None else ElicitResult(action="accept", content=content)
-
-
-class Form:
-    """The questions of a server, one a field; the person may decline by leaving a field empty that must be filled."""
-
-    def __init__(self, title: str, schema: dict[str, Any]) -> None:
-        self._title = title
-        self._fields: dict[str, Any] = schema.get("properties") or {}
-        self._required = schema.get("required") or []
-
-    async def filled(self, ask: Any) -> dict[str, Any] | None:
-        """The answers by field; None when the person declines. Raises NobodyToAsk."""
-        if not self._fields:
-            return {} if (await ask(f"{self._title} (yes or no)")).strip().lower() in YES else None
-        content: dict[str, Any] = {}
-        for name, about in self._fields.items():
-            answer = await self._field(ask, name, about if isinstance(about, dict) else {})
-            if answer is not None:
-                content[name] = answer
-            elif name in self._required:
-                return None
-        return content or None
-
-    async def _field(self, ask: Any, name: str, about: dict[str, Any]) -> Any:
-        """The answer to one question; None when there is none, or none that fits after three attempts."""
-        question = f"{self._title}\n{_question(name, about)}"
-        for _ in range(MOST_TRIES):
-            given = (await ask(question)).strip()
-            if not given:
-                return None
-            value = _converted(given, about)
-            if value is not None:
-                return value
-        return None
-
-
-def _question(name: str, about: dict[str, Any]) -> str:
-    options = _options(about)
-    said = one_line(str(about.get("description", "")))
-    kind = " / ".join(map(str, options)) if options else str(about.get("type", "string"))
-    return f"{one_line(str(about.get('title') or name))}{f': {said}' if said else ''} ({one_line(kind)})"
-
-
-def _options(about: dict[str, Any]) -> list[Any]:
-    if isinstance(about.get("enum"), list):
-        return list(about["enum"])
-    one_of = about.get("oneOf")
-    return [option.get("const") for option in one_of if isinstance(option, dict)] if isinstance(one_of, list) else []
-
-
-def _converted(given: str, about: dict[str, Any]) -> Any:
-    """An answer as a value of the type that is asked for; None when it is not one."""
-    options = _options(about)
-    if options:
-        return given if given in options else None
-    match about.get("type"):
-        case "boolean":
-            return True if given.lower() in YES else False if given.lower() in NO else None
-        case "integer" | "number" as kind:
-            return _number(given, whole=kind == "integer")
-        case "array":
-            return [piece.strip() for piece in given.split(",")]
-    return given
-
-
-def _number(given: str, *, whole: bool) -> int | float | None:
-    try:
-        value = float(given)
-    except ValueError:
-        return None
-    if value.is_integer():
-        return int(value)
-    return value if isfinite(value) and not whole else None
 
 
 def _request(params: CreateMessageRequestParams) -> Request:

@@ -1,4 +1,4 @@
-"""What servers offer to the lines of a prompt; many tools are only named, so that they take little of its room."""
+"""What servers offer as lines of a prompt: whole tools while there is room, of the others only their names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.mcp.text import one_line
+from koi_lang.runtime.mcp.text import one_line, quoted
 from koi_lang.runtime.mcp.tools import Tool
 
-MOST_IN_FULL = 40
-# Characters for the names of tools that are not described in full; with all around them about 2,000 tokens.
-ROOM = 7000
+# Characters for all that prompts say of tools: with its heading about 5,000 tokens.
+ROOM = 19_800
 MOST_TOLD = 1000
 LEAST_SAID = 20
 
@@ -32,53 +31,119 @@ class Offer:
     prompts: bool = False
 
 
-def as_data(offers: Sequence[Offer], members: Mapping[str, str]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class MemberTool:
+    """A tool that is a member of a team; without the tool, why it cannot be used."""
+
+    tool: Tool | None
+    problem: str = ""
+
+
+def as_data(offers: Sequence[Offer], members: Mapping[str, MemberTool]) -> dict[str, Any]:
     """What prompts need of some offers, as JSON, so that a journal can keep it.
 
     Args:
-        members: what there is to say of tools that are members of a team, by address.
+        members: tools that are members of a team, by address.
     """
+    room = ROOM // max(1, len(members))
     return {
         "lines": lines(offers),
         "resources": any(offer.resources for offer in offers),
         "prompts": any(offer.prompts for offer in offers),
-        "members": dict(members),
+        "members": {address: _of_member(member, room) for address, member in members.items()},
     }
 
 
+def _of_member(member: MemberTool, room: int) -> str:
+    """The parameters of a tool and what its server says about it."""
+    tool = member.tool
+    if tool is None:
+        return f"() {quoted(member.problem or 'the server has no such tool')}"
+    fitting = tool.line if len(tool.line) <= room else tool.short_line
+    return fitting.removeprefix(f"{tool.server}.{one_line(tool.name)}")
+
+
 def lines(offers: Sequence[Offer]) -> list[str]:
-    """A line for each tool, or a few for the names of many, and one for each server that cannot be used."""
-    if sum(len(offer.tools) for offer in offers) <= MOST_IN_FULL:
-        return [line for offer in offers for line in _in_full(offer)]
-    total = sum(len(offer.tools) for offer in offers)
-    return [line for offer in offers for line in _in_short(offer, ROOM * len(offer.tools) // total)]
+    """A line for each tool that there is room for, a few for the names of the others, and one for each problem.
+
+    Servers share the room evenly; what one does not need is for the others.
+    """
+    told: dict[int, list[str]] = {}
+    left = ROOM
+    for number in sorted(range(len(offers)), key=lambda number: _needed(offers[number])):
+        told[number] = _lines_of(offers[number], left // (len(offers) - len(told)))
+        left -= sum(len(line) + 1 for line in told[number])
+    return [line for number in range(len(offers)) for line in told[number]]
 
 
-def _in_full(offer: Offer) -> list[str]:
+def _needed(offer: Offer) -> int:
+    return sum(len(tool.line) + len("- \n") for tool in offer.tools)
+
+
+def _lines_of(offer: Offer, room: int) -> list[str]:
     if offer.problem:
         return [f"- {offer.server} cannot be used now: {one_line(offer.problem, MOST_TOLD)}"]
-    return [f"- {tool.line}" for tool in offer.tools] or [f"- {offer.server} offers no tools."]
-
-
-def _in_short(offer: Offer, room: int) -> list[str]:
-    """The names of the tools of a server, with as much of their descriptions as there is room for."""
     if not offer.tools:
-        return _in_full(offer)
-    head = f"### {offer.server}: {len(offer.tools)} tools; get_mcp_tool_info gives the parameters of one, or finds some"
-    names = [one_line(tool.name, 80) for tool in offer.tools]
-    said = (room - sum(len(name) + len('- : ""\n') for name in names)) // len(names)
+        return [f"- {offer.server} offers no tools."]
+    if _needed(offer) <= room:
+        return [f"- {tool.line}" for tool in offer.tools]
+    return _chosen(offer, room)
+
+
+def _chosen(offer: Offer, room: int) -> list[str]:
+    """The shortest tools of a server in full, and the names of all others."""
+    head = f"### {offer.server}: {len(offer.tools)} tools; get_mcp_tool_info gives the schema of one, or finds some"
+    left = room - len(head) - 1 - sum(map(_room_of_name, offer.tools))
+    whole, left = _whole(offer.tools, left)
+    rest = [tool for tool in offer.tools if tool.name not in whole]
+    told = [f"- {whole[tool.name]}" for tool in offer.tools if tool.name in whole]
+    return [head, *told, *(_named(rest, left + sum(map(_room_of_name, rest))))]
+
+
+def _whole(tools: Sequence[Tool], left: int) -> tuple[dict[str, str], int]:
+    """Lines with whole schemas, shortest first while there is room, and the room that is left.
+
+    Descriptions are made whole when no more tools fit.
+    """
+    lines: dict[str, str] = {}
+    for tool in sorted(tools, key=lambda tool: len(tool.short_line)):
+        more = len(tool.short_line) + len("- \n") - _room_of_name(tool)
+        if more > left:
+            break
+        lines[tool.name], left = tool.short_line, left - more
+    for tool in sorted(tools, key=lambda tool: len(tool.line)):
+        more = len(tool.line) - len(tool.short_line)
+        if tool.name in lines and more <= left:
+            lines[tool.name], left = tool.line, left - more
+    return lines, left
+
+
+def _named(tools: Sequence[Tool], room: int) -> list[str]:
+    """The names of tools, with as much of their descriptions as there is room for."""
+    names = [_name(tool) for tool in tools]
+    said = (room - sum(len(name) + len("- : \n") for name in names)) // max(1, len(names))
     if said >= LEAST_SAID:
-        described = zip(names, offer.tools, strict=True)
-        return [head, *(f"- {name}: {one_line(tool.description, said)}" for name, tool in described)]
-    return [head, ", ".join(_as_many(names, room))]
+        described = zip(names, tools, strict=True)
+        return [f"- {name}: {one_line(tool.description, said)}" for name, tool in described]
+    return [", ".join(_as_many(names, room))] if names else []
+
+
+def _name(tool: Tool) -> str:
+    return one_line(tool.name, 80)
+
+
+def _room_of_name(tool: Tool) -> int:
+    return len(_name(tool)) + len(", ")
 
 
 def _as_many(names: Sequence[str], room: int) -> Iterator[str]:
     """The names that there is room for, and how many are left out."""
+    rest = f"and {len(names)} more, which get_mcp_tool_info finds by a word"
+    left = room if sum(len(name) + 2 for name in names) <= room else room - len(rest)
     for number, name in enumerate(names):
-        room -= len(name) + 2
-        if room < 0:
-            yield f"and {len(names) - number} more, which get_mcp_tool_info finds by a word"
+        left -= len(name) + 2
+        if left < 0:
+            yield rest.replace(str(len(names)), str(len(names) - number))
             return
         yield name
 

@@ -87,5 +87,6 @@ def tool(of: Mcp, name: str) -> type[Remote]:
         return await McpServer(this, of.name).call(name, args)
 
     handler = Handler(name, handle, f"a tool of the MCP server {of.name}")
-    declared = {"koi_name": f"mcp://{of.name}/{name}", "role": lambda: ROLE, "mcps": lambda: [of]}
+    # The address grants this tool and no other of its server.
+    declared = {"koi_name": f"mcp://{of.name}/{name}", "role": lambda: ROLE, "mcps": lambda: [of.only(name)]}
     return new_class("Remote", (Remote,), declared, lambda body: body.update({name: handler, "origin": (of, name)}))

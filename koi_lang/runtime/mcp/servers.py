@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError
+from koi_lang.grants import KINDS, matches, of_kind
 from koi_lang.runtime import late
-from koi_lang.runtime.agents.declared import Mcp
-from koi_lang.runtime.mcp.configured import options_of
-from koi_lang.runtime.mcp.offers import Offer, as_data
-from koi_lang.runtime.mcp.text import quoted
+from koi_lang.runtime.agents.declared import Mcp, by_name
+from koi_lang.runtime.mcp.configured import access_to, options_of
+from koi_lang.runtime.mcp.offers import MemberTool, Offer, as_data
+from koi_lang.runtime.mcp.permissions import Access, Rules
+from koi_lang.runtime.mcp.sign_in import PersonSignIn
+from koi_lang.runtime.mcp.text import one_line
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import Connection
 
-# A declaration, or the name of a server that files of the folder describe.
-Key: TypeAlias = Mcp | str
+# What evaluates the options of a declaration, or the name of a server that files of the folder describe.
+Key: TypeAlias = Callable[[], Mapping[str, Any]] | str
 
 
 class Servers:
@@ -28,10 +33,19 @@ class Servers:
 
     Args:
         folder: where `.mcp.json` and `koi.toml` are looked for.
+        note: is told what somebody may have got wrong, a line each.
+        person: signs in where a server wants it; None where nobody can.
     """
 
-    def __init__(self, folder: Path = Path()) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        folder: Path = Path(),
+        note: Callable[[str], None] = lambda line: None,
+        person: PersonSignIn | None = None,
+    ) -> None:
+        self._folder, self._note, self._person = folder, note, person
+        self._noted: set[str] = set()
+        self._rules: dict[Key, Rules] = {}
         self._group = asyncio.TaskGroup()
         self._connections: dict[Key, Connection] = {}
         self._known: dict[Key, Offer] = {}
@@ -55,7 +69,28 @@ class Servers:
         await connection.wait_until_ready()
         if await connection.renew() or key not in self._known or self._known[key].problem:
             self._known[key] = _offer_of(connection)
+        self._note_unmatched(self.access(server), connection)
         return connection
+
+    def access(self, server: Mcp) -> Access:
+        """What may be used of a server. Raises SettingsError when its rules are broken."""
+        key = _key(server)
+        if key not in self._rules:
+            self._rules[key] = access_to(server, self._folder).rules
+        return Access(server, self._rules[key])
+
+    def _note_unmatched(self, access: Access, connection: Connection) -> None:
+        """Tell once of patterns that cover no tool: they grant, ask or deny nothing."""
+        server, rules = access.server, access.rules
+        used = {f"uses mcp {server.name}({pattern})": pattern for pattern in server.granted or ()}
+        used |= {f"ask of the MCP server {server.name}: {pattern}": pattern for pattern in rules.ask}
+        used |= {f"deny of the MCP server {server.name}: {pattern}": pattern for pattern in rules.deny}
+        for place, pattern in used.items():
+            is_for_tools = bool(of_kind([pattern]))
+            if is_for_tools and place not in self._noted and not any(matches(pattern, t) for t in connection.tools):
+                self._noted.add(place)
+                near = nearest(pattern.replace("*", ""), list(connection.tools))
+                self._note(f"`{place}` covers no tool" + (f"; did you mean `{one_line(near)}`?" if near else ""))
 
     async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> Connection:
         """A connection that may still be opening."""
@@ -63,7 +98,7 @@ class Servers:
         await asyncio.to_thread(lambda: (late.Connection, late.Checks))
         connection = self._connections.get(key)
         if connection is None or connection.over:  # else somebody has begun it meanwhile
-            connection = self._connections[key] = late.Connection(name, options)
+            connection = self._connections[key] = late.Connection(name, options, self._person)
             _begin(self._group, connection)
         return connection
 
@@ -100,26 +135,34 @@ class Servers:
             self._known[_key(server)] = Offer(server.name, problem=told)
 
     def _told(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
-        offers = [self._known.get(_key(server), Offer(server.name)) for server in servers]
-        return as_data(offers, {address: self._of_member(*member) for address, member in members.items()})
+        offers = [self._shown(server) for server in by_name(servers).values()]
+        return as_data(offers, {address: self._member(*member) for address, member in members.items()})
 
-    def _of_member(self, server: Mcp, name: str) -> str:
-        """The parameters of a tool and what its server says about it."""
+    def _shown(self, server: Mcp) -> Offer:
+        """What a server offers, as far as it may be used."""
+        offer = self._known.get(_key(server), Offer(server.name))
+        access = Access(server, self._rules.get(_key(server), Rules()))
+        tools = tuple(tool for tool in offer.tools if access.shows(tool.name))
+        has_resources, has_prompts = (access.has(kind) for kind in KINDS)
+        return replace(
+            offer, tools=tools, resources=offer.resources and has_resources, prompts=offer.prompts and has_prompts
+        )
+
+    def _member(self, server: Mcp, name: str) -> MemberTool:
         offer = self._known.get(_key(server), Offer(server.name))
         tool = next((tool for tool in offer.tools if tool.name == name), None)
-        if tool is None:
-            return f"() {quoted(offer.problem or 'the server has no such tool')}"
-        return f"({tool.takes}) {quoted(tool.description)}".rstrip()
+        return MemberTool(tool, offer.problem)
 
 
 def _key(server: Mcp) -> Key:
-    return server.name if server.options is None else server
+    """What a server is known by, however much of it is granted."""
+    return server.name if server.options is None else server.options
 
 
 def _offer_of(connection: Connection) -> Offer:
     able = connection.abilities
-    tools, resources, prompts = tuple(connection.tools.values()), able.resources is not None, able.prompts is not None
-    return Offer(connection.name, tools, resources=resources, prompts=prompts)
+    tools = tuple(tool for tool in connection.tools.values() if not tool.needs_task)
+    return Offer(connection.name, tools, resources=able.resources is not None, prompts=able.prompts is not None)
 
 
 def _begin(group: asyncio.TaskGroup, connection: Connection) -> None:

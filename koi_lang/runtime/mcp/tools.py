@@ -8,12 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime import late
+from koi_lang.runtime.mcp.signature import field_types, signature
 from koi_lang.runtime.mcp.text import one_line, quoted
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.checks import Checks
 
-MOST_LEVELS = 4
+# A signature that is longer is no help beside an error.
+MOST_OF_A_HINT = 1500
 # What a schema may hold that asks for nothing but the types of its fields.
 SAID = frozenset({"type", "title", "description", "default"})
 PLAIN = SAID | {"$schema", "properties", "required", "additionalProperties"}
@@ -33,6 +35,7 @@ class Tool:
     Attributes:
         schema: JSON Schema of its arguments.
         annotations: hints such as `readOnlyHint`.
+        needs_task: whether it can only be called as a task, which clients may do without, and this one does.
     """
 
     server: str
@@ -40,29 +43,54 @@ class Tool:
     description: str
     schema: Mapping[str, Any]
     annotations: Mapping[str, Any]
+    needs_task: bool = False
 
     @cached_property
     def takes(self) -> str:
-        """Its parameters as they stand in prompts: `path: string, limit?: integer`."""
-        shown = [f"{p['name']}{'' if p['required'] else '?'}: {p['type']}" for p in self.parameters()]
-        return one_line(", ".join(shown))
+        """Its parameters as they stand in prompts: `path: string, limit?: integer = 10 /* Most lines */`."""
+        return signature(self.schema)
 
     @property
     def signature(self) -> str:
         """The call as it stands in prompts: `files.read(path: string, limit?: integer)`."""
         return f"{self.server}.{one_line(self.name)}({self.takes})"
 
+    @property
+    def hint(self) -> str:
+        """What to do when arguments do not fit."""
+        about = self.signature
+        return f"Use {about}." if len(about) <= MOST_OF_A_HINT else "`get_mcp_tool_info` gives its whole schema."
+
     @cached_property
     def line(self) -> str:
-        """One line about the tool, however it is described; what the server says stands in quotation marks."""
+        """One line with all there is to say; the server's description stands in quotation marks at its end."""
+        return f"{self.signature} {quoted(self.description, len(self.description))}".rstrip()
+
+    @cached_property
+    def short_line(self) -> str:
+        """The same with no more than the beginning of the description."""
         return f"{self.signature} {quoted(self.description)}".rstrip()
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the server says that calling it changes nothing; nobody checks that."""
+        return self.annotations.get("readOnlyHint") is True
 
     def parameters(self) -> list[dict[str, Any]]:
         """Name, type, description and `required` of every parameter, in the order of the schema."""
         properties, required = self.schema.get("properties"), self.schema.get("required")
         names = required if isinstance(required, list) else []
         described = properties.items() if isinstance(properties, dict) else ()
-        return [{**_described(name, schema), "required": name in names} for name, schema in described]
+        types = field_types(self.schema)
+        return [
+            {
+                "name": name,
+                "type": types[name],
+                "description": str(about.get("description", "")) if isinstance(about, dict) else "",
+                "required": name in names,
+            }
+            for name, about in described
+        ]
 
     def problems(self, arguments: Mapping[str, Any]) -> Iterator[str]:
         """What is wrong with arguments, one clause a problem that names the field.
@@ -103,24 +131,3 @@ def _is_plain(about: Any) -> bool:
     """Whether a schema asks for a type and nothing else."""
     kind = about.get("type") if isinstance(about, dict) and about.keys() <= SAID else None
     return isinstance(kind, str) and kind in TYPES
-
-
-def _described(name: str, schema: Any) -> dict[str, Any]:
-    about = schema if isinstance(schema, dict) else {}
-    return {"name": name, "type": _type_text(about), "description": str(about.get("description", ""))}
-
-
-def _type_text(schema: Mapping[str, Any], level: int = 0) -> str:
-    """A schema as a short type, whatever a server writes into it."""
-    options = schema.get("anyOf", schema.get("oneOf"))
-    if level > MOST_LEVELS:
-        return "any"
-    if isinstance(options, list):
-        return " | ".join(_type_text(option, level + 1) for option in options if isinstance(option, dict))
-    if isinstance(schema.get("enum"), list):
-        return " | ".join(map(repr, schema["enum"]))
-    declared = schema.get("type", "any")
-    if declared == "array":
-        items = schema.get("items")
-        return f"{_type_text(items, level + 1) if isinstance(items, dict) else 'any'}[]"
-    return " | ".join(map(str, declared)) if isinstance(declared, list) else str(declared)

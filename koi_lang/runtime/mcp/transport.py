@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from types import TracebackType
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from mcp.client._transport import ReadStream, TransportStreams
+from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
 
 from koi_lang.errors import REFUSED, AgentError
+from koi_lang.runtime.mcp.authorization import Around, Authorization
+from koi_lang.runtime.mcp.configured import is_process
+from koi_lang.runtime.mcp.limits import Limits
+from koi_lang.runtime.mcp.process import Command, process_streams
 from koi_lang.runtime.mcp.words import LastWords
 from koi_lang.runtime.schema import problems
 from koi_lang.runtime.values.conversions import text as text_of
 from koi_lang.runtime.values.undefined import undefined
-from koi_lang.settings import environment, is_secret
+from koi_lang.secret_names import is_secret_variable
+from koi_lang.settings import environment
 
 TEXT = {"type": "string"}
 PROCESS = {
@@ -33,22 +36,41 @@ PROCESS = {
     },
     "required": ["command"],
 }
+OAUTH = {"type": "object", "properties": {"client_id": TEXT, "client_secret": TEXT}, "required": ["client_id"]}
 ADDRESS = {
     "type": "object",
-    "properties": {"type": {"enum": ["http", "streamable-http", "sse"]}, "url": TEXT, "headers": {"type": "object"}},
+    "properties": {
+        "type": {"enum": ["http", "streamable-http", "sse"]},
+        "url": TEXT,
+        "headers": {"type": "object"},
+        "oauth": OAUTH,
+    },
     "required": ["url"],
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of a server what is no message.
+
+    Attributes:
+        words: take what a process writes to stderr, or why it is refused over HTTP.
+        ended: is called when a process says no more.
+        around: who signs in; None where nobody can.
+    """
+
+    words: LastWords
+    ended: Callable[[], None]
+    around: Around | None = None
+
+
 def transport(
-    name: str, options: Mapping[str, Any], words: LastWords, ended: Callable[[], None]
+    name: str, options: Mapping[str, Any], limits: Limits, listener: Listener
 ) -> AbstractAsyncContextManager[TransportStreams]:
     """The way to talk to a server.
 
     Args:
         options: `{command, args, env, cwd}`, or `{type, url, headers}`; the type is `http`, for older servers `sse`.
-        words: takes what a process writes to stderr, or why it is refused over HTTP.
-        ended: is called when a process says no more.
 
     Raises:
         AgentError: the options describe no server.
@@ -58,54 +80,82 @@ def transport(
     if wrong:
         help = 'Declare `{ command, args }`, or `{ type: "http", url }`.'
         raise AgentError(f"the MCP server `{name}` is not declared completely: {'; '.join(wrong)}", help=help)
-    return _process(given, words, ended) if is_process(given) else _address(given, words)
-
-
-def is_process(options: Mapping[str, Any]) -> bool:
-    """Whether a server is a process of the run, not something that is reached over HTTP."""
-    return "command" in options or "url" not in options
+    if is_process(given):
+        return _process(given, limits, listener)
+    return _address(given, limits, listener, _authorization(name, given, listener))
 
 
 @asynccontextmanager
-async def _process(
-    options: Mapping[str, Any], words: LastWords, ended: Callable[[], None]
-) -> AsyncIterator[TransportStreams]:
+async def _process(options: Mapping[str, Any], limits: Limits, listener: Listener) -> AsyncIterator[TransportStreams]:
     """A process that is started; it ends when this is left."""
-    parameters = StdioServerParameters(
-        command=options["command"],
-        args=options.get("args", []),
-        env=_environment(options.get("env", {})),
-        cwd=options.get("cwd"),
-    )
-    async with words.taken() as file, stdio_client(parameters, file) as (reading, writing):
+    words, environment = [options["command"], *options.get("args", [])], _environment(options.get("env", {}))
+    command = Command(words, environment, options.get("cwd"), limits.answer_bytes)
+    async with listener.words.taken() as file, process_streams(command, file, listener.ended) as streams:
         file.close()
-        yield _Watched(reading, ended), writing
+        yield streams
 
 
 def _environment(own: Mapping[str, Any]) -> dict[str, str]:
     """The variables of a server: those of this process and its own; keys only if the declaration names them."""
-    inherited = {name: value for name, value in environment().items() if name in own or not is_secret(name)}
+    inherited = {name: value for name, value in environment().items() if name in own or not is_secret_variable(name)}
     return {**inherited, **_texts(own)}
 
 
 @asynccontextmanager
-async def _address(options: Mapping[str, Any], words: LastWords) -> AsyncIterator[TransportStreams]:
+async def _address(
+    options: Mapping[str, Any], limits: Limits, listener: Listener, auth: httpx2.Auth | None
+) -> AsyncIterator[TransportStreams]:
     """A server that is reached over HTTP, by the current way or by the older one with a stream of events."""
 
-    async def note(response: httpx2.Response) -> None:
+    async def look(response: httpx2.Response) -> None:
         if response.status_code in REFUSED:
-            words.data_received(f"HTTP {response.status_code} {response.reason_phrase}".encode())
+            listener.words.data_received(f"HTTP {response.status_code} {response.reason_phrase}".encode())
+        if response.headers.get("content-type", "").lower().startswith("application/json"):
+            response.stream = BoundedStream(response.stream, limits.answer_bytes)
 
     def client(*_: Any, **__: Any) -> httpx2.AsyncClient:
-        headers, limits = _texts(options.get("headers", {})), httpx2.Timeout(30.0, read=300.0)
-        return httpx2.AsyncClient(headers=headers, timeout=limits, event_hooks={"response": [note]})
+        # Requests have a limit of their own, and a stream of events may be silent for hours.
+        timeout = httpx2.Timeout(limits.start_s, read=None)
+        headers = _texts(options.get("headers", {}))
+        return httpx2.AsyncClient(auth=auth, headers=headers, timeout=timeout, event_hooks={"response": [look]})
 
     if options.get("type") == "sse":
         async with sse_client(options["url"], httpx_client_factory=client) as streams:
             yield streams
         return
-    async with client() as http, streamable_http_client(options["url"], http_client=http) as streams:
+    largest = limits.answer_bytes
+    async with (
+        client() as http,
+        streamable_http_client(options["url"], http_client=http, max_sse_event_size=largest) as streams,
+    ):
         yield streams
+
+
+def _authorization(name: str, options: Mapping[str, Any], listener: Listener) -> httpx2.Auth | None:
+    """How requests are authenticated; not at all where the options say themselves what they show."""
+    names = {header.lower() for header in _texts(options.get("headers", {}))}
+    if listener.around is None or "authorization" in names:
+        return None
+    return Authorization(name, options["url"], options.get("oauth", {}), listener.around)
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """The body of a response, up to so many bytes. Raises StreamError for more."""
+
+    def __init__(self, body: Any, most_bytes: int) -> None:
+        self._body, self._most_bytes = body, most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._most_bytes
+        async for piece in self._body:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.StreamError(f"the answer is larger than {self._most_bytes:,} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Close the body."""
+        await self._body.aclose()
 
 
 def _texts(entries: Mapping[str, Any]) -> dict[str, str]:
@@ -113,32 +163,3 @@ def _texts(entries: Mapping[str, Any]) -> dict[str, str]:
     return {
         name: text_of(value) for name, value in entries.items() if value not in (None, "") and value is not undefined
     }
-
-
-class _Watched:
-    """A stream of messages that tells when its reader has come to the end."""
-
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[], None]) -> None:
-        self._stream, self._ended = stream, ended
-
-    async def receive(self) -> SessionMessage | Exception:
-        return await self._stream.receive()
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        return await self._stream.__anext__()
-
-    async def __aenter__(self) -> _Watched:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        self._ended()
-        return await self._stream.__aexit__(kind, error, trace)

@@ -13,6 +13,7 @@ from koi_lang.runtime.playbook.execution import Execution
 from koi_lang.runtime.playbook.intents import Action, ReplyError
 from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.replies import ReplyReader
+from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.tasks import together
 
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
@@ -68,13 +69,14 @@ async def carry_out(execution: Execution, request: Request) -> Answer:
 
 async def read(execution: Execution, request: Request, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:
     """Put the actions of an answer into a queue while it arrives, then None."""
-    reader = ReplyReader()
+    reader = ReplyReader(shapes_of(execution.playbook))
     try:
         models = execution.agent.run.models
         async with models.asked(execution.agent, request, execution.spending) as arriving:
             answer.arriving = arriving
             await read_pieces(arriving, reader, answer, actions)
-        reader.finish()
+        for action in reader.finish(is_cut=arriving.is_cut):
+            actions.put_nowait(action)
     except ReplyError as error:
         answer.problem = error.message
     except ProviderError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from koi_lang.runtime.playbook.framing import OPENING, closing_of
 from koi_lang.runtime.playbook.intents import ABOUT, KINDS, NAMING, Action, ReplyError
 from koi_lang.runtime.playbook.replies import ReplyReader
 
@@ -22,6 +23,9 @@ ENDS_WORD = r"\s\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U00020000-\
 FIRST_WORD = re.compile(rf"\A[^{ENDS_WORD}]*")
 LAST_WORD = re.compile(rf"(?<![^{ENDS_WORD}])[^{ENDS_WORD}]+\Z")
 FENCE = re.compile(r"```\w*\s*")
+# A thought, or JSON; and what may become the tag of a thought.
+BEGIN = re.compile(rf"{OPENING}|[{{\[]", re.IGNORECASE)
+TAG_BEGUN = re.compile(r"<[^<>{\[]{0,40}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Written:
     """What is being written.
 
     Attributes:
-        kind: an action, what the model thinks before its actions, or text that is neither.
+        kind: an action, what the model thinks before its actions or between tags, or text that is neither.
         name: of the action; empty while it has not come.
         count: which action of the answer it is, from 1.
         text: the end of what tells most, in whole words: half a word may be half a secret.
@@ -108,6 +112,7 @@ class Draft(ReplyReader):
         self._action: _Begun | None = None
         self._shown: _Begun | None = None
         self._outside = 0
+        self._closing: re.Pattern[str] | None = None
         self._is_broken = False
 
     def follow(self, piece: str) -> None:
@@ -122,17 +127,33 @@ class Draft(ReplyReader):
         except ReplyError:
             self._is_broken = True
         if self._is_broken or not self._open:
-            self._said.add(piece[self._outside :])
+            self._said.add(self._piece[self._outside : len(self._piece) - len(self._begun)])
 
     def written(self) -> Written | None:
         """What is being written now; None as long as nothing can be said about it."""
         if self._shown is None or self._is_broken or not self._open:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
-                return Written("prose", text=prose)
+                return Written("prose" if self._closing is None else "thought", text=prose)
         return None if self._shown is None else _written(self._shown)
 
     # ------------------------------------------------------------ what the reader comes across
+
+    def _enter(self) -> bool:
+        """Move to the next bracket outside of thoughts: what is shown need not be what will be carried out."""
+        while True:
+            looked_for = BEGIN if self._closing is None else self._closing
+            found = looked_for.search(self._piece, self._at)
+            if found is None:
+                begun = TAG_BEGUN.search(self._piece, self._at)
+                self._begun, self._at = begun[0] if begun else "", len(self._piece)
+                return False
+            if found[0] in "{[":
+                self._at = found.start()
+                return True
+            self._at = self._outside = found.end()
+            self._closing = closing_of(found) if self._closing is None else None
+            self._said, self._shown = _Text(), None
 
     def _begin(self, is_list: bool) -> None:
         if not self._open:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.endings import end_of
 from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.interpolation import Rendered
 from koi_lang.llm.messages import Result
 from koi_lang.runtime.actions.builtin import allowed, found
 from koi_lang.runtime.actions.table import ActionContext, ActionError, perform
@@ -24,6 +25,7 @@ from koi_lang.runtime.playbook.intents import Action, as_steps
 from koi_lang.runtime.playbook.lost import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED, Feedback
 from koi_lang.runtime.playbook.references import Names
+from koi_lang.runtime.tagged_values import as_fields
 from koi_lang.runtime.tasks import gathered
 from koi_lang.runtime.turns import BEGIN
 from koi_lang.runtime.values.undefined import undefined
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MOST_REPEATED = 100_000
+# The fields of an action that was carried out, and its result.
+Came = tuple[Mapping[str, Any], Any]
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
 
@@ -43,7 +47,7 @@ class Execution:
 
     Attributes:
         parent: the call that delegated this one.
-        playbook: its text, as rendered last.
+        playbook: as rendered last.
         tools: what MCP servers offer it.
         conversation: what its model is told; None before it is told anything.
         results: what was carried out, in order of completion.
@@ -59,7 +63,7 @@ class Execution:
     circles: Circles
     failures: Failures
     parent: Execution | None = None
-    playbook: str = ""
+    playbook: Rendered = field(default_factory=Rendered)
     tools: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
     results: list[Result] = field(default_factory=list)
@@ -98,16 +102,18 @@ class Execution:
             raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
         return await self._announced(action, names, self._value_of)
 
-    async def _announced(self, action: Action, names: Names, work: Callable[[Action, Names], Awaitable[Any]]) -> Any:
-        """Do the work of an action and tell that it began and ended."""
+    async def _announced(self, action: Action, names: Names, work: Callable[[Action, Names], Awaitable[Came]]) -> Any:
+        """Do the work of an action and tell that it began and ended; what came of it is known when it is its turn."""
         run, name, intent = self.agent.run, self.agent.name, action.intent
         with step(intent):
             await run.effects.in_order(BEGIN)
             run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
-            async with run.effects.ending(lambda raised: self._tell_failure(action, names, raised)):
-                value = await work(action, names)
-            result: Any = undefined if value is SKIPPED else value
-            run.events.emit("action_ended", name, intent=intent, **({"result": result} if run.detailed else {}))
+            ended = await run.effects.complete(work(action, names))
+            if ended.error is not None:
+                self._tell_failure(action, names, ended.error)
+            fields, value = ended.result()
+            self._keep(action, names, fields, value)
+            run.events.emit("action_ended", name, intent=intent, **self._result(action, value))
         return value
 
     def _tell_failure(self, action: Action, names: Names, raised: Exception) -> None:
@@ -122,28 +128,42 @@ class Execution:
         lasting = {"unsafe": True, "lasting": True} if kind is not None and kind.lasting else {}
         return {"fields": names.filled(action.data), **lasting}
 
-    async def _asked_for(self, action: Action, names: Names) -> Any:
+    def _result(self, action: Action, value: Any) -> dict[str, Any]:
+        """What came of an action, for those who want to know; what came from outside as it is given again later."""
+        if not self.agent.run.detailed:
+            return {}
+        kind = None if action.delegated else found(self.agent.run, action.intent)
+        if value is SKIPPED or kind is None or kind.inside:
+            return {"result": undefined if value is SKIPPED else value}
+        return as_fields(value)
+
+    async def _asked_for(self, action: Action, names: Names) -> Came:
         if action.intent == "prompt_user":
             self.circles.forget()  # an answer of the person is new to the model
         else:
             self.circles.note(action.intent, names.filled(action.data), self.failures)
         return await self._value_of(action, names)
 
-    async def _value_of(self, action: Action, names: Names) -> Any:
+    async def _value_of(self, action: Action, names: Names) -> Came:
+        """The fields of an action and its result; SKIPPED when its condition does not hold."""
         has_branches = action.intent in ("if", "while")
         if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
+            return action.data, SKIPPED
+        require_results(names, action.data)
+        fields = names.filled(action.data)
+        return fields, await self._dispatch(action, fields, names)
+
+    def _keep(self, action: Action, names: Names, fields: Mapping[str, Any], value: Any) -> None:
+        """Have later actions, the model and whoever called the playbook know the result of an action."""
+        if value is SKIPPED:
             self._note(action, True, None)
             if action.id not in names.results():
                 names.lack(action.id, "was skipped, because its condition does not hold")
-            return SKIPPED
-        require_results(names, action.data)
-        fields = names.filled(action.data)
-        value = await self._dispatch(action, fields, names)
+            return
         names.record(action.intent, action.id, value)
         self._note(action, True, value, fields)
         if action.intent == "return" and not action.delegated and not action.group:
             self.ended, self.value = True, value
-        return value
 
     def _note(self, action: Action, ok: bool, value: Any, fields: Mapping[str, Any] | None = None) -> None:
         self.results.append(Result(action.intent, dict(action.data if fields is None else fields), ok, value))

@@ -8,12 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.errors import KoiError
+from koi_lang.runtime.playbook.json_repair import loads
+from koi_lang.runtime.playbook.result_keys import Shapes
 
 KINDS = ("direct", "delegate")
-LISTS = ("batch", "actions", "parallel")
+LISTS = ("batch", "actions", "parallel", "tool_calls")
 NAMING = ("intent", "actionType", "type")
+# How other systems call an action and what it is given; a call may stand in an object of its own.
+CALLS = ("function", "function_call", "tool_call")
+CALLED = ("name", "tool", "tool_name", "function", "action")
+GIVEN = ("arguments", "parameters", "params", "input", "args", "action_input", "tool_input")
+CALL_TYPES = (*CALLS, "tool_use")
 # Keys of objects that were meant as actions.
-MISTAKEN = ("action", "tool", "function", "tool_calls")
+MISTAKEN = ("action", "tool", "function")
 # Fields that say something about an action and are not part of it.
 ABOUT = ("condition", "desc", "title")
 
@@ -41,11 +48,13 @@ class Action:
     group: int = 0
 
 
-def as_action(value: Any, group: int = 0, *, alone: bool = False) -> Action:
+def as_action(value: Any, group: int = 0, *, results: Shapes | None = None) -> Action:
     """One JSON object as an action.
 
     Args:
-        alone: whether it stands outside of every list; there an object that names no action is the playbook's result.
+        results: the keys that a result of the playbook may have, one set for each kind of result; None for an object
+            in a list, which is no result. Outside of lists an object that names no action is the result if all of its
+            keys are among those of one kind.
 
     Raises:
         ReplyError: says which field, what was expected and what came.
@@ -54,12 +63,17 @@ def as_action(value: Any, group: int = 0, *, alone: bool = False) -> Action:
         raise ReplyError(f"an action is a JSON object, not {_shown(value)}")
     if not value:
         raise ReplyError("the object is empty; name an `intent`")
-    intent, delegated = _named(value)
-    if intent is None:
-        _require_result(value, alone)
+    if not value.keys() & set(NAMING) and any(value.keys() <= keys for keys in results or ()):
         return Action("return", False, {"data": value}, "", group)
+    if call := _call(value):
+        return _action(call[0], False, call[1], value.get("id"), group)
+    intent, delegated = _named(value)
     fields = {key: item for key, item in value.items() if key not in (*NAMING, "id")}
-    id = value.get("id")
+    return _action(intent, delegated, fields, value.get("id"), group)
+
+
+def _action(intent: str, delegated: bool, fields: dict[str, Any], id: Any, group: int) -> Action:
+    """An action with its fields where they belong."""
     if delegated:
         fields = _for_delegate(fields, id)
     elif intent == "return":
@@ -96,8 +110,31 @@ def _step(item: Any) -> list[tuple[Action, ...]]:
     return [tuple(as_action(member, 1) for member in members)]
 
 
-def _named(value: Mapping[str, Any]) -> tuple[str | None, bool]:
-    """The intent of an object and whether it is to be delegated; no intent where nothing names one."""
+def _call(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Name and fields of an action that is written as other systems call a tool; None for other objects."""
+    if "intent" in value or "actionType" in value or value.get("type", "function") not in CALL_TYPES:
+        return None
+    inner = next((value[key] for key in CALLS if isinstance(value.get(key), dict)), value)
+    name = next((inner[key].strip() for key in CALLED if isinstance(inner.get(key), str)), "")
+    given = next((key for key in GIVEN if key in inner), "")
+    return (name, _given(inner[given], f"`{given}` of `{name}`")) if name and given else None
+
+
+def _given(fields: Any, what: str) -> dict[str, Any]:
+    """What a call gives to an action, often as a text that holds JSON."""
+    try:
+        read = loads(fields.strip() or "null") if isinstance(fields, str) else fields
+    except ValueError as error:
+        raise ReplyError(f"{what} cannot be read: {error}") from None
+    if read is None:
+        return {}
+    if not isinstance(read, dict):
+        raise ReplyError(f"{what} must be an object with its fields, not {_shown(read)}")
+    return read
+
+
+def _named(value: Mapping[str, Any]) -> tuple[str, bool]:
+    """The intent of an object and whether it is to be delegated. Raises ReplyError where nothing names one."""
     kind, intent = value.get("actionType"), value.get("intent", value.get("type"))
     if kind is not None and not isinstance(kind, str):
         raise ReplyError(f'`actionType` must be "direct" or "delegate", not {_shown(kind)}')
@@ -106,7 +143,7 @@ def _named(value: Mapping[str, Any]) -> tuple[str | None, bool]:
     if intent is None and kind is not None:
         intent = value.get("description")
     if intent is None and kind is None and not value.keys() & set(NAMING):
-        return None, False
+        raise _nameless(value)
     if not isinstance(intent, str) or not intent.strip():
         raise ReplyError(f"`intent` must be the name of an action, not {_shown(intent)}")
     if intent in LISTS:
@@ -114,15 +151,13 @@ def _named(value: Mapping[str, Any]) -> tuple[str | None, bool]:
     return intent.strip(), kind == "delegate"
 
 
-def _require_result(value: Mapping[str, Any], alone: bool) -> None:
-    """Raise ReplyError for an object without intent that is more likely a misspelt action than a result."""
-    misspelt = [key for key in (*LISTS, *MISTAKEN) if key in value]
-    if misspelt and misspelt[0] in LISTS:
-        raise ReplyError(f"`{misspelt[0]}` must be a list of actions, not {_shown(value[misspelt[0]])}")
-    if misspelt or not alone:
-        found = misspelt or list(value)[:5]
-        listed = ", ".join(f"`{key}`" for key in found)
-        raise ReplyError(f"an action names its `intent`; this object has {listed} instead")
+def _nameless(value: Mapping[str, Any]) -> ReplyError:
+    """What is wrong with an object that names no action."""
+    if lists := [key for key in LISTS if key in value]:
+        return ReplyError(f"`{lists[0]}` must be a list of actions, not {_shown(value[lists[0]])}")
+    found = [key for key in MISTAKEN if key in value] or list(value)[:5]
+    listed = ", ".join(f"`{key}`" for key in found)
+    return ReplyError(f"an action names its `intent`; this object has {listed} instead")
 
 
 def _for_delegate(fields: dict[str, Any], id: Any) -> dict[str, Any]:

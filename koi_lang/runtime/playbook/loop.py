@@ -11,7 +11,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import current_execution
-from koi_lang.runtime.limits import Spending, in_time
+from koi_lang.runtime.limits import current_spending
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
@@ -34,13 +34,12 @@ async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any
     said = execution.conversation = Conversation.of(agent, execution.spending, remembered(execution))
     messages = said.begin(prompting.first_message(execution.args, agent.state))
     work = Working(agent.name, event, messages, execution.parent is not None)
-    async with in_time(*enclosing(execution)):
-        with agent.run.steering.working(work), open_for_wishes(said):
-            while not execution.ended:
-                await look_for_tools(execution)
-                answer = await take_turn(execution, messages, parts)
-                remember(messages, answer, execution)
-                follow_up(execution, messages)
+    with agent.run.steering.working(work), open_for_wishes(said):
+        while not execution.ended:
+            await look_for_tools(execution)
+            answer = await take_turn(execution, messages, parts)
+            remember(messages, answer, execution)
+            follow_up(execution, messages)
     if remembers(execution):
         said.settle()
     return execution.value
@@ -62,12 +61,11 @@ async def look_for_tools(execution: Execution) -> None:
 
 
 def begin(agent: Agent, event: str, args: Any) -> Execution:
-    """A new call, with a budget within that of whoever delegated it, or of the run."""
-    run, parent = agent.run, current_execution()
+    """A new call of a playbook, which spends what the call of its handler may."""
+    run, parent, spending = agent.run, current_execution(), current_spending()
+    assert spending is not None, "a handler that was called"
     what = f"`{agent.name}.{event}`"
     given = {} if args is undefined else args
-    outer = parent.spending if parent else run.spending
-    spending = Spending(run.budget(agent, event), what, run.clock, outer)
     names = Names(run.evaluate, given, agent.state)
     patience = run.patience
     return Execution(agent, event, given, names, spending, Circles(what, patience), Failures(what, patience), parent)
@@ -81,12 +79,6 @@ def remembered(execution: Execution) -> list[Message]:
 def remembers(execution: Execution) -> bool:
     """Whether the conversation lasts: not with a delegate, nor with an agent that has amnesia."""
     return execution.parent is None and not execution.agent.about.amnesia
-
-
-def enclosing(execution: Execution) -> list[Spending]:
-    """Whose time limits the call has to look after; those of whoever delegated it are looked after there."""
-    own = [execution.spending]
-    return own if execution.parent is not None else [*own, execution.agent.run.spending]
 
 
 async def take_turn(execution: Execution, messages: list[Message], parts: Parts) -> Answer:
@@ -127,9 +119,10 @@ async def next_request(execution: Execution, messages: list[Message], parts: Par
         messages.append(Message("user", prompting.PIVOT))
     is_delegate = execution.parent is not None
     hear(execution, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
-    system = prompting.system_prompt(agent, execution.playbook, is_delegate=is_delegate, tools=execution.tools)
-    await fit(talk(execution), system, execution.playbook)
-    return Request(system, tuple(messages), json=True, schema=prompting.ANSWER, task=task(execution))
+    playbook = execution.playbook.text
+    system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=execution.tools)
+    await fit(talk(execution), system, playbook)
+    return Request(system, tuple(messages), json=True, task=task(execution, playbook))
 
 
 def follow_up(execution: Execution, messages: list[Message]) -> None:
@@ -147,17 +140,18 @@ def hear(execution: Execution, messages: list[Message], said: Sequence[Note]) ->
         execution.circles.forget()
 
 
-def task(execution: Execution) -> Task:
+def task(execution: Execution, playbook: str) -> Task:
     """What the request is about, as data, for models inside this process."""
     agent = execution.agent
     members = delegation.reachable(agent) if agent.role.allows("delegate") else []
     return Task(
-        playbook=execution.playbook,
+        playbook=playbook,
         args=execution.args,
         state=dict(agent.state),
         actions=tuple(kind.name for kind in allowed(agent)),
         members=tuple(Member(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
         results=tuple(execution.results),
+        parts=execution.playbook.parts,
     )
 
 
@@ -169,7 +163,7 @@ def remember(messages: list[Message], answer: Answer, execution: Execution) -> N
     talk(execution).note(answer.counted)
     if answer.problem and not stops(execution, answer):
         execution.failures.unreadable(answer.problem)
-        answer.add(prompting.unreadable(answer.problem))
+        answer.add(prompting.unreadable(answer.problem, is_rest=bool(answer.feedback)))
     messages.append(prompting.joined_feedback(answer.feedback, sees=sees(execution)))
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError
-from koi_lang.runtime.prompts import fill
+from koi_lang.runtime.prompts import written
 from koi_lang.runtime.room import require_room, written_weight
 from koi_lang.runtime.values.access import get
+from koi_lang.runtime.values.inspection import inspect as as_text
 from koi_lang.runtime.values.operators import truth
 from koi_lang.runtime.values.undefined import undefined
 
@@ -127,7 +128,7 @@ class Names:
             value = self._value(hole, hole[0])
             size += written_weight(value)
             require_room(size)  # before it is written down
-            return fill(value)
+            return written(value)
 
         return HOLE.sub(put, text)
 
@@ -152,7 +153,7 @@ class Names:
         if isinstance(condition, bool):
             return condition
         if not isinstance(condition, str):
-            raise AgentError(f"`condition` must be true, false or the text of an expression, not {condition!r}")
+            raise AgentError(f"`condition` must be true, false or the text of an expression, not {as_text(condition)}")
         given: dict[str, Any] = {}
         unquoted = QUOTED.sub(r"String(\2)", condition)
         expression = HOLE.sub(lambda hole: self._operand(hole, given), unquoted)

@@ -1,18 +1,22 @@
 """A model's answer to the steps it asks for, handed out while the answer is still being written.
 
-Code fences, prose around the JSON, several objects in a row, lists, `batch`, `actions` and `parallel` are understood.
-The reader looks at every character once, however the answer is cut into pieces.
+Several objects in a row, lists, `batch`, `actions` and `parallel` are understood. An answer that begins with JSON is
+read as it arrives; the reader looks at every character once, however the answer is cut into pieces. From the first
+character on that is neither JSON nor blank the rest is kept until the answer has ended: what of it is meant is known
+then.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from koi_lang.runtime.playbook.framing import BLANK, frame
 from koi_lang.runtime.playbook.intents import LISTS, NAMING, Action, ReplyError, as_action
+from koi_lang.runtime.playbook.json_repair import loads
+from koi_lang.runtime.playbook.result_keys import Shapes
 
 # Everything that matters for finding where objects begin and end.
 MARK = re.compile(r'["{}\[\],:]')
@@ -21,7 +25,11 @@ SHOWN = 200
 # Longer than any key that matters.
 LONGEST_KEY = 32
 MOST_DEPTH = 100
-HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+# A list of actions begins; a list of anything else is no JSON that is meant. The second form may become the first.
+LIST = re.compile(r"\[\s{0,100}\{")
+LIST_BEGUN = re.compile(r"\[\s{0,100}\Z")
+CUT = "the answer reached its limit of tokens, so that it is not known what of it is meant"
+MIXED = "text and JSON are mixed, and JSON that is quoted, or given as an example, is not meant"
 
 
 @dataclass(slots=True)
@@ -52,23 +60,32 @@ class _Open:
 
 
 class ReplyReader:
-    """Takes an answer piece by piece and gives every action once its object is complete."""
+    """Takes an answer piece by piece and gives every action once its object is complete and known to be meant.
 
-    def __init__(self) -> None:
+    Args:
+        results: the keys that a result of the playbook may have; see `as_action`.
+    """
+
+    def __init__(self, results: Shapes = ()) -> None:
         self.count = 0
+        self._results = results
         self._pieces: list[str] = []
         self._piece, self._at = "", 0
         self._in_string = self._escaped = False
         self._key = ""
         self._open: list[_Open] = []
         self._groups = 0
-        self._prose = ""
+        self._begun = ""
+        self._rest: list[str] = []
 
     def feed(self, piece: str) -> Iterator[Action]:
         """The actions that are complete with this piece. Raises ReplyError."""
+        if self._rest:
+            self._rest.append(piece)
+            return
         if not self._open:
             self._pieces.clear()
-            self._prose = (self._prose + piece)[:SHOWN]
+            piece, self._begun = self._begun + piece, ""
         self._pieces.append(piece)
         self._piece, self._at = piece, 0
         while self._advance():
@@ -78,14 +95,37 @@ class ReplyReader:
                 self.count += 1
                 yield action
 
-    def finish(self) -> None:
-        """The answer has ended. Raises ReplyError when it held no action or stops in the middle of one."""
-        self._at = len(self._piece)
+    def finish(self, *, is_cut: bool = False) -> Iterator[Action]:
+        """The actions that are known to be meant now that the answer has ended.
+
+        Args:
+            is_cut: whether it has ended at its limit of tokens, so that what would follow is not known.
+
+        Raises:
+            ReplyError: the answer holds no action, stops in the middle of one, or mixes them with text.
+        """
         if self._open:
+            self._at = len(self._piece)
             raise ReplyError(f"the answer stops in the middle of {self._text_from(self._open[0])[:SHOWN]!r}")
+        rest, self._rest, self._begun = "".join(self._rest) or self._begun, [], ""
+        framed = frame(rest)
+        if framed.unended:
+            raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}")
+        if framed.values and (not framed.is_meant or (framed.has_prose and self.count)):
+            raise ReplyError(MIXED)
+        if framed.values and is_cut:
+            raise ReplyError(CUT)
+        for value in framed.values:
+            yield from self._read_value(value)
         if not self.count:
-            seen = self._prose.strip()
+            seen = rest.strip()[:SHOWN]
             raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty")
+
+    def _read_value(self, text: str) -> Iterator[Action]:
+        """The actions in one JSON text."""
+        yield from self.feed(text)
+        if self._open or self._rest:
+            raise ReplyError(f"brackets do not match near {text[:SHOWN]!r}")
 
     def _text_from(self, opened: _Open) -> str:
         """The text from the start of an object to here."""
@@ -99,6 +139,8 @@ class ReplyReader:
     def _advance(self) -> bool:
         """Move to the next mark outside of strings; False when this piece has none."""
         while True:
+            if not self._open and not self._enter():
+                return False
             if self._in_string and not self._leave_string():
                 return False
             found = MARK.search(self._piece, self._at)
@@ -109,6 +151,18 @@ class ReplyReader:
                 return True
             self._at += 1
             self._begin_string()
+
+    def _enter(self) -> bool:
+        """Move to where the next value begins; False when it has not come, or when what comes is none."""
+        blank = BLANK.match(self._piece, self._at)
+        self._at = start = blank.end() if blank is not None else self._at
+        if self._piece.startswith("{", start) or LIST.match(self._piece, start):
+            return True
+        if LIST_BEGUN.match(self._piece, start):
+            self._begun = self._piece[start:]
+        elif start < len(self._piece):
+            self._rest.append(self._piece[start:])
+        return False
 
     def _begin_string(self) -> None:
         # Quotes in prose around the JSON mean nothing.
@@ -213,46 +267,17 @@ class ReplyReader:
         if closed.place == "steps" and not closed.items:
             raise ReplyError("the list of actions is empty; give at least one action")
         if closed.place == "action" and not closed.wraps:
-            yield as_action(_loads(self._text_from(closed)), closed.group, alone=not self._open)
+            yield self._read_action(self._text_from(closed), closed.group)
+
+    def _read_action(self, text: str, group: int) -> Action:
+        try:
+            value = loads(text)
+        except ValueError as error:
+            raise ReplyError(str(error)) from None
+        return as_action(value, group, results=None if self._open else self._results)
 
 
-def read_reply(text: str) -> list[Action]:
+def read_reply(text: str, results: Shapes = ()) -> list[Action]:
     """All actions of a complete answer, at least one. Raises ReplyError."""
-    reader = ReplyReader()
-    actions = list(reader.feed(text))
-    reader.finish()
-    return actions
-
-
-def _loads(text: str) -> dict[str, Any]:
-    """The object a text stands for; commas too many are forgiven, halves of characters are replaced."""
-    try:
-        loaded: dict[str, Any] = json.loads(text, strict=False)
-    except json.JSONDecodeError as error:
-        repaired = _without_trailing_commas(text)
-        if repaired == text:
-            near = text[max(0, error.pos - 30) : error.pos + 30]
-            raise ReplyError(f"the JSON is broken near {near!r}: {error.msg[:1].lower()}{error.msg[1:]}") from None
-        return _loads(repaired)
-    except ValueError as error:
-        raise ReplyError(f"the JSON holds a value that cannot be read: {error}") from None
-    whole: dict[str, Any] = _whole(loaded) if HALF.search(text) else loaded
-    return whole
-
-
-def _without_trailing_commas(text: str) -> str:
-    """Drop commas before a closing bracket, outside of strings."""
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', text, flags=re.DOTALL)
-    return "".join(piece if at % 2 else re.sub(r",(\s*[}\]])", r"\1", piece) for at, piece in enumerate(pieces))
-
-
-def _whole(value: Any) -> Any:
-    """A value whose texts hold no half of a surrogate pair, which nothing could print."""
-    match value:
-        case str():
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        case dict():
-            return {_whole(key): _whole(item) for key, item in value.items()}
-        case list():
-            return [_whole(item) for item in value]
-    return value
+    reader = ReplyReader(results)
+    return [*reader.feed(text), *reader.finish()]

@@ -194,9 +194,11 @@ async def _asked(subject: Subject, reader: Reader, record: str, part: str) -> st
     told = {"playbook": clipped(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}
     data = "\n\n".join(_marked(name, text) for name, text in told.items() if text)
     models = subject.agent.run.models
-    request = Request("\n".join(sections), (Message("user", data),), max_tokens=reader.answer)
+    request = Request(
+        "\n".join(sections), (Message("user", data),), max_tokens=reader.answer, least_tokens=reader.answer
+    )
     async with models.asked(subject.agent, request, subject.spending, "small") as arriving:
-        return "".join([piece async for piece in arriving.pieces()])
+        return await arriving.text()
 
 
 def _rendered(messages: Iterable[Message]) -> list[str]:

@@ -6,15 +6,17 @@ there, what was not is absent or complete. A power cut may cost the last changes
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from typing import Any
+from typing import Any, cast
 
 from koi_lang.errors import RegistryError
 from koi_lang.runtime.registry.legacy import Legacy
+from koi_lang.runtime.registry.store import IdempotencyKey, T
 
 LAYOUT = 1
 BUSY_TIMEOUT_S = 10.0
@@ -25,6 +27,12 @@ _TABLES = (
     "CREATE TABLE imports (name TEXT PRIMARY KEY)",
     f"PRAGMA user_version = {LAYOUT}",
 )
+# Made when the first key is kept; an older version that does not know the table does not need it either.
+_KEYS = (
+    "CREATE TABLE IF NOT EXISTS idempotency_keys (run TEXT NOT NULL, place TEXT NOT NULL, outcome TEXT NOT NULL,"
+    " PRIMARY KEY (run, place)) WITHOUT ROWID"
+)
+_NAMED = "idempotency_keys WHERE run = ? AND place = ?"
 _WRITE = (
     "INSERT INTO entries (namespace, key, value) VALUES (?, ?, ?)"
     " ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"
@@ -42,6 +50,7 @@ class DurableStore:
         self._namespace = namespace
         self._legacy = legacy
         self._connection: Connection | None = None
+        self._has_keys = False
 
     @property
     def file(self) -> str:
@@ -73,6 +82,37 @@ class DurableStore:
         """Forget every entry of the namespace; says how many there were."""
         return self._change("DELETE FROM entries WHERE namespace = ?")
 
+    def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
+        """Carry out a change and keep what came of it, in one transaction; a known key gives that again."""
+        connection = self._open()
+        names = (key.run, key.place)
+        with _explained(self._path), _transaction(connection):
+            self._make_keys(connection)
+            known = connection.execute(f"SELECT outcome FROM {_NAMED}", names).fetchone()
+            if known is not None:
+                return cast(T, json.loads(known[0]))
+            outcome = change()
+            connection.execute("INSERT INTO idempotency_keys VALUES (?, ?, ?)", (*names, json.dumps(outcome)))
+        return outcome
+
+    def forget(self, keys: Collection[IdempotencyKey]) -> None:
+        """Keep some keys no longer."""
+        names = [(key.run, key.place) for key in keys]
+        with _explained(self._path), _transaction(connection := self._open()):
+            self._make_keys(connection)
+            connection.executemany(f"DELETE FROM {_NAMED}", names)
+
+    def forget_run(self, run: str) -> None:
+        """Keep no key of a run any longer."""
+        with _explained(self._path), _transaction(connection := self._open()):
+            self._make_keys(connection)
+            connection.execute("DELETE FROM idempotency_keys WHERE run = ?", (run,))
+
+    def _make_keys(self, connection: Connection) -> None:
+        if not self._has_keys:
+            connection.execute(_KEYS)
+            self._has_keys = True
+
     def count(self) -> int:
         """How many entries the namespace has."""
         return int(self._rows("SELECT count(*) FROM entries WHERE namespace = ?")[0][0])
@@ -89,6 +129,7 @@ class DurableStore:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+            self._has_keys = False
 
     def _rows(self, query: str, *parameters: str) -> list[Any]:
         connection = self._open()

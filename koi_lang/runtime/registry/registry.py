@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar
 
 from koi_lang.runtime.registry.entries import key_text, value_of, value_text
 from koi_lang.runtime.registry.query import compile_query
-from koi_lang.runtime.registry.store import Store
+from koi_lang.runtime.registry.store import IdempotencyKey, Store, T
 
 
 class Registry:
     """Entries that all agents of a run share; keys keep the order in which they were first set.
 
-    Every method raises RegistryError when the store cannot be read or written.
+    Every method raises RegistryError when the store cannot be read or written. Those that change something take
+    `once`: with a key that is known they change nothing and give what they gave then.
     """
 
     __koi_members__: ClassVar[dict[str, str]] = {
@@ -29,18 +31,20 @@ class Registry:
         text = self._store.read(name)
         return None if text is None else value_of(name, text)
 
-    async def set(self, key: str, value: object) -> None:
+    async def set(self, key: str, value: object, *, once: IdempotencyKey | None = None) -> None:
         """Keep a JSON value under a key; it is on disk when this returns.
 
         Raises:
             RegistryError: the value is not JSON; the message names the part that is not.
         """
         name = key_text(key)
-        self._store.write(name, value_text(name, value))
+        text = value_text(name, value)
+        self._changed(lambda: self._store.write(name, text), once)
 
-    async def delete(self, key: str) -> bool:
+    async def delete(self, key: str, *, once: IdempotencyKey | None = None) -> bool:
         """Forget a key; says whether it was there."""
-        return self._store.remove(key_text(key))
+        name = key_text(key)
+        return self._changed(lambda: self._store.remove(name), once)
 
     async def has(self, key: str) -> bool:
         """Whether a key is set, whatever its value."""
@@ -64,14 +68,31 @@ class Registry:
         values = ((key, value_of(key, text)) for key, text in self._store.entries())
         return [{"key": key, "value": value} for key, value in values if test(value)]
 
-    async def clear(self) -> int:
+    async def clear(self, *, once: IdempotencyKey | None = None) -> int:
         """Forget every entry; says how many there were."""
-        return self._store.clear()
+        return self._changed(self._store.clear, once)
 
     async def stats(self) -> dict[str, Any]:
         """`backend`, `count` of entries, `file` (None in memory) and `size` in bytes."""
         store = self._store
         return {"backend": self._backend, "count": store.count(), "file": store.file, "size": store.size()}
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether entries are there again in another process."""
+        return self._store.file is not None
+
+    def forget(self, keys: Collection[IdempotencyKey]) -> None:
+        """Keep some keys no longer; nobody carries their changes out again."""
+        self._store.forget(keys)
+
+    def forget_run(self, run: str) -> None:
+        """The same for all keys of a run."""
+        self._store.forget_run(run)
+
+    def _changed(self, change: Callable[[], T], once: IdempotencyKey | None) -> T:
+        """What comes of a change; with a key, what came of it the first time."""
+        return change() if once is None else self._store.once(once, change)
 
     def close(self) -> None:
         """Release the store's files; the next use opens them again."""

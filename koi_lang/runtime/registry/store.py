@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """Names one change of a run, by its place in the run."""
+
+    run: str
+    place: str
 
 
 class Store(Protocol):
@@ -32,6 +44,15 @@ class Store(Protocol):
 
     def clear(self) -> int:
         """Forget every entry; says how many there were."""
+
+    def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
+        """Carry out a change and keep its key, both or neither; a known key gives what came of the change then."""
+
+    def forget(self, keys: Collection[IdempotencyKey]) -> None:
+        """Keep some keys no longer; nobody carries their changes out again."""
+
+    def forget_run(self, run: str) -> None:
+        """The same for all keys of a run."""
 
     def count(self) -> int:
         """How many entries there are."""
@@ -76,6 +97,16 @@ class MemoryStore:
         count = len(self._texts)
         self._texts.clear()
         return count
+
+    def once(self, key: IdempotencyKey, change: Callable[[], T]) -> T:
+        """Carry out a change; of what a process did that was killed nothing is left."""
+        return change()
+
+    def forget(self, keys: Collection[IdempotencyKey]) -> None:
+        """None is kept."""
+
+    def forget_run(self, run: str) -> None:
+        """None is kept."""
 
     def count(self) -> int:
         """How many entries there are."""

@@ -61,7 +61,12 @@ def _of_nothing(value: Value, key: str) -> Value:
 
 
 def _of_record(record: Mapping[str, Value], key: str) -> Value:
-    return record[key] if key in record else _method(OBJECTS, record, key)
+    """An entry, a method of objects, or what a class of Python such as `Counter` has beside them."""
+    if key in record:
+        return record[key]
+    if key in OBJECTS or type(record).__module__.startswith("koi_lang."):
+        return _method(OBJECTS, record, key)
+    return _of_object(record, key)
 
 
 def _of_array(items: Value, key: str) -> Value:
@@ -113,8 +118,11 @@ def _of_members(value: Value, key: str) -> Value:
     name = type(value).__koi_members__.get(key)
     if name is not None:
         return getattr(value, name)
-    extra: dict[str, Value] = getattr(value, "__koi_extra__", {})
-    return extra[key] if key in extra else _method(OBJECTS, value, key) if key in _COMMON else undefined
+    for more in ("__koi_extra__", "__koi_functions__"):
+        found: Mapping[str, Value] = getattr(value, more, {})
+        if key in found:
+            return found[key]
+    return _method(OBJECTS, value, key) if key in _COMMON else undefined
 
 
 def _of_object(value: Value, key: str) -> Value:
@@ -123,7 +131,7 @@ def _of_object(value: Value, key: str) -> Value:
     found = getattr(value, key, _MISSING)
     if found is _MISSING:
         return _method(OBJECTS, value, key) if key in _COMMON else undefined
-    return from_module(found) if type(value) is ModuleType else from_object(found)
+    return from_module(found) if type(value) is ModuleType else from_object(found, value, key)
 
 
 _COMMON = ("toString", "hasOwnProperty")
@@ -139,7 +147,8 @@ def names_of(value: Value) -> list[str]:
     for bases, table in _TABLES:
         if isinstance(value, bases):
             return [*members, *table]
-    return list(members) or [name for name in dir(value) if not name.startswith("_")]
+    functions: Mapping[str, Value] = getattr(value, "__koi_functions__", {})
+    return [*members, *functions] or [name for name in dir(value) if not name.startswith("_")]
 
 
 _TABLES: tuple[tuple[type | tuple[type, ...], Table], ...] = (

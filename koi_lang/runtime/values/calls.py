@@ -11,6 +11,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from koi_lang.runtime.values.failures import TypeErrorValue
+from koi_lang.runtime.values.foreign import from_class
 from koi_lang.runtime.values.numbers import number_text
 from koi_lang.runtime.values.tables import Constructor, Function
 from koi_lang.runtime.values.undefined import Value, undefined
@@ -40,6 +41,8 @@ def apply(f: Value, *args: Value) -> Value:
         code = f.__code__
         if code.co_argcount == len(args) and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
             return f(*args)
+    if isinstance(f, type):
+        f = from_class(f)
     least, most = arity(f)
     if len(args) < least:
         _require_no_more(f, len(args))

@@ -112,7 +112,8 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
         return Response(await _asked(request, mode))
     # Only what a server may be asked twice for is not written down beforehand.
     shown = {"method": request["method"], "url": request["url"], "body": _body(request["content"] or b"")}
-    effect = Effect("fetch", shown, safe=request["method"] in ("GET", "HEAD", "OPTIONS"))
+    is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
+    effect = Effect("fetch", shown, safe=is_safe, unseen=request["headers"])
     return Response(await run.effects.announced(effect, lambda: _asked(request, mode)))
 
 

@@ -55,7 +55,11 @@ class Begun(Coroutine[Any, Any, Value]):
         return awaited
 
     def throw(self, *error: Any) -> Any:
-        """Raise an error where the coroutine waits."""
+        """Raise an error where the coroutine waits; one that has ended in its first step does not hear of it."""
+        if self._failure is not None:
+            raise self._failure
+        if self._result is not None:
+            raise self._result
         self._first = ()
         return self._work.throw(*error)
 
@@ -78,6 +82,8 @@ class Scope:
         self._tasks: set[asyncio.Task[Value]] = set()
         self._timers: dict[Clearable, bool] = {}
         self._rejected: dict[object, BaseException] = {}
+        # Of these, which may be final; whether they are depends on who asks.
+        self._grave: dict[object, KoiError] = {}
         self._idle: asyncio.Event | None = None
         self._token: Token[Scope | None] | None = None
         self._open = False
@@ -131,18 +137,21 @@ class Scope:
     def reject(self, promise: object, error: BaseException) -> None:
         """Remember the error of a promise that nobody has handled yet; a final one ends the waiting."""
         self._rejected[promise] = error
+        if isinstance(error, KoiError):
+            self._grave[promise] = error
         self._tell()
 
     def handle(self, promise: object) -> None:
         """Forget a rejection: somebody looks after it."""
         self._rejected.pop(promise, None)
+        self._grave.pop(promise, None)
 
     def _forget(self, task: asyncio.Task[Value]) -> None:
         self._tasks.discard(task)
         self._tell()
 
     def _busy(self) -> bool:
-        if any(map(is_final, self._rejected.values())):
+        if any(map(is_final, self._grave.values())):
             return False
         return bool(self._tasks) or any(self._timers.values())
 

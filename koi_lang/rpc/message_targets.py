@@ -76,12 +76,13 @@ def targets(agents: Sequence[type[Agent]], agent: str = "", event: str = "") -> 
 
 def _of_agent(agent: type[Agent]) -> Iterator[Target]:
     for handler in agent.about.handlers.values():
-        target = None if handler.private else _target(agent.about.name, handler)
+        target = None if handler.private else target_of(agent.about.name, handler)
         if target is not None:
             yield target
 
 
-def _target(agent: str, handler: Handler) -> Target | None:
+def target_of(agent: str, handler: Handler) -> Target | None:
+    """A handler as one that takes messages; None where its type says that it takes none."""
     schema = handler.schema
     if not schema:
         return Target(agent, handler.event, FIELD, declared=False)

@@ -1,0 +1,146 @@
+"""An async command to its end, and what Ctrl-C and other signals do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from types import FrameType
+from typing import Any, NoReturn
+
+from koi_lang.cli import late
+from koi_lang.runtime.cancelling import CancelScope
+
+# What ends a command in order, each with what the person is told.
+SIGNALS = {
+    signal.SIGINT: "interrupted; Ctrl-C once more ends it at once",
+    signal.SIGTERM: "ended by SIGTERM",
+    signal.SIGHUP: "ended by SIGHUP",
+}
+# A signal that follows sooner is the same one: a terminal and a parent process may both have sent it.
+SAME_S = 0.3
+# What a shell adds to the number of the signal that ended a process.
+BY_SIGNAL = 128
+# What an event loop hands work to, once it does.
+THREADS = "concurrent.futures.thread"
+
+
+class SignalError(KeyboardInterrupt):
+    """A signal has ended a command, and the person has been told.
+
+    Attributes:
+        exit_code: that of the process.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number, self.exit_code = number, BY_SIGNAL + number
+
+
+class Interrupts:
+    """The handler of the signals that end a command: in order first, and at once the second time.
+
+    Args:
+        tell: shows the person a line.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._scope = CancelScope()
+        self._first, self._since = 0, 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._modes = late.terminal_modes() if os.isatty(0) else None
+
+    async def around(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, unless a signal ends it."""
+        self._loop = asyncio.get_running_loop()
+        async with self._scope:
+            await work
+
+    def require_done(self) -> None:
+        """Raise SignalError when a signal has ended the work."""
+        if self._scope.caught is not None:
+            raise SignalError(self._first).with_traceback(self._scope.caught.__traceback__)
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """A context in which signals come here, but for those that the process ignores; others than its main thread
+        hear of none.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        usual = {number: signal.getsignal(number) for number in SIGNALS}
+        ours = [number for number in SIGNALS if usual[number] in (signal.SIG_DFL, signal.default_int_handler)]
+        for number in ours:
+            signal.signal(number, self)
+        try:
+            yield
+        finally:
+            for number in ours:
+                signal.signal(number, usual[number])
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self._first:
+            self._end_at_once(number)
+            return
+        self._first, self._since = number, monotonic()
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._tell, SIGNALS[signal.Signals(number)])
+        self._scope.cancel()
+
+    def _end_at_once(self, number: int) -> None:
+        """End the process with no regard to what is under way, and the terminal as it was."""
+        if monotonic() < self._since + SAME_S:
+            return
+        if self._modes is not None:
+            late.set_terminal_modes(self._modes)
+        os._exit(BY_SIGNAL + number)
+
+
+def carried_out(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
+    """Do some work in an event loop of its own. When it fails, the threads that it has started are not waited for.
+
+    Raises:
+        SignalError: a signal has ended it.
+    """
+    interrupts = Interrupts(tell)
+    with asyncio.Runner() as runner, interrupts.installed():
+        try:
+            runner.run(interrupts.around(work))
+            interrupts.require_done()
+        except BaseException:
+            if THREADS in sys.modules:
+                runner.get_loop().set_default_executor(late.ThreadPoolExecutor())
+            raise
+
+
+def served(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
+    """Do work that has no end of its own: SIGTERM is how it ends well. Raises SignalError after another signal."""
+    try:
+        carried_out(work, tell)
+    except SignalError as error:
+        if error.number != signal.SIGTERM:
+            raise
+
+
+def leave(code: int) -> NoReturn:
+    """End the process; threads do not keep it when it has failed, since nothing can end them.
+
+    Of a process that carries commands out in threads, only the command ends.
+    """
+    is_process = threading.current_thread() is threading.main_thread()
+    if (
+        code
+        and is_process
+        and any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
+    ):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

@@ -1,0 +1,89 @@
+"""Members of what every program has: of `this`, `registry`, `console` and the other objects of the language."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL
+from koi_lang.compiler.rules.program import Program, handlers, is_variable
+from koi_lang.compiler.rules.state import fields_of
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import nearest
+
+# What functions have, which some of these objects are.
+OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
+
+
+@rule("E0239", "warning")
+def unknown_member(file: Analysis, report: Report) -> None:
+    """Code asks `this`, `registry`, `console` or another object of the language for something it does not have.
+
+    It is `undefined`, and a call of it fails. An agent has `state`, `name`, `role`, `peers`, `handle`, `callSkill`,
+    `callAction` and its handlers; what it keeps is in `this.state`.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  on show(args) { return this.count } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Counter : Worker { state { count = 0 }  on show(args) { return this.state.count } }
+    """
+    for member, around in file.index.of(n.Member):
+        owner = member.object
+        if not isinstance(owner, n.Name) or member.optional or member.name in OF_ALL:
+            continue
+        if owner.name == "this" and around.agent is not None:
+            if member.name not in OF_AGENTS:
+                _check_this(member, around.agent, file, report)
+        elif owner.name in MEMBERS and member.name not in MEMBERS[owner.name] | OF_FUNCTIONS:
+            is_own = is_variable(owner, around, file) or owner.name in file.table.values or around.root is None
+            if not is_own:
+                _report(member, owner.name, report)
+
+
+def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:
+    """Report what is not there; calls of handlers, and fields of objects, other rules tell of."""
+    known = OF_AGENTS.union(handler.name.name for handler in handlers(agent))
+    if member.name in known or member in report.program.for_file(_told_elsewhere, file):
+        return
+    near = nearest(member.name, sorted(known))
+    if member.name in fields_of(agent):
+        help = f"write `this.state.{member.name}`."
+    else:
+        help = f"did you mean `this.{near}`?" if near else f"what it keeps is in its state: `this.state.{member.name}`."
+    report.add(member.name_span, f"`{agent.name.name}` has no member `{member.name}`", help=help)
+
+
+def _report(member: n.Member, owner: str, report: Report) -> None:
+    known = MEMBERS[owner]
+    near = nearest(member.name, sorted(known))
+    listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
+    help = f"did you mean `{owner}.{near}`?" if near else f"it has {listed}{', …' if len(known) > 8 else ''}."
+    report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help)
+
+
+def _told_elsewhere(file: Analysis, _: Program) -> set[n.Node]:
+    """What is called, and what functions of objects ask `this` for."""
+    found: set[n.Node] = {call.callee for call, _ in file.index.of(n.Call)}
+    properties = (property.value for property, _ in file.index.of(n.Property))
+    spans = sorted(value.span for value in properties if isinstance(value, n.Function))
+    inside, end = [], 0
+    for span in spans:
+        if span.end > end:
+            inside.append(span)
+            end = span.end
+    starts = [span.start for span in inside]
+    for member in (member for member, _ in file.index.of(n.Member)):
+        index = bisect_right(starts, member.span.start) - 1
+        if index >= 0 and member.span.end <= inside[index].end and _is_this(member.object):
+            found.add(member)
+    return found
+
+
+def _is_this(node: n.Node) -> bool:
+    return isinstance(node, n.Name) and node.name == "this"

@@ -1,0 +1,161 @@
+"""Actions that code carries out with `callAction`: their names and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of
+from koi_lang.compiler.rules.program import is_variable
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.rules.tests import agent_of
+from koi_lang.compiler.walk import Around
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+# The fields of each action: `?` behind those that may be left out, and the kind of value of those that take one only.
+_FIELDS = {
+    "print": "message", "prompt_user": "question:string options?", "return": "data?",
+    "prompt_form": "question:string form:object",
+    "call_llm": "data instruction:string", "format": "data instruction:string", "update_state": "updates:object",
+    "send_message": "event:string data role?", "call_skill": "skill:string function?:string input?",
+    "ask_parent": "question:string", "action_history": "count?:number", "registry_set": "key:string value",
+    "registry_get": "key:string", "registry_delete": "key:string", "registry_keys": "prefix?:string",
+    "registry_search": "query:object", "if": "condition then:array otherwise?",
+    "while": "condition actions:array max_iterations?:number", "repeat": "count:number actions:array",
+    "shell": "command:string description:string cwd? background?:boolean timeout_ms?:number",
+    "call_mcp": "mcp:string tool:string input?", "get_mcp_tool_info": "mcp:string tool:string",
+    "mcp_read_resource": "mcp:string uri?", "mcp_get_prompt": "mcp:string prompt? input?",
+}  # fmt: skip
+# What code has instead of actions that other implementations of Koi have.
+INSTEAD = {
+    "read_file": '`readFile(path)` of `import "std/files"`',
+    "write_file": '`writeFile(path, text)` of `import "std/files"`',
+    "web_fetch": "`await fetch(url)`", "llm": '`callAction("call_llm", { instruction: "…", data: … })`',
+    "ask": '`callAction("prompt_user", { question: "…" })`', "delegate": "`await send peers.event(…).any()(…)`",
+}  # fmt: skip
+NEAR = 0.75
+
+
+def _fields(text: str) -> dict[str, tuple[bool, str]]:
+    """For each field whether it must be given, and its kind; empty where any will do."""
+    words = (word.partition(":") for word in text.split())
+    return {name.rstrip("?"): (not name.endswith("?"), kind) for name, _, kind in words}
+
+
+FIELDS: Mapping[str, Mapping[str, tuple[bool, str]]] = MappingProxyType(
+    {name: _fields(text) for name, text in _FIELDS.items()}
+)
+
+
+@rule("E0234", "error")
+def wrong_fields(file: Analysis, report: Report) -> None:
+    """An action is called without one of its fields, or with a value that the field cannot have.
+
+    The call fails when the program gets there. The fields of an action stand in one object.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on ask(args) { return await callAction("prompt_user", {}) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on ask(args) { return await callAction("prompt_user", { question: "Who are you?" }) } }
+    """
+    for call, around in _calls(file):
+        name, fields, given = _action(call)
+        if name is None or name.value not in FIELDS:
+            continue
+        known = FIELDS[name.value]
+        if fields is None:
+            _check_data(call, name, kind_of(call.arguments[1], around, file, report.program), report)
+            continue
+        missing = [field for field, (is_needed, _) in known.items() if is_needed and field not in given]
+        if missing and not any(nearest(field, missing) for field in given if field not in known):
+            shown = ", ".join(f"{field}: …" for field, (is_needed, _) in known.items() if is_needed)
+            message = f"`{name.value}` needs {' and '.join(f'`{field}`' for field in missing)}"
+            report.add(name.span, message, help=f'write `callAction("{name.value}", {{ {shown} }})`.')
+        for field, property in given.items():
+            wanted = known.get(field, (False, ""))[1]
+            kind = kind_of(property.value, around, file, report.program)
+            if wanted and kind is not None and kind != wanted:
+                message = f"`{field}` of `{name.value}` is {_word(wanted)}, and gets {_word(kind)}"
+                report.add(_first_line(property.value, file), message, help=f"give it {_word(wanted)}.")
+
+
+def _check_data(call: n.Call, name: n.Text, kind: Kind | None, report: Report) -> None:
+    """Report what is no object in place of the fields; most actions have one that must be given."""
+    first = next((field for field, (is_needed, _) in FIELDS[name.value].items() if is_needed), None)
+    if first is not None and kind not in (None, "object", "null"):
+        help = f'write `callAction("{name.value}", {{ {first}: … }})`.'
+        report.add(call.arguments[1].span, f"the fields of `{name.value}` stand in an object", help=help)
+
+
+@rule("E0235", "warning")
+def unknown_action(file: Analysis, report: Report) -> None:
+    """An action, or a field of one, is called by a name that is nearly a known one.
+
+    There is no such action, unless an extension brings it, and a field that an action does not have is not heeded.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on show(args) { await callAction("pint", { message: "Hello." }) } }
+
+    Right:
+
+        role Worker { can execute }
+        agent Clerk : Worker { on show(args) { await callAction("print", { message: "Hello." }) } }
+    """
+    for call, _ in _calls(file):
+        name, _fields, given = _action(call)
+        if name is None:
+            continue
+        known = FIELDS.get(name.value)
+        if known is None:
+            near = nearest(name.value, FIELDS, alike=NEAR)
+            instead = INSTEAD.get(name.value) or (f'`callAction("{near}", …)`' if near else None)
+            if instead is not None:
+                report.add(name.span, f"there is no action `{name.value}`", help=f"write {instead}.")
+            continue
+        for field, property in given.items():
+            if field not in known:
+                near = nearest(field, known)
+                help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{each}`' for each in known)}."
+                span = Span(property.span.start, property.span.start + len(field))
+                report.add(span, f"`{name.value}` has no field `{field}`", help=help)
+
+
+def _calls(file: Analysis) -> Iterator[tuple[n.Call, Around]]:
+    """Every `callAction(…)`, also of `this` and of another agent."""
+    for call, around in file.index.of(n.Call):
+        match call.callee:
+            case n.Name(name="callAction") as name if not is_variable(name, around, file):
+                yield call, around
+            case n.Member(object=owner, name="callAction") if agent_of(owner, around, file) is not None:
+                yield call, around
+
+
+def _action(call: n.Call) -> tuple[n.Text | None, n.Object | None, dict[str, n.Property]]:
+    """The name of the action that is called, its fields where all are written down, and those by their names."""
+    name = call.arguments[0] if call.arguments else None
+    data = call.arguments[1] if len(call.arguments) > 1 else n.Object(call.span, ())
+    if not isinstance(name, n.Text):
+        return None, None, {}
+    if not isinstance(data, n.Object):
+        return name, None, {}
+    given = {item.key: item for item in data.properties if isinstance(item, n.Property) and isinstance(item.key, str)}
+    return name, data if len(given) == len(data.properties) else None, given
+
+
+def _word(kind: str | Kind) -> str:
+    return WORDS[kind]
+
+
+def _first_line(node: n.Node, file: Analysis) -> Span:
+    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
+    return node.span if end < 0 else Span(node.span.start, end)

@@ -1,0 +1,154 @@
+"""Expressions to the kind of value that they always have, as far as the source says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.scopes import is_state
+from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.walk import Around
+
+Kind = Literal["string", "number", "boolean", "array", "object", "null"]
+# The kind of value behind each type that says one; letter case does not count.
+KINDS: dict[str, Kind] = {
+    "string": "string", "number": "number", "int": "number", "boolean": "boolean", "bool": "boolean",
+    "array": "array", "object": "object", "null": "null", "undefined": "null", "void": "null",
+}  # fmt: skip
+# How messages name a value of each kind.
+WORDS = {
+    "string": "a text", "number": "a number", "boolean": "`true` or `false`", "array": "a list", "object": "an object",
+    "null": "`null`",
+}  # fmt: skip
+LISTS = frozenset({"map", "filter", "flatMap", "split", "toSorted", "toReversed", "flat"})
+TEXTS = frozenset(
+    {"join", "trim", "toUpperCase", "toLowerCase", "padStart", "padEnd", "toFixed", "toString", "replace"}
+)
+STATICS: dict[tuple[str, str], Kind] = {
+    ("Object", "keys"): "array", ("Object", "values"): "array", ("Object", "entries"): "array",
+    ("Array", "from"): "array", ("Array", "of"): "array", ("JSON", "stringify"): "string",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declared:
+    """What is written where a variable or a field of the state is declared."""
+
+    type: n.Type | None
+    value: n.Expression | None
+    around: Around
+
+
+def kind_of_type(type: n.Type | None) -> Kind | None:
+    """The only kind of values of a type; None where there are several or any."""
+    return None if type is None else KINDS.get(type.name.lower())
+
+
+def kind_of_literal(value: n.Expression) -> Kind | None:
+    """The kind of a value that is written down; None where only the running program knows, and for `null`."""
+    match value:
+        case n.Parenthesized():
+            return kind_of_literal(value.value)
+        case n.Text() | n.Template():
+            return "string"
+        case n.Array():
+            return "array"
+        case n.Object():
+            return "object"
+        case n.Prefix(operator="-" | "+", operand=n.Literal()):
+            return "number"
+        case n.Literal(value=bool()):
+            return "boolean"
+        case n.Literal(value=int() | float()):
+            return "number"
+    return None
+
+
+def kind_of(node: n.Expression, around: Around, file: Analysis, program: Program) -> Kind | None:
+    """The kind of an expression: of literals, results of methods, and what is declared with a type or never changed."""
+    match node:
+        case n.Parenthesized():
+            return kind_of(node.value, around, file, program)
+        case n.Name():
+            declared = _variable(node, around, file, program)
+            return None if declared is None else _kind_of_declared(declared, file, program)
+        case n.Member():
+            return _kind_of_member(node, around, file, program)
+        case n.Call(callee=n.Member(object=object, name=name), optional=False):
+            return _kind_of_result(object, name, around, file)
+    return kind_of_literal(node)
+
+
+def _kind_of_declared(declared: Declared, file: Analysis, program: Program) -> Kind | None:
+    if declared.type is not None or declared.value is None:
+        return kind_of_type(declared.type)
+    return kind_of(declared.value, declared.around, file, program)
+
+
+def _kind_of_result(base: n.Expression, name: str, around: Around, file: Analysis) -> Kind | None:
+    if isinstance(base, n.Name) and not _is_variable(base, around, file):
+        return STATICS.get((base.name, name))
+    return "array" if name in LISTS else "string" if name in TEXTS else None
+
+
+def _kind_of_member(node: n.Member, around: Around, file: Analysis, program: Program) -> Kind | None:
+    """The kind of a field of the state, or of something with a type that names its fields."""
+    if is_state(node.object) and around.agent is not None:
+        return kind_of_type(_state_types(around.agent).get(node.name))
+    return kind_of_type(type_of(node, around, file, program))
+
+
+def type_of(node: n.Expression, around: Around, file: Analysis, program: Program) -> n.Type | None:
+    """The type that is declared for a variable, or for a field of one."""
+    if isinstance(node, n.Name):
+        declared = _variable(node, around, file, program)
+        return None if declared is None else declared.type
+    if not isinstance(node, n.Member) or node.optional:
+        return None
+    outer = type_of(node.object, around, file, program)
+    fields = () if outer is None or outer.name != "object" else outer.fields
+    return next((field.type for field in fields if field.name == node.name and not field.optional), None)
+
+
+def _state_types(agent: n.Agent) -> dict[str, n.Type | None]:
+    return {field.name.name: field.type for item in agent.items if isinstance(item, n.State) for field in item.fields}
+
+
+def _variable(name: n.Name, around: Around, file: Analysis, program: Program) -> Declared | None:
+    """Where a variable that keeps its first value, or has a type, is declared."""
+    resolution = None if around.root is None else file.code.get(around.root)
+    variable = None if resolution is None else resolution.variables.get(name)
+    if variable is None:
+        return None
+    declared = program.for_file(_declarations, file).get(variable)
+    if declared is None or declared.type is not None:
+        return declared
+    # What is declared later, as in a circle of two, is not looked at.
+    is_before = declared.value is not None and declared.value.span.end <= name.span.start
+    return declared if is_before and not variable.reassigned else None
+
+
+def _is_variable(name: n.Name, around: Around, file: Analysis) -> bool:
+    resolution = None if around.root is None else file.code.get(around.root)
+    return resolution is not None and name in resolution.variables
+
+
+def _declarations(file: Analysis, _: Program) -> dict[Variable, Declared]:
+    """Every variable that is declared by its name alone."""
+    found: dict[Variable, Declared] = {}
+    for declarator, around in file.index.of(n.Declarator):
+        _enter(found, declarator.pattern, Declared(declarator.type, declarator.value, around), file)
+    for parameter, around in file.index.of(n.Parameter):
+        if not parameter.rest and not parameter.optional:
+            _enter(found, parameter.pattern, Declared(parameter.type, None, around), file)
+    return found
+
+
+def _enter(found: dict[Variable, Declared], node: n.Node, declared: Declared, file: Analysis) -> None:
+    resolution = None if declared.around.root is None else file.code.get(declared.around.root)
+    variable = None if resolution is None else resolution.variables.get(node)
+    if variable is not None:
+        found[variable] = declared

@@ -1,0 +1,59 @@
+"""What values of the language have as members; a test compares it with the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_OWN = {
+    "console": (
+        "assert count countReset debug dir error group groupCollapsed groupEnd info log table time timeEnd "
+        "timeLog trace warn"
+    ),
+    "JSON": "parse stringify",
+    "Math": (
+        "E LN10 LN2 LOG10E LOG2E PI SQRT1_2 SQRT2 abs acos acosh asin asinh atan atan2 atanh cbrt ceil clz32 "
+        "cos cosh exp expm1 floor fround hypot imul log log10 log1p log2 max min pow random round sign sin "
+        "sinh sqrt tan tanh trunc"
+    ),
+    "Object": (
+        "assign create defineProperty entries freeze fromEntries getOwnPropertyNames groupBy hasOwn is "
+        "isFrozen isSealed keys preventExtensions seal values"
+    ),
+    "Array": "from isArray of",
+    "String": "fromCharCode fromCodePoint",
+    "Number": (
+        "EPSILON MAX_SAFE_INTEGER MAX_VALUE MIN_SAFE_INTEGER MIN_VALUE NEGATIVE_INFINITY NaN "
+        "POSITIVE_INFINITY isFinite isInteger isNaN isSafeInteger parseFloat parseInt"
+    ),
+    "Promise": "all allSettled any race reject resolve withResolvers",
+    "Date": "UTC now parse",
+    "Map": "groupBy",
+    "crypto": "randomUUID",
+    "performance": "now",
+    "process": "argv cwd env pid platform",
+    "registry": "clear delete get has keys search set stats",
+}
+# The members of the objects that every program has, by their names.
+MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType({name: frozenset(own.split()) for name, own in _OWN.items()})
+# What code can ask of any agent besides its handlers.
+OF_AGENTS = frozenset({"state", "name", "role", "peers", "handle", "callSkill", "callAction"})
+# What everything but null has.
+OF_ALL = frozenset({"toString", "hasOwnProperty"})
+# The methods of texts, and their length.
+OF_TEXTS = frozenset(
+    (
+        "at charAt charCodeAt codePointAt concat endsWith includes indexOf lastIndexOf length localeCompare match "
+        "matchAll normalize padEnd padStart repeat replace replaceAll search slice split startsWith substr "
+        "substring toLocaleLowerCase toLocaleUpperCase toLowerCase toString toUpperCase trim trimEnd trimLeft "
+        "trimRight trimStart valueOf"
+    ).split()
+)
+# The methods of lists, and their length.
+OF_LISTS = frozenset(
+    (
+        "at concat entries every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes "
+        "indexOf join keys lastIndexOf length map pop push reduce reduceRight reverse shift slice some sort "
+        "splice toLocaleString toReversed toSorted toSpliced toString unshift values with"
+    ).split()
+)

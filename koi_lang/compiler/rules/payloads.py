@@ -1,0 +1,181 @@
+"""Payloads that are written down, beside the types that handlers declare for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of, kind_of_type
+from koi_lang.compiler.rules.program import Program, attempts_of, handlers
+from koi_lang.compiler.rules.sends import targets
+from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.rules.tests import handler_calls
+from koi_lang.compiler.walk import Around
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A payload and the handlers that may get it.
+
+    Attributes:
+        place: the name of the event where it is given.
+        is_whole: whether nothing is added to it, as the command line does to the payload of a `run`.
+    """
+
+    value: n.Expression | None
+    place: Span
+    name: str
+    handlers: tuple[n.Handler, ...]
+    around: Around
+    is_whole: bool = True
+
+
+@rule("E0236", "error")
+def wrong_payload(file: Analysis, report: Report) -> None:
+    """A handler is given a payload that is not of the type it declares.
+
+    The type of a handler's parameter is checked when it is called, so the call would fail. Fields beyond those of the
+    type are allowed; fields with `?` may be left out. Nothing is said where the failure is expected, in a `try` or in
+    an `expect … fails`, nor of fields that a `run` leaves to the command line.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args: { a: number, b: number }) { return args.a + args.b } }
+        run Adder.add({ a: 1, b: "2" })
+
+    Right:
+
+        role Worker { can execute }
+        agent Adder : Worker { on add(args: { a: number, b: number }) { return args.a + args.b } }
+        run Adder.add({ a: 1, b: 2 })
+    """
+    for given in _given(file, report.program):
+        typed = [handler.parameters[0].type for handler in given.handlers if handler.parameters]
+        if not typed or len(typed) < len(given.handlers):
+            continue
+        found = [list(_problems(given.value, type, given, file, report.program)) for type in typed if type is not None]
+        if len(found) == len(typed) and all(found):
+            span, message, help = found[0][0]
+            report.add(span, message, help=help)
+
+
+def _given(file: Analysis, program: Program) -> Iterator[Given]:
+    for run, _ in file.index.of(n.Run):
+        symbol = file.table.find("agent", run.agent.name)
+        if symbol is not None and isinstance(symbol.node, n.Agent):
+            value = run.arguments[0] if run.arguments else None
+            found = _to(symbol.node, run.handler.name, value, run.handler.span, Around())
+            yield from (replace(given, is_whole=False) for given in found)
+    around_of, attempts = dict(file.index.of(n.Call)), attempts_of(file)
+    for call, name, symbol in handler_calls(file):
+        if any(attempt.start <= call.span.start < attempt.end for attempt in attempts):
+            continue
+        arguments, event = call.arguments, name.name
+        if event == "handle":
+            first = arguments[0] if arguments else None
+            if not isinstance(first, n.Text) or len(arguments) < 2:
+                continue
+            event, arguments = first.value, arguments[1:]
+        if isinstance(symbol.node, n.Agent) and len(arguments) <= 1:
+            yield from _to(symbol.node, event, arguments[0] if arguments else None, name.span, around_of[call])
+    for send, around, target in targets(file, program):
+        agents = [
+            agent for agent, _ in target.handling(send.event) if send.role is None or agent.role.name == send.role.name
+        ]
+        each = tuple(handler for agent in agents for handler in handlers(agent) if handler.name.name == send.event)
+        if each and len(send.arguments) == 1:
+            yield Given(send.arguments[0], send.event_span, send.event, each, around)
+
+
+def _to(agent: n.Agent, event: str, value: n.Expression | None, place: Span, around: Around) -> Iterator[Given]:
+    """A payload for one handler, if the agent has it and nothing else stands in for what is missing."""
+    for handler in handlers(agent):
+        has_default = bool(handler.parameters) and handler.parameters[0].default is not None
+        if handler.name.name == event and not (value is None and has_default):
+            yield Given(value, place, event, (handler,), around)
+
+
+def _problems(
+    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, program: Program, path: str = ""
+) -> Iterator[tuple[Span, str, str]]:
+    """What is wrong with a value: its place, a message, and the help."""
+    while isinstance(value, n.Parenthesized):
+        value = value.value
+    shown = f"`{path}`" if path else "the payload"
+    if type.name == "union":
+        options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]
+        if all(options) and value is not None:
+            yield _span(value, file), f"{shown} of `{given.name}` is none of `{_text(type)}`", f"write {_listed(type)}."
+        return
+    if type.name == "literal":
+        yield from _literal_problems(value, type, given, file, shown)
+        return
+    kind, wanted = _kind(value, given.around, file, program), kind_of_type(type)
+    if kind is not None and wanted is not None and kind != wanted and value is not None:
+        message = f"{shown} of `{given.name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
+        yield _span(value, file), message, f"give it {WORDS[wanted]}, or declare another type."
+        return
+    if wanted == "object":
+        yield from _field_problems(value, type, given, file, program, path)
+    if isinstance(value, n.Array) and type.arguments:
+        for index, item in enumerate(value.items):
+            if not isinstance(item, (n.Spread, n.Hole)):
+                yield from _problems(item, type.arguments[0], given, file, program, f"{path}[{index}]")
+
+
+def _literal_problems(
+    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, shown: str
+) -> Iterator[tuple[Span, str, str]]:
+    if isinstance(value, (n.Text, n.Literal)):
+        written = type.text.strip("\"'") if isinstance(value, n.Text) and type.text[:1] in "\"'" else type.text
+        is_same = value.value == written if isinstance(value, n.Text) else _as_text(value) == written
+        if not is_same:
+            yield _span(value, file), f"{shown} of `{given.name}` is not `{type.text}`", f"write `{type.text}`."
+
+
+def _field_problems(
+    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, program: Program, path: str
+) -> Iterator[tuple[Span, str, str]]:
+    """What is wrong with the fields of an object that is written down as a whole; none are those of an empty one."""
+    properties = value.properties if isinstance(value, n.Object) else ()
+    fields = {each.key: each for each in properties if isinstance(each, n.Property) and isinstance(each.key, str)}
+    if (value is not None and not isinstance(value, n.Object)) or len(fields) < len(properties):
+        return
+    for field in type.fields:
+        property, name = fields.get(field.name), f"{path}.{field.name}" if path else field.name
+        if property is not None:
+            yield from _problems(property.value, field.type, given, file, program, name)
+        elif not field.optional and given.is_whole:
+            known = [each.name for each in type.fields]
+            near = nearest(field.name, [str(key) for key in fields if key not in known])
+            write = f"write `{field.name}: …`"
+            help = f"{write} instead of `{near}`." if near else f"{write}, or declare it as `{field.name}?`."
+            yield given.place, f"`{name}` is missing in the payload of `{given.name}`", help
+
+
+def _kind(value: n.Expression | None, around: Around, file: Analysis, program: Program) -> Kind | None:
+    if isinstance(value, n.Literal) and value.value is None:
+        return "null"
+    return None if value is None else kind_of(value, around, file, program)
+
+
+def _as_text(value: n.Literal) -> str:
+    return str(value.value).lower() if isinstance(value.value, bool) else f"{value.value}"
+
+
+def _text(type: n.Type) -> str:
+    return " ".join(type.text.split())
+
+
+def _listed(type: n.Type) -> str:
+    return " or ".join(f"`{_text(option)}`" for option in type.arguments)
+
+
+def _span(node: n.Node, file: Analysis) -> Span:
+    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
+    return node.span if end < 0 else Span(node.span.start, end)

@@ -1,0 +1,66 @@
+"""The key with which this machine signs what it has written, such as journals.
+
+It is a file beside the keys of providers and never in the keyring, which may be locked or missing, or ask the person:
+every run needs it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from koi_lang.errors import SettingsError, reason
+
+FILE = "signing.key"
+BYTES = 32
+
+
+def signing_key(folder: Path) -> bytes:
+    """The key that is kept in a folder, made when it is first asked for. Raises SettingsError."""
+    path = folder / FILE
+    try:
+        text = _text(path) or _made(path)
+    except OSError as error:
+        help = "Set `KOI_CONFIG_DIR` to a folder you may write."
+        raise SettingsError(f"the key `{path}` cannot be used: {reason(error)}", help=help) from error
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != BYTES:
+        help = f"Remove it with `rm {path}`; journals from before then count as unsigned."
+        raise SettingsError(f"the key `{path}` is damaged", help=help)
+    return key
+
+
+def _text(path: Path) -> str:
+    """What is in the file, which is no longer than a key; empty where there is none. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(4 * BYTES).decode("ascii", "replace").strip() or "-"
+
+
+def _made(path: Path) -> str:
+    """A new key, unless another process has made one meanwhile; nobody sees half of it. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with ExitStack() as undo:
+        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        undo.callback(os.close, folder)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        known = _text(path)
+        if known:
+            return known
+        text = os.urandom(BYTES).hex()
+        beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
+        undo.callback(beside.unlink, missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(f"{text}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        return text

@@ -1,0 +1,54 @@
+"""Fields of a stream's parts, checked where they are read: SDKs make their records of whatever arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# What the parts of a text are called; the others hold what a model thinks, or no text at all.
+TEXTS = (None, "text", "output_text")
+
+
+def field(record: Any, name: str) -> Any:
+    """A field of a record or of a plain object; None where there is none."""
+    return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
+
+
+def first(records: Any) -> Any:
+    """The first of a list; None where there is none."""
+    return records[0] if isinstance(records, list) and records else None
+
+
+def word(record: Any, name: str) -> str:
+    """A text that stands in a field; empty where there is none."""
+    value = field(record, name)
+    return value if isinstance(value, str) else ""
+
+
+def text_of(content: Any) -> str:
+    """The text of content, which may come as a list of parts; of these, what a model thinks is left out.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, list):
+        return "".join(map(_part_text, content))
+    raise ValueError(f"content is a {type(content).__name__}")
+
+
+def count(record: Any, name: str) -> int:
+    """A number of tokens, 0 where there is none. Raises ValueError when it is something else."""
+    value = field(record, name)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"`{name}` is no number of tokens")
+    return value
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    return text_of(field(part, "text")) if field(part, "type") in TEXTS else ""

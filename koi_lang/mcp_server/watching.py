@@ -1,0 +1,66 @@
+"""Subscriptions of clients to documents: they are told when the agent that makes one has another state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.values.failures import ErrorValue
+from koi_lang.runtime.values.json_text import stringify
+
+Tell = Callable[[str], Coroutine[Any, Any, None]]
+# Events behind which a state may be another one.
+ENDS = ("handler_ended", "handler_failed", "state_changed")
+MOST_WATCHED = 1000
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A document that somebody watches, and the state that its agent had when they were told last."""
+
+    agent: Agent
+    tell: Tell
+    state: str
+
+
+@dataclass(slots=True)
+class Watch:
+    """The documents that the client of one session watches.
+
+    Attributes:
+        start: has something carried out in the session.
+    """
+
+    start: Callable[[Coroutine[Any, Any, None]], None]
+    _all: dict[str, _Watched] = field(default_factory=dict)
+
+    def add(self, uri: str, agent: Agent, tell: Tell) -> bool:
+        """Watch a document; whether there was room for it."""
+        if uri not in self._all and len(self._all) >= MOST_WATCHED:
+            return False
+        self._all[uri] = _Watched(agent, tell, _state(agent))
+        return True
+
+    def remove(self, uri: str) -> None:
+        """Watch a document no longer."""
+        self._all.pop(uri, None)
+
+    def look(self, event: Event) -> None:
+        """Tell the client of each document whose agent has another state behind an event."""
+        if event.type not in ENDS:
+            return
+        for uri, watched in self._all.items():
+            if watched.agent.name == event.agent and watched.state != (now := _state(watched.agent)):
+                watched.state = now
+                self.start(watched.tell(uri))
+
+
+def _state(agent: Agent) -> str:
+    """The state of an agent as text; empty where JSON cannot hold it."""
+    try:
+        return str(stringify(agent.state))
+    except ErrorValue:
+        return ""

@@ -1,0 +1,67 @@
+"""The timer of the process, by which code that computes is interrupted."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from types import FrameType
+
+# What lies between two calls of whoever is not done.
+PAUSE_S = 0.02
+Ring = Callable[[FrameType | None], None]
+
+
+class Alarm:
+    """The handler of SIGALRM: from the first of some moments on it calls a function again and again.
+
+    Args:
+        ring: is called in the main thread with the frame of the code that is running there, which ends with the
+            exception that it raises.
+    """
+
+    def __init__(self, ring: Ring) -> None:
+        self._ring = ring
+        self._moments: dict[object, float] = {}
+
+    def set(self, owner: object, moment: float) -> None:
+        """Have it ring from a moment of `monotonic` on, until it is released; infinity is not yet."""
+        self._moments[owner] = moment
+        self._schedule()
+
+    def release(self, owner: object) -> None:
+        """Forget the moment of an owner; without any the signal does what it did before."""
+        self._moments.pop(owner, None)
+        self._schedule()
+        if not self._moments and self._is_set():
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self._schedule()
+        self._ring(frame)
+
+    def _schedule(self) -> None:
+        if self._is_set():
+            first = min(self._moments.values(), default=inf)
+            signal.setitimer(signal.ITIMER_REAL, 0 if first == inf else max(first - monotonic(), PAUSE_S))
+
+    def _is_set(self) -> bool:
+        """Whether the signal is still ours: a module of Python may have taken it."""
+        known: object = signal.getsignal(signal.SIGALRM)
+        return known is self
+
+
+def alarm_of_process(ring: Ring) -> Alarm | None:
+    """The alarm of this process; None in other threads than the main one, and where somebody else uses the timer."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    known = signal.getsignal(signal.SIGALRM)
+    if isinstance(known, Alarm):
+        return known
+    if known is not signal.SIG_DFL or any(signal.getitimer(signal.ITIMER_REAL)):
+        return None
+    alarm = Alarm(ring)
+    signal.signal(signal.SIGALRM, alarm)
+    return alarm

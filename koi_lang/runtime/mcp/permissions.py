@@ -1,0 +1,122 @@
+"""Who may use what of an MCP server: what an agent is granted, and the rules of whoever describes the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import PermissionDenied, SettingsError
+from koi_lang.grants import EVERYTHING, covers, of_kind
+from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.mcp.text import clipped
+from koi_lang.runtime.values.undefined import undefined
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.agent import Agent
+
+RULES = ("ask", "deny")
+MOST_SHOWN = 500
+# The name in rules for a server's requests for a model, so that no tool can have it.
+MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Patterns of tools, `prompt:name` and `resource:address`.
+
+    Attributes:
+        ask: the person has to agree to each call.
+        deny: nobody may use them.
+    """
+
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+def rules_of(name: str, *descriptions: Mapping[str, Any]) -> Rules:
+    """The rules in all descriptions of a server together. Raises SettingsError when one is no list of patterns."""
+    found: dict[str, list[str]] = {rule: [] for rule in RULES}
+    for description in descriptions:
+        for rule in RULES:
+            patterns = description.get(rule)
+            if patterns is None or patterns is undefined:
+                continue
+            if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
+                help = f'Write `{rule} = ["write_*"]` in `koi.toml`, or `{rule}: ["write_*"]` in the program.'
+                raise SettingsError(f"`{rule}` of the MCP server `{name}` is no list of patterns", help=help)
+            found[rule] += patterns
+    return Rules(tuple(found["ask"]), tuple(found["deny"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an agent may use of a server."""
+
+    server: Mcp
+    rules: Rules
+
+    def shows(self, name: str, kind: str = "") -> bool:
+        """Whether a tool, or something else of a kind, is granted and not denied."""
+        return self.server.grants(name, kind) and not covers(self.rules.deny, name, kind)
+
+    def has(self, kind: str) -> bool:
+        """Whether anything of a kind is granted."""
+        return self.server.granted is None or bool(of_kind(self.server.granted, kind))
+
+    def require(self, agent: Agent, name: str, kind: str = "") -> None:
+        """Raise PermissionDenied unless something is granted and not denied."""
+        server, wanted = self.server.name, f"{kind}:{name}" if kind else name
+        if not self.server.grants(name, kind):
+            help = f"`uses mcp {server}({', '.join(self.server.granted or ())})` is all that it is granted."
+            raise PermissionDenied(f"`{agent.name}` may not use `{wanted}` of the MCP server `{server}`", help=help)
+        if covers(self.rules.deny, name, kind):
+            raise PermissionDenied(f"the rules for the MCP server `{server}` deny `{wanted}`")
+
+    async def permit(self, agent: Agent, name: str, kind: str = "", arguments: Any = None) -> None:
+        """The same, and the person is asked where a rule says so. Raises PermissionDenied."""
+        self.require(agent, name, kind)
+        is_asked = covers(self.rules.ask, name, kind)
+        if is_asked and not is_allowed(self.server.name, name, kind, agent.run.allowed):
+            await self._ask(agent, f"{kind}:{name}" if kind else name, arguments)
+
+    async def _ask(self, agent: Agent, wanted: str, arguments: Any) -> None:
+        server = self.server.name
+        what = f"let `{agent.name}` use `{visible(wanted)}` of the MCP server `{server}`"
+        detail = "" if arguments is None else visible(clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN))
+        try:
+            answer = await agent.run.host.approve(what, detail)
+        except NobodyToAsk as error:
+            told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
+            raise NobodyAllows(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.') from error
+        if answer == "always":
+            agent.run.allow(_exactly(server, wanted))
+        elif answer != "yes":
+            raise PermissionDenied(f"the person did not allow `{wanted}` of the MCP server `{server}`")
+
+
+def is_allowed(server: str, name: str, kind: str, rules: Set[str]) -> bool:
+    """Whether rules such as `mcp:files` or `mcp:files:write_*` cover something; `mcp:files:model` is no tool."""
+    exact = _exactly(server, f"{kind}:{name}" if kind else name)
+    return exact in rules or covers(allowed_patterns(server, rules), name, kind)
+
+
+def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
+    """The patterns of a server's tools, documents and prompts that rules allow without asking the person."""
+    if f"mcp:{server}" in rules:
+        return list(EVERYTHING)
+    begin = f"mcp:{server}:"
+    patterns = [rule.removeprefix(begin) for rule in rules if rule.startswith(begin)]
+    return sorted(pattern for pattern in patterns if pattern != MODEL)
+
+
+def may_ask_model(server: str, rules: Set[str]) -> bool:
+    """Whether a server may have models answer without asking the person."""
+    return f"mcp:{server}:{MODEL}" in rules
+
+
+def _exactly(server: str, wanted: str) -> str:
+    """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
+    return f"mcp={json.dumps([server, wanted])}"

@@ -1,0 +1,233 @@
+"""A server as a process: the streams of its messages, and the end of it and of everything that it has started.
+
+The library has such a transport. It copies an answer as often as it has pieces (80 MB take a minute), takes answers of
+any size, and leaves alive what a server that ends in time has started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TextIO
+
+import anyio
+from anyio.abc import ObjectSendStream
+from mcp.client._transport import ReadStream, TransportStreams
+from mcp.shared.message import SessionMessage
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+# How long a server may take to end by itself, and then by request.
+LEAVE_S = 2.0
+# How long the last messages of a process that has ended are waited for, where somebody else holds its stdout open.
+LAST_MESSAGES_S = 0.5
+PIECE = 1 << 18
+# The number of a request, as it stands at the beginning or the end of an answer.
+ID = re.compile(rb'"id"\s*:\s*(\d+)')
+WHERE_IDS_STAND = 200
+# Waits for the end of whoever started the server, then ends its group. A line instead of that end says that nothing is
+# left to do.
+GUARD = 'read -r _ && exit; sleep 1; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"'
+
+Incoming = ObjectSendStream[SessionMessage | Exception]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is started.
+
+    Attributes:
+        words: the program and its arguments.
+        environment: all variables.
+        most_bytes: of one message; an answer that is larger is an error.
+    """
+
+    words: Sequence[str]
+    environment: Mapping[str, str]
+    folder: str | None
+    most_bytes: int
+
+
+@asynccontextmanager
+async def process_streams(
+    command: Command, stderr: TextIO, ended: Callable[[], None]
+) -> AsyncIterator[TransportStreams]:
+    """The streams of a process that is started; leaving ends it, and everything in its process group.
+
+    The group ends, too, when this process is killed.
+
+    Args:
+        stderr: where the process writes what is no message.
+        ended: is called when it says no more.
+
+    Raises:
+        OSError: the process cannot be started.
+    """
+    running = await _started(command, stderr)
+    try:
+        async with _guarded(running.leader):
+            try:
+                async with _messages(running, command.most_bytes, ended) as streams:
+                    yield streams
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await _end(running)
+    finally:
+        _signal_group(running.leader, signal.SIGKILL)
+        running.transport.close()
+
+
+class _Protocol(SubprocessStreamProtocol):
+    """Streams of a process that say when it has ended, also while what it has started holds them open."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=PIECE, loop=loop)
+        self.has_ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.has_ended.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A process that leads a group of its own."""
+
+    leader: int
+    transport: asyncio.SubprocessTransport
+    stdin: asyncio.StreamWriter
+    stdout: asyncio.StreamReader
+    has_ended: asyncio.Event
+
+
+async def _started(command: Command, stderr: TextIO) -> _Running:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: _Protocol(loop),
+        *command.words,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=stderr,
+        env=command.environment,
+        cwd=command.folder,
+        start_new_session=True,
+    )
+    process = Process(transport, protocol, loop)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return _Running(process.pid, transport, process.stdin, process.stdout, protocol.has_ended)
+
+
+# ---------------------------------------------------------------- messages
+
+
+@asynccontextmanager
+async def _messages(running: _Running, most_bytes: int, ended: Callable[[], None]) -> AsyncIterator[TransportStreams]:
+    async def receive() -> None:
+        await _receive(running.stdout, incoming, most_bytes)
+        ended()
+
+    incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    async with incoming, reading, writing, outgoing, anyio.create_task_group() as group:
+        group.start_soon(receive)
+        group.start_soon(_close_behind, running)
+        group.start_soon(_send, running.stdin, outgoing, incoming)
+        yield reading, writing
+        group.cancel_scope.cancel()
+
+
+async def _receive(stdout: asyncio.StreamReader, incoming: Incoming, most_bytes: int) -> None:
+    """Hand on each line of a process as a message, and each that is none as an error."""
+    async with incoming:
+        line, is_cut = bytearray(), False
+        while piece := await stdout.read(PIECE):
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                line += end
+                is_cut = is_cut or len(line) > most_bytes
+                await incoming.send(_too_large(line, most_bytes) if is_cut else _message(bytes(line)))
+                line, is_cut = bytearray(), False
+            line += rest
+            if len(line) > most_bytes:  # the beginning and the end may say whose answer it is
+                del line[WHERE_IDS_STAND:-WHERE_IDS_STAND]
+                is_cut = True
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        return error
+
+
+def _too_large(ends: bytearray, most_bytes: int) -> SessionMessage | Exception:
+    """The failure of the request that was answered with too much, if it can be told."""
+    told = f"the answer is larger than {most_bytes:,} bytes"
+    found = ID.search(ends, 0, WHERE_IDS_STAND) or ID.search(ends, max(0, len(ends) - WHERE_IDS_STAND))
+    if found is None:
+        return ValueError(told)
+    error = ErrorData(code=INTERNAL_ERROR, message=told)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+async def _send(stdin: asyncio.StreamWriter, outgoing: ReadStream[SessionMessage], incoming: Incoming) -> None:
+    """Write messages, one a line; where nobody reads them any more, no answer will come either."""
+    try:
+        async for message in outgoing:
+            assert not isinstance(message, Exception)
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            stdin.write(text.encode() + b"\n")
+            await stdin.drain()
+    except OSError:
+        await incoming.aclose()
+
+
+# ---------------------------------------------------------------- the end
+
+
+async def _close_behind(running: _Running) -> None:
+    """See to it that nothing is read of a process that has ended; what it has started may hold its stdout open."""
+    await running.has_ended.wait()
+    _signal_group(running.leader, signal.SIGKILL)
+    await asyncio.sleep(LAST_MESSAGES_S)
+    running.stdout.feed_eof()
+
+
+async def _end(running: _Running) -> None:
+    """End a process in the way of the protocol: it is left alone, asked to end, killed; and then its group."""
+    running.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            _signal_group(running.leader, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(running.has_ended.wait(), LEAVE_S)
+            return
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+@asynccontextmanager
+async def _guarded(leader: int) -> AsyncIterator[None]:
+    """Have a process group ended should this process not live to do it; where there is no shell, nobody does."""
+    shell = shutil.which("sh")
+    if shell is None:
+        yield
+        return
+    guard = await asyncio.create_subprocess_exec(
+        shell, "-c", GUARD, "sh", str(leader), stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True), suppress(OSError):
+            await guard.communicate(b"\n")

@@ -1,0 +1,146 @@
+"""Finders for the imports of Python files that programs import by path: what stood beside them, nothing later."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import ModuleSpec, all_suffixes
+from types import FrameType, ModuleType
+from typing import Any
+
+ENDINGS = (*all_suffixes(), ".koi")
+PASSED_OVER = frozenset({"node_modules", "__pycache__"})
+# Folders of a project are far fewer; an archive of a million files must not hold up the start of a program.
+MOST_NAMES = 50_000
+
+
+class Neighbours:
+    """The modules that the Python files of programs may import from their own folders.
+
+    Only they find them: a library that tries an import finds nothing in a folder of a project.
+
+    Attributes:
+        files: by folder, the modules that were there when a program imported a file of it.
+        owners: the folders whose files a loaded module may import, by its name.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, frozenset[str]] = {}
+        self.owners: dict[str, str] = {}
+
+    def add(self, name: str, folder: str) -> None:
+        """Let a module import what is in its folder now."""
+        sys.path_importer_cache.pop(folder, None)
+        self.files[folder] = frozenset(_modules_below(folder))
+        self.owners[name] = folder
+
+    def spec(self, name: str, folder: str, path: Sequence[str]) -> ModuleSpec | None:
+        """The spec of a module that is looked for in the folders of a path, found as Python finds it.
+
+        Raises:
+            ModuleNotFoundError: its file came after the program was loaded.
+        """
+        for finder in list(sys.meta_path):
+            found = None if isinstance(finder, (TopFinder, PackageFinder)) else _asked(finder, name, path)
+            if found is not None:
+                self._require_known(found, folder)
+                self.owners[name] = folder
+                return found
+        return None
+
+    def _require_known(self, spec: ModuleSpec, folder: str) -> None:
+        files = self.files[folder]
+        if spec.origin is None:
+            places = [os.path.join(place, "") for place in spec.submodule_search_locations or ()]
+            is_known = any(file.startswith(place) for place in places for file in files)
+            spec.submodule_search_locations = [place.rstrip(os.sep) for place in places]
+        else:
+            is_known = spec.origin in files
+        if not is_known:
+            told = f"No module named {spec.name!r}: it was not there yet when the program was loaded"
+            raise ModuleNotFoundError(told, name=spec.name)
+
+
+def _asked(finder: Any, name: str, path: Sequence[str]) -> ModuleSpec | None:
+    find: Any = getattr(finder, "find_spec", None)
+    found: ModuleSpec | None = find(name, path) if find is not None else None
+    return found
+
+
+class TopFinder:
+    """Finds modules beside the file whose code imports them; the last one to be asked."""
+
+    def __init__(self, known: Neighbours) -> None:
+        self.known = known
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module that is imported by a file that a program has imported."""
+        folder = self.known.owners.get(_importer()) if path is None else None
+        return None if folder is None else self.known.spec(name, folder, [folder])
+
+
+class PackageFinder:
+    """Finds modules in packages beside such files; the first one to be asked, since Python would find later ones."""
+
+    def __init__(self, known: Neighbours) -> None:
+        self.known = known
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module of such a package."""
+        folder = self.known.owners.get(name.rpartition(".")[0])
+        return None if folder is None or path is None else self.known.spec(name, folder, path)
+
+
+def neighbours() -> Neighbours:
+    """Those of this process, whose finders become a part of Python's import system."""
+    for finder in sys.meta_path:
+        if isinstance(finder, TopFinder):
+            return finder.known
+    known = Neighbours()
+    sys.meta_path.insert(0, PackageFinder(known))
+    sys.meta_path.append(TopFinder(known))
+    return known
+
+
+def _importer() -> str:
+    """The name of the module whose code is importing."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] not in ("importlib", "_frozen_importlib", "_frozen_importlib_external"):
+            return name
+        frame = frame.f_back
+    return ""
+
+
+def _modules_below(folder: str) -> Iterator[str]:
+    """The files in a folder, and in the packages below it, that can be imported; the nearest first."""
+    waiting, left = deque([folder]), MOST_NAMES
+    while waiting and left > 0:
+        here = waiting.popleft()
+        entries = list(_entries(here))
+        left -= len(entries)
+        if here != folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+            continue
+        yield from (entry.path for entry in entries if entry.name.endswith(ENDINGS))
+        waiting += _packages(entries)
+
+
+def _packages(entries: Iterable[os.DirEntry[str]]) -> Iterator[str]:
+    for entry in entries:
+        if entry.name.isidentifier() and entry.name not in PASSED_OVER and entry.is_dir():
+            yield entry.path
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:  # nothing can be imported from a folder that cannot be read
+        return

@@ -1,0 +1,162 @@
+"""What secrets look like wherever they stand: tokens with known beginnings, JSON web tokens, private keys, addresses.
+
+A shape is found by a text that each of its kind contains, which is much faster than to look for the shape itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import log2
+
+LONGEST_WORD, LONGEST_NUMBER = 14, 8
+# Letters and digits that words in a row have on average at the least.
+SHORTEST_WORDS = 3
+LEAST_ENTROPY = 2.5
+LEAST_CREDENTIAL, LEAST_TOKEN = 6, 8
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_CONSONANTS = re.compile(r"[^aeiouyAEIOUY\d]{6,}")
+_SIGN = re.compile(r"[!@#$%^&*+/=~:]")
+# Characters of a private key, and line breaks as JSON writes them.
+_IN_KEY = r"(?:[A-Za-z0-9+/=:,. \-\r\n]|\\+[nr])"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One kind of secret.
+
+    Attributes:
+        mark: a text that it begins with, or that stands in front of it.
+        pattern: the secret, behind its mark.
+        is_meant: tells a secret from what only has its form.
+        has_mark: whether the mark is a part of the secret; then it begins no word inside of another one.
+    """
+
+    mark: str
+    pattern: re.Pattern[str]
+    is_meant: Callable[[str], bool] | None = None
+    has_mark: bool = True
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where secrets of this kind stand in a text."""
+        at = text.find(self.mark)
+        while at >= 0:
+            after = at + len(self.mark)
+            found = None if self.has_mark and _is_in_word(text, at) else self.pattern.match(text, after)
+            if found is not None:
+                if self.is_meant is None or self.is_meant(found["secret"]):
+                    yield at if self.has_mark else found.start("secret"), found.end("secret")
+                after = found.end()
+            at = text.find(self.mark, after)
+
+
+def _is_in_word(text: str, at: int) -> bool:
+    # `\n` of JSON stands in front of the next line.
+    before = text[at - 1 : at]
+    return (before.isalnum() or before == "_") and not (before in "nrt" and text[at - 2 : at - 1] == "\\")
+
+
+def is_random(text: str) -> bool:
+    """Whether a text was drawn and not written: not words, names and numbers joined with `-`, `_` and the like."""
+    if all(map(_is_written, _PARTS.split(text))):
+        return False
+    return _entropy(text) >= LEAST_ENTROPY
+
+
+def _is_written(part: str) -> bool:
+    """Whether a part of an identifier is a word, a year, something like `v2`, or words in one as `SecretKey2`."""
+    if len(part) <= 4:
+        return True
+    words = _WORDS.findall(part)
+    if sum(map(len, words)) < len(part) or len(part) < SHORTEST_WORDS * len(words):
+        return False
+    return all(len(word) <= (LONGEST_NUMBER if word.isdigit() else LONGEST_WORD) for word in words) and not any(
+        _CONSONANTS.search(word) for word in words if not word.isupper()
+    )
+
+
+def _entropy(text: str) -> float:
+    """Bits for each character, by how often each of them occurs."""
+    return -sum(n / len(text) * log2(n / len(text)) for n in Counter(text).values()) if text else 0.0
+
+
+def is_credential(text: str) -> bool:
+    """Whether a value with a telling name may be a credential: letters with digits or signs, or what is random."""
+    if len(text) < LEAST_CREDENTIAL:
+        return False
+    has_letter, has_digit = any(map(str.isalpha, text)), any(map(str.isdigit, text))
+    return (has_letter and (has_digit or _SIGN.search(text) is not None)) or is_random(text)
+
+
+def is_token(text: str) -> bool:
+    """Whether a value is hardly anything but a token, alone or behind the name of its kind."""
+    *_, last = text.split() or [""]
+    if len(last) < LEAST_TOKEN or len(text.split()) > 2:
+        return False
+    return is_random(last) or (any(map(str.isalpha, last)) and any(map(str.isdigit, last)))
+
+
+def _is_basic(text: str) -> bool:
+    """Whether a text is a name and a password as headers carry them."""
+    try:
+        return b":" in base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+
+
+# What tokens begin with that are known by nothing else; `-` and `_` belong to it.
+PREFIXES = (
+    "sk- rk- pk- xai- gsk- glpat- glrt- xapp- tvly- pplx- nvapi- gsk_ hf_ npm_ r8_ whsec_ lin_api_ ntn_ figd_ "
+    "dckr_pat_ dop_v1_ github_pat_ sntrys_"
+).split()
+
+
+def _rows() -> Iterator[Shape]:
+    for mark in PREFIXES:
+        yield Shape(mark, _secret(r"[A-Za-z0-9_\-]{16,}"), is_random)
+    for mark in ("sk_", "rk_", "pk_"):
+        yield Shape(mark, _secret(r"(?:live|test)_[A-Za-z0-9_]{16,}"))
+    for mark in ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"):
+        yield Shape(mark, _secret("[A-Za-z0-9]{20,}"))
+    for mark in ("AKIA", "ASIA"):
+        yield Shape(mark, _secret(r"[A-Z0-9]{12,}\b"))
+    yield Shape("xox", _secret(r"[a-z]-[A-Za-z0-9\-]{16,}"))
+    yield Shape("shp", _secret("(?:at|ss|ca|pa)_[a-fA-F0-9]{20,}"))
+    yield Shape("AIza", _secret(r"[A-Za-z0-9_\-]{20,}"))
+    yield Shape("key-", _secret(r"[0-9a-f]{32}\b"))
+    yield Shape("SG.", _secret(r"[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"))
+    yield Shape("ya29.", _secret(r"[A-Za-z0-9_\-]{20,}"))
+    yield Shape("pypi-AgE", _secret(r"[A-Za-z0-9_\-]{20,}"))
+    yield Shape("AGE-SECRET-KEY-1", _secret("[0-9A-Z]{20,}"))
+    yield Shape("eyJ", _secret(r"[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*"))
+    yield from _behind()
+
+
+def _behind() -> Iterator[Shape]:
+    """Secrets that are known by what stands before them, which stays."""
+    for mark in ("earer ", "EARER "):
+        yield Shape(mark, _secret(r"[A-Za-z0-9._~+/\-]{8,}=*"), is_token, has_mark=False)
+    yield Shape("asic ", _secret("[A-Za-z0-9+/]{8,}={0,2}"), _is_basic, has_mark=False)
+    yield Shape("://", re.compile(r"(?P<secret>[^/\s:@\"'\\]*:[^/\s@\"'\\$<{]+)(?=@)"), has_mark=False)
+    yield Shape("hooks.slack.com/services/", _secret("[A-Za-z0-9/]{20,}"), has_mark=False)
+    name = r"(?P<name>(?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----)"
+    body = rf"(?P<secret>{_IN_KEY}+?)(?:-----END (?P=name)|(?!{_IN_KEY}))"
+    yield Shape("-----BEGIN ", re.compile(name + body), has_mark=False)
+
+
+def _secret(pattern: str) -> re.Pattern[str]:
+    return re.compile(f"(?P<secret>{pattern})")
+
+
+SHAPES = tuple(_rows())
+_BY_MARK = tuple((shape.mark, shape) for shape in SHAPES)
+
+
+def spans_in(text: str) -> list[tuple[int, int]]:
+    """Where secrets of any shape stand in a text."""
+    return [span for mark, shape in _BY_MARK if mark in text for span in shape.spans(text)]

@@ -1,0 +1,65 @@
+"""The files of a project that are code: what runs without being asked for, in this run or after it.
+
+Code is what Python, Koi, a shell or git loads by itself. What a tool runs when somebody calls it, such as a Makefile,
+is none.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
+from importlib.machinery import all_suffixes
+from pathlib import Path
+
+# Endings of names, with who runs such a file.
+ENDINGS = {
+    **dict.fromkeys((*all_suffixes(), ".pyw", ".pyo", ".pyz", ".so", ".pyd", ".dylib", ".dll"), "Python imports"),
+    **dict.fromkeys((".pth", "._pth", ".egg-link"), "Python reads when it starts"),
+    ".koi": "Koi runs",
+    **dict.fromkeys((".bat", ".cmd", ".ps1"), "Windows runs"),
+}
+# Whole names.
+NAMES = {
+    "pyvenv.cfg": "says which Python runs",
+    "head": "makes a folder a repository, from whose settings git runs commands",
+}
+# Endings of folders: what packages of Python bring is loaded as their descriptions say.
+FOLDERS = {
+    **dict.fromkeys((".dist-info", ".egg-info", ".egg"), "tells Python and Koi what to load"),
+    "__pycache__": "Python imports",
+}
+
+
+def runner_of(parts: Sequence[str], file: Path) -> str | None:
+    """Who runs a file without being asked, as a clause; None for what is no code.
+
+    Args:
+        parts: of its path below the project, as it was given or with links resolved.
+        file: the file, which need not exist.
+    """
+    *folders, name = map(as_systems_see, parts)
+    return next(_reasons(folders, name), "a shell runs" if _is_script(file) else None)
+
+
+def _reasons(folders: Sequence[str], name: str) -> Iterator[str]:
+    yield from (why for ending, why in ENDINGS.items() if name.endswith(ending))
+    yield from (why for whole, why in NAMES.items() if name == whole)
+    yield from (why for folder in folders for ending, why in FOLDERS.items() if folder.endswith(ending))
+
+
+def as_systems_see(name: str) -> str:
+    """A name without what some systems leave out: letter case, forms of one character, streams, dots at its end."""
+    return unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
+
+
+def _is_script(file: Path) -> bool:
+    """Whether a file is there that may be executed and says what by."""
+    try:
+        if not os.access(file, os.X_OK) or not stat.S_ISREG(file.stat().st_mode):
+            return False
+        with open(file, "rb") as opened:
+            return opened.read(2) == b"#!"
+    except OSError:
+        return False

@@ -1,0 +1,162 @@
+"""`koi audit`: servers, commands, hosts and budgets as they hold in a folder."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.projects import Project
+
+PROGRAM = """
+    import "std/http"
+    role Keeper { can call_mcp, can delegate, can execute }
+    role Idle { can rest }
+    mcp files = { command: "./no-such-program", args: ["--root", "."], ask: ["write_*"], env: { A_TOKEN: "s3cret" } }
+    team Shelf { reader: mcp://files/read_text_file }
+    agent Main : Keeper {
+      uses mcp files(read_*), git, gone
+      uses team Shelf
+      uses skill Http
+      budget { tokens: 1000 }
+      on go(args: Json) { playbook "Print hello." budget { turns: 1, time: 90s } }
+      on other(args: Json) { playbook "Print hello." }
+      on code(args: Json) { return 1 }
+    }
+    agent Other : Idle { uses mcp files uses team Shelf on go(args: Json) { return 1 } }
+    """
+SETTINGS = """
+    [shell]
+    allow = ["git status", "ls *"]
+    [http]
+    allow = ["127.0.0.1:8080"]
+    [limits]
+    usd = 1.5
+    requests = 5000
+    [mcp.git]
+    url = "https://example.org/mcp"
+    deny = ["push"]
+    allow = ["pull*"]
+    """
+
+
+@pytest.fixture
+def folder(project: Project) -> Project:
+    """A folder with a program and settings that say what it may do."""
+    project.write("a.koi", PROGRAM)
+    project.write("koi.toml", SETTINGS)
+    return project
+
+
+def audit(folder: Project, *words: str) -> dict[str, Any]:
+    """What is told of each agent, by name."""
+    return {each["agent"]: each for each in json.loads(folder.koi("audit", "--json", "a.koi", *words).stdout)}
+
+
+def test_servers_are_listed_with_what_is_granted(folder: Project) -> None:
+    """How each is reached and what rules say of its tools, without starting it; no value of a variable."""
+    files, git, gone, member = audit(folder)["Main"]["mcp"]
+
+    assert ("stdio", "./no-such-program", ["--root", "."], ["A_TOKEN"]) == tuple(
+        files[key] for key in ("transport", "command", "args", "env")
+    )
+    assert (["read_*"], ["write_*"], []) == (files["granted"], files["ask"], files["allowed"])
+    assert ("http", "https://example.org/mcp", ["push"]) == (git["transport"], git["url"], git["deny"])
+    assert (["*", "resource:*", "prompt:*"], ["pull*"]) == (git["granted"], git["allowed"])
+    assert "there is no MCP server `gone`" == gone["problem"]
+    assert ("mcp://files/read_text_file", ["read_text_file"]) == (member["member"], member["granted"])
+    assert "s3cret" not in folder.koi("audit", "--json", "a.koi").stdout
+
+
+def test_what_a_role_lacks_is_not_listed(folder: Project) -> None:
+    """Servers need `call_mcp`, members `delegate`, commands `execute`, hosts a skill that reaches them."""
+    other = audit(folder, "--allow", "shell")["Other"]
+
+    assert ([], []) == (other["mcp"], other["delegates"])
+    assert {"allowed": [], "others": "deny"} == other["commands"]
+    assert {"public": False, "allowed": []} == other["hosts"]
+
+
+def test_commands_and_hosts_of_the_folder(folder: Project) -> None:
+    """`koi.toml` and `--allow` say what needs no question."""
+    main, freed = audit(folder)["Main"], audit(folder, "--allow", "shell")["Main"]
+
+    assert {"allowed": ["git status", "ls *"], "others": "ask"} == main["commands"]
+    assert "allow" == freed["commands"]["others"]
+    assert {"public": True, "allowed": ["127.0.0.1:8080"]} == main["hosts"]
+
+
+def test_rules_of_the_command_line_reach_servers(folder: Project) -> None:
+    """`--allow` agrees to tools, to all of a server, or to its requests for a model."""
+    files = audit(folder, "--allow", "mcp:files:write_a", "--allow", "mcp:files:model")["Main"]["mcp"][0]
+    whole = audit(folder, "--allow", "mcp:files")["Main"]["mcp"][0]
+
+    assert (["write_a"], True) == (files["allowed"], files["may_ask_model"])
+    assert (["*", "resource:*", "prompt:*"], False) == (whole["allowed"], whole["may_ask_model"])
+
+
+def test_budgets_as_declared_and_as_they_hold(folder: Project) -> None:
+    """A playbook's budget, then its agent's, then the default; `turns` of the folder count before all of them."""
+    before = audit(folder)["Main"]["budgets"]
+    folder.write("koi.toml", "[limits]\nturns = 7\n")
+    after = audit(folder)["Main"]["budgets"]
+
+    go = {"tokens": 1000, "time_s": 90, "turns": 1}
+    assert {"declared": go, "limits": go} == before["handlers"]["go"]
+    assert {"declared": {"tokens": 1000}, "limits": {"tokens": 1000, "turns": 50}} == before["handlers"]["other"]
+    assert {"declared": {"tokens": 1000}, "limits": {"tokens": 1000}} == before["handlers"]["code"]
+    assert {"usd": 1.5, "requests": 5000} == before["run"]
+    assert {"declared": go, "limits": {**go, "turns": 7}} == after["handlers"]["go"]
+
+
+def test_an_agent_is_one_short_block(folder: Project) -> None:
+    """A person reads a row for each kind of thing, and one for each server."""
+    main, other = folder.koi("audit", "a.koi").stdout.split("\n\n")
+
+    assert [
+        "  mcp        files (stdio ./no-such-program --root .); read_*; asks first for write_*",
+        "             git (http https://example.org/mcp); everything; denied push; allowed without asking pull*",
+        "             gone: there is no MCP server `gone`",
+        "             mcp://files/read_text_file (stdio ./no-such-program --root .); asks first for write_*",
+        "  commands   git status, ls *; asks first for all others",
+        "  hosts      public ones, 127.0.0.1:8080",
+        "  budgets    go: 1 turn, 1,000 tokens, 90 s; other: 50 turns, 1,000 tokens; code: 1,000 tokens; "
+        "the whole run: 5,000 requests, $1.5",
+    ] == main.splitlines()[5:]
+    assert "  mcp        none\n  commands   none\n  hosts      none\n" in other
+
+
+def test_what_a_folder_says_cannot_look_like_an_audit(folder: Project) -> None:
+    """Descriptions of servers that came with a folder add no lines, and write nothing over others."""
+    folder.write("koi.toml", '[mcp.git]\ncommand = "x"\nargs = ["a\\nBoss : All { all }", "\\u001b[2Jb"]\n')
+
+    told = folder.koi("audit", "a.koi").stdout
+
+    assert "git (stdio x a Boss : All { all } b); everything\n" in told
+
+
+def test_secrets_of_a_server_are_not_shown(folder: Project) -> None:
+    """Neither credentials in an address nor what a variable puts into an argument."""
+    folder.write("koi.toml", '[mcp.git]\nurl = "https://ann:swordfish@example.org"\n')
+    folder.write(".env", "SHELF_TOKEN=abcdefgh-12345678\n")
+    folder.write(".mcp.json", '{"mcpServers": {"gone": {"command": "x", "args": ["${SHELF_TOKEN}"]}}}')
+
+    told = [folder.koi("audit", "a.koi", *words).stdout for words in ((), ("--json",))]
+
+    assert [(2, False, False)] * 2 == [(t.count("[redacted]"), "swordfish" in t, "abcdefgh" in t) for t in told]
+
+
+def test_broken_settings_and_rules_end_in_a_message(folder: Project) -> None:
+    """What the audit would get wrong is an error, not left out."""
+    wrong = folder.koi("audit", "a.koi", "--allow", "nothing")
+    folder.write("koi.toml", '[shell]\nallow = "ls"\n')
+    broken = folder.koi("audit", "a.koi")
+
+    assert (2, "", "error: `--allow nothing` allows nothing") == (
+        wrong.returncode,
+        wrong.stdout,
+        wrong.stderr.split("\n")[0],
+    )
+    assert (2, "") == (broken.returncode, broken.stdout)
+    assert broken.stderr.startswith("error: `[shell] allow` in `koi.toml` is no list of texts")

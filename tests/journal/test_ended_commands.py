@@ -1,0 +1,62 @@
+"""Signals end the shell commands of a run with all that these have started, and leave a run that goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests import forks
+from tests.projects import Project
+
+LIMIT_S = 20.0
+COMMAND = "test -e go && echo done || { sleep 600 & echo $$ $! > pids.new; mv pids.new pids; wait; }"
+PROGRAM = """
+    role R { can execute }
+    agent A : R {
+      on go(x: Json) {
+        console.log("one")
+        const done = await this.callAction("shell", { command: "COMMAND", description: "wait" })
+        console.log(done.stdout.trim())
+      }
+    }
+    run A.go({})
+    """
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; one that nobody has waited for yet has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_command_and_its_children(project: Project, number: signal.Signals, code: int) -> None:
+    """No process is left behind; the journal says interrupted, and the run goes on from there."""
+    project.write("main.koi", PROGRAM.replace("COMMAND", COMMAND))
+    words = forks.koi("run", "--allow", "shell", "main.koi")
+    with subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        end_s = time.monotonic() + LIMIT_S
+        while not (project.folder / "pids").exists():
+            assert process.poll() is None
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
+        pids = [int(pid) for pid in (project.folder / "pids").read_text().split()]
+        os.kill(process.pid, number)
+        out, _ = process.communicate(timeout=LIMIT_S)
+    assert (code, "one\n") == (process.returncode, out)
+    assert all(map(is_gone, pids))
+    assert "interrupted" in project.koi("runs", "list").stdout
+    project.write("go", "")
+    done = project.koi("resume", "--quiet", "--on-doubt", "retry")
+
+    assert (0, "done\n") == (done.returncode, done.stdout), done.stderr

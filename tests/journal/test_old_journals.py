@@ -1,0 +1,55 @@
+"""Journals that earlier versions wrote are replayed and gone on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from koi_lang.runtime.journal.store import path_of
+from tests.journal.commands import Commands
+
+OLD = Path(__file__).parent / "old"
+FIRST = OLD / "runs"
+
+
+@pytest.fixture
+def old(koi: Commands) -> Commands:
+    """The programs of old journals."""
+    for path in OLD.glob("*.*"):
+        shutil.copy(path, koi.folder)
+    return koi
+
+
+def given(koi: Commands, name: str, most: int | None = None) -> None:
+    """Have the first entries of an old journal in the folder, as if its run had been killed there."""
+    header, *lines = (FIRST / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+    data = {**json.loads(header), "program": str(koi.folder / f"{name}.koi")}
+    path = path_of(koi.folder, data["run"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(json.dumps(data).encode() + b"\n" + b"".join(lines[:most]))
+
+
+@pytest.mark.parametrize("name", ["code", "playbook"])
+def test_an_old_journal_is_replayed(old: Commands, name: str) -> None:
+    """The program does what it did."""
+    given(old, name)
+    done = old("replay", "last", "--quiet")
+
+    assert (0, True) == (done.code, done.err.endswith("nothing is different\n")), done.err
+
+
+@pytest.mark.parametrize("name", ["code", "playbook"])
+def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
+    """Cut behind any entry, it comes to its end, and prints what it had not printed; timers fire when they do."""
+    lines = (FIRST / f"{name}.jsonl").read_bytes().splitlines()
+    whole = [data["message"] for line in lines if (data := json.loads(line)).get("kind") == "printed"]
+    for most in range(2, len(lines) - 1):
+        given(old, name, most)
+        printed = sum(b'"kind":"printed"' in line for line in lines[: most + 1])
+        done = old("resume", "last", "--trust", "--on-doubt", "retry")
+
+        expected = "".join(f"{line}\n" for line in whole[printed:])
+        assert (0, sorted(expected)) == (done.code, sorted(done.out)), (most, done.err, done.out)

@@ -1,0 +1,144 @@
+"""What came of a run is known from the end of its journal: the same that all of its entries tell."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.journal.entries import entry_in, header_of
+from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.journal.store import is_running
+from koi_lang.runtime.journal.summary import Summary, summarise
+from koi_lang.runtime.journal.totals import TOTALS, Totals
+from koi_lang.runtime.journal.writer import EVERY, Writer
+from tests.journal.conftest import HEADER, lines_of
+from tests.projects import Project
+
+ANSWER = {"text": "ok", "tokens": {"input": 10, "output": 3}, "model": "some", "usd": 0.5}
+
+
+def entries() -> some.SearchStrategy[tuple[str, dict[str, Any], bool]]:
+    """The type and data of events that count, and of some that do not, and whether they are recalled."""
+    usd = some.one_of(some.none(), some.floats(0, 1))
+    answers = some.builds(lambda usd: {**ANSWER, "usd": usd}, usd)
+    paid = some.tuples(some.sampled_from(["model_answered", "texts_embedded"]), answers)
+    others = some.tuples(some.sampled_from(["printed", "action_started"]), some.just({"message": "x" * 300}))
+    ends = some.tuples(some.just("run_ended"), some.sampled_from([{"ok": True}, {"ok": False}, {"interrupted": True}]))
+    return some.tuples(some.one_of(paid, others, ends), some.booleans()).map(lambda pair: (*pair[0], pair[1]))
+
+
+def written(path: Path, parts: list[list[tuple[str, dict[str, Any], bool]]]) -> None:
+    """A journal of a run that was gone on with once for each further part; only the last event of a part may end it."""
+    number = 0
+    for part in parts:
+        writer = Writer(path, read(path).end if number else HEADER, str, print)
+        if number:
+            writer.note("resumed")
+        for type, data, recalled in part:
+            number += 1
+            if type != "run_ended" or part[-1][1] is data:
+                path_of_event = ("Ada.go#1", f"{type}#{number}")
+                writer(Event(number, time.time(), HEADER.run, "Ada", type, data, path_of_event, recalled))
+        writer.close()
+
+
+def of_all_lines(path: Path) -> Summary:
+    """What all entries tell, without the totals that some hold."""
+    head, *lines = path.read_bytes().splitlines(keepends=True)
+    summary = Summary(header_of(head, "a"))
+    for line in lines:
+        entry = entry_in(line)
+        assert entry is not None
+        summary.add(replace(entry, data={name: value for name, value in entry.data.items() if name != TOTALS}))
+    return summary
+
+
+@settings(max_examples=150, deadline=None)
+@given(some.lists(some.lists(entries(), min_size=1, max_size=EVERY * 2), min_size=1, max_size=3))
+def test_the_end_tells_what_all_entries_tell(parts: list[list[tuple[str, dict[str, Any], bool]]]) -> None:
+    """State, time, requests, tokens and money are the same, also of runs that were killed, resumed, or are branches."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{HEADER.run}.jsonl"
+        written(path, parts)
+
+        assert of_all_lines(path) == summarise(path)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_long_journal_is_not_read_as_a_whole(tmp_path: Path, ends: bool) -> None:
+    """Of some megabytes, what came of the run takes less than a hundredth to be read."""
+    path = tmp_path / f"{HEADER.run}.jsonl"
+    part: list[tuple[str, dict[str, Any], bool]] = [("printed", {"message": "x" * 1000}, False) for _ in range(8_050)]
+    written(path, [[*part, *([("run_ended", {"ok": True}, False)] if ends else [])]])
+    before = bytes_read()
+    summary = summarise(path)
+
+    assert ("ok" if ends else "interrupted") == summary.state
+    assert bytes_read() - before < (path.stat().st_size / 100 if ends else path.stat().st_size / 8)
+
+
+def bytes_read() -> int:
+    """How many bytes this process has read."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_a_journal_without_totals_is_read_as_a_whole(tmp_path: Path) -> None:
+    """What an older version wrote is listed as before."""
+    path = tmp_path / f"{HEADER.run}.jsonl"
+    events = [Event(n, 100.0 + n, HEADER.run, "Ada", "model_answered", ANSWER, (f"model#{n}",)) for n in range(1, 400)]
+    end = Event(400, 600.0, HEADER.run, "", "run_ended", {"ok": True})
+    path.write_bytes(b"".join(lines_of(*events, end)))
+    summary = summarise(path)
+
+    assert Summary(HEADER, "ok", 500.0, Totals(399, 399 * 13, 399 * 0.5)) == summary
+
+
+def test_a_run_that_goes_on_is_known_by_its_lock(tmp_path: Path) -> None:
+    """Until its process is gone it is running, whatever its last line is."""
+    path = tmp_path / f"{HEADER.run}.jsonl"
+    writer = Writer(path, HEADER, str, print)
+    writer(Event(1, 101.0, HEADER.run, "", "run_started"))
+    states = [summarise(path).state]
+    writer.close()
+
+    assert ["running", "interrupted"] == [*states, summarise(path).state]
+    assert not is_running(path)
+
+
+def test_listing_many_runs(project: Project) -> None:
+    """The list has a line for each, and `koi resume` finds the last that did not end well, without reading them all."""
+    folder = project.folder / ".koi" / "runs"
+    folder.mkdir(parents=True)
+    for n in range(60):
+        header = replace(HEADER, run=f"{n:04}", started=100.0 + n)
+        writer = Writer(folder / f"{n:04}.jsonl", header, str, print)
+        for k in range(1, 500):
+            writer(Event(k, 100.0 + n, header.run, "Ada", "printed", {"message": "x" * 800}, (f"p#{k}",)))
+        if n != 7:
+            writer(Event(500, 101.0 + n, header.run, "", "run_ended", {"ok": True}))
+        writer.close()
+    script = """
+        import sys
+        from pathlib import Path
+        from koi_lang.cli import main
+        from koi_lang.cli.resume import _last_unfinished
+        before = Path("/proc/self/io").read_text().split()[1]
+        print(_last_unfinished().stem, file=sys.stderr)
+        try:
+            main(["runs", "list"])
+        finally:
+            print(int(Path("/proc/self/io").read_text().split()[1]) - int(before), file=sys.stderr)
+        """
+    done = project.python(script)
+    found, taken = done.stderr.split()
+
+    assert (61, "0007") == (len(done.stdout.splitlines()), found)
+    assert int(taken) < sum(path.stat().st_size for path in folder.iterdir()) / 5

@@ -1,0 +1,120 @@
+"""Attempts that nobody is given are paid for: counted in the budget, the bill and the journal, once and for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from koi_lang.cli.progress import Bill
+from koi_lang.errors import RequestFailed
+from koi_lang.llm.fallback import fallback
+from koi_lang.llm.messages import Discarded, Request, Usage
+from koi_lang.llm.retry import retry
+from koi_lang.runtime.limits import DISCARDED
+from tests.journal.again import Recorder
+from tests.llm.flaky import Flaky, Listener
+from tests.playbook.playing import Played, Player, Voice, act, done, solo
+
+TOOK = Usage(50_000, 300)
+ANSWER = Usage(500, 18)
+
+
+def in_vain(usage: Usage = TOOK) -> RequestFailed:
+    """A failure of an attempt that was paid for."""
+    failure = RequestFailed("it answered with a tool call instead of text")
+    failure.discarded = Discarded(usage)
+    return failure
+
+
+def trying(*steps: Any, name: str = "a/gpt-4o-mini") -> Any:
+    """A model that is asked three times at the most for each answer."""
+    flaky = Flaky(*steps, name=name, usage=ANSWER)
+    model: Any = retry(flaky, sleep=Listener().sleep)
+    model.requests = flaky.requests
+    return model
+
+
+def discarded(played: Played) -> list[tuple[int, str]]:
+    """The tokens of discarded attempts, and whose they were."""
+    events = [event.data for event in played.events if event.type == DISCARDED]
+    return [(data["tokens"]["input"] + data["tokens"]["output"], data["model"]) for data in events]
+
+
+def billed(played: Played) -> int:
+    """The tokens of the bill."""
+    bill = Bill()
+    for event in played.events:
+        bill(event)
+    return bill.tokens
+
+
+def test_attempts_before_an_answer_are_paid_for(play: Player) -> None:
+    """Two attempts of 50,300 tokens and an answer of 518 make a bill of 101,118, and count for the budget."""
+    played = play(solo(), trying(in_vain(), in_vain(), json.dumps(done(ok=True))), limits={"usd": 9})
+
+    assert ({"ok": True}, 101_118) == (played.result, billed(played))
+    assert 101_118 == played.run.spending.tokens
+    assert [(50_300, "gpt-4o-mini")] * 2 == discarded(played)
+
+
+def test_attempts_that_lead_to_no_answer_are_paid_for(play: Player) -> None:
+    """A call that fails after three attempts costs all three; what is tried after it, again."""
+    played = play(solo(), trying(*[in_vain()] * 9))
+
+    assert (9 * 50_300, 9) == (billed(played), len(discarded(played)))
+    assert "it answered with a tool call" in played.told
+
+
+def test_each_model_has_its_own_price(play: Player) -> None:
+    """What a first model took in vain is not charged with the price of the one that answered."""
+    first, second = Flaky(in_vain(), name="a/gpt-4o-mini"), Flaky(json.dumps(done()), name="b/gpt-4.1", usage=ANSWER)
+    model: Any = fallback([first, second])
+    model.requests = []
+    played = play(solo(), model)
+
+    assert [(50_300, "gpt-4o-mini")] == discarded(played)
+    told = [event.data["usd"] for event in played.events if event.type in (DISCARDED, "model_answered")]
+    assert pytest.approx([50_000 * 0.15e-6 + 300 * 0.6e-6, 500 * 2e-6 + 18 * 8e-6]) == told
+
+
+def test_an_answer_that_is_broken_off_is_counted_as_told(play: Player) -> None:
+    """Where the provider counted what it broke off, nothing is estimated from the text that had arrived."""
+    half = [json.dumps(act("print", message="half")), in_vain()]
+    played = play(solo(), trying(half, json.dumps(done())))
+    (cut,) = [event.data for event in played.events if event.data.get("stop") == "cut"]
+
+    assert (["half"], 50_300) == ([*played.printed], cut["tokens"]["input"] + cut["tokens"]["output"])
+    assert [] == discarded(played)
+
+
+def test_a_request_that_is_given_up_is_paid_for(play: Player) -> None:
+    """A model that is cancelled while it thinks has read the request."""
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        await asyncio.Event().wait()
+        yield ""
+
+    played = play(solo(more="budget { time: 50ms }"), Voice(speak))
+    (data,) = [event.data for event in played.events if event.type == DISCARDED]
+
+    assert (True, 0) == (data["estimated"], data["tokens"]["output"])
+    assert data["tokens"]["input"] == played.run.spending.tokens > 100
+
+
+def test_a_run_that_goes_on_counts_them_once(play: Player) -> None:
+    """Cut anywhere and resumed, the journal holds the attempt once, and the budget has counted what the journal has."""
+    said = [json.dumps(act("print", message="a")), json.dumps(done())]
+    whole = Recorder(play, solo(), partial(trying, in_vain(), *said)).run()
+    for n in range(1, len(whole.entries)):
+        before = [entry.kind for entry in whole.entries[:n]]
+        left = [*[in_vain()] * (DISCARDED not in before), *said[before.count("model_answered") :]]
+        tape = Recorder(play, solo(), partial(trying, *left)).again(whole.entries[:n])
+        paid = [entry for entry in tape.entries if entry.kind in (DISCARDED, "model_answered")]
+        tokens = [entry.data["tokens"]["input"] + entry.data["tokens"]["output"] for entry in paid]
+
+        assert (sum(tokens), 1) == (tape.played.run.spending.tokens, tokens.count(50_300))

@@ -1,0 +1,87 @@
+"""A message that is given to a handler: what `koi chat` takes, `prompt` takes, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from koi_lang.rpc.message_targets import targets
+from koi_lang.runtime.images import value_of
+from tests.pictures import RED
+from tests.rpc.talking import Talk, Talker
+
+ROLE = "role W { can execute }\n"
+SENT = [{"media_type": "image/png", "data": RED.data}]
+TAKING = ["string", "{ q: string, n?: number }", "{ text?: string }", "{ message: string }", "Json", "any"]
+
+
+def handler(takes: str, name: str = "x") -> str:
+    """An agent with one handler."""
+    return f"{ROLE}agent A : W {{ on {name}(args: {takes}) {{ return 1 }} }}"
+
+
+async def given(client: Talk, **fields: Any) -> Any:
+    """What the handler is given for a prompt."""
+    count = len(client.events("call_ended"))
+    await client.data("prompt", message="hi", **fields)
+    await client.until("call_ended", count + 1)
+    return client.events("call_started")[-1]["args"]
+
+
+@pytest.mark.parametrize("takes", TAKING)
+def test_a_prompt_is_what_the_handler_takes(talk: Talker, takes: str) -> None:
+    """The text goes where `koi chat` puts it, with a name and, since the handler is the only one, without."""
+
+    async def test(client: Talk) -> None:
+        (target,) = targets(client.dispatcher.session.served.agents)
+
+        assert target.payload("hi") == await given(client, name="A.x") == await given(client)
+
+    talk(handler(takes), test)
+
+
+def test_images_of_a_prompt_stand_beside_its_text(talk: Talker) -> None:
+    """Whatever the field for the text is called."""
+
+    async def test(client: Talk) -> None:
+        assert {"q": "hi", "images": [value_of(RED)]} == await given(client, images=SENT)
+
+    talk(handler("{ q: string }"), test)
+
+
+@pytest.mark.parametrize(
+    ("takes", "fields", "message", "help"),
+    [
+        ("{ n: number }", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (n: number)"),
+        ("number", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (number)"),
+        ("{ n: number }", {}, "`prompt` must name a handler", "none"),
+        ("string", {"name": "A.x", "images": SENT}, "`A.x` takes a text, which has no place for images", "an object"),
+    ],
+)
+def test_a_prompt_that_a_handler_cannot_take_is_refused(
+    talk: Talker, takes: str, fields: dict[str, Any], message: str, help: str
+) -> None:
+    """The client is told what the handler takes, or that none takes a message."""
+
+    async def test(client: Talk) -> None:
+        response = await client.ask("prompt", message="hi", **fields)
+
+        assert (message, "invalid_request") == (response["error"], response["error_code"])
+        assert help in response["help"]
+
+    talk(handler(takes), test)
+
+
+def test_several_handlers_are_named(talk: Talker) -> None:
+    """Where `koi chat` would let the person choose, the client has to; the event `chat` goes first."""
+    source = f"{ROLE}agent A : W {{ on a(args: string) {{ }} on b(args: string) {{ }} }}"
+
+    async def refused(client: Talk) -> None:
+        assert "invalid_request" == await client.code("prompt", message="hi")
+
+    async def chosen(client: Talk) -> None:
+        assert {"message": "hi"} == await given(client)
+
+    talk(source, refused)
+    talk(source.replace("on b(args: string)", "on chat(args)"), chosen)

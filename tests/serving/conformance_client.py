@@ -1,0 +1,66 @@
+"""A program in Koi as the client that the conformance suite starts: with the address of a server as the last word."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# A browser that follows where pages lead.
+BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20).read()"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+role Caller {{ can call_mcp }}
+mcp server = {{ type: "http", url: {url} }}
+agent Main : Caller {{
+  uses mcp server
+  on go() {{
+    // Whatever the scenario is, the server is asked for its tools.
+    try {{ await server.no_such_tool() }} catch (e) {{ console.log(e.message) }}
+    {call}
+  }}
+}}
+run Main.go()
+"""
+CALLS = {
+    "tools_call": "console.log(await server.add_numbers({ a: 5, b: 3 }))",
+    "elicitation-sep1034-client-defaults": "console.log(await server.test_client_elicitation_defaults())",
+    "sse-retry": "console.log(await server.test_reconnection())",
+}
+
+
+def main() -> int:
+    """Run the program for the scenario of the environment; whoever is asked presses Enter.
+
+    Where it is about signing in, that is done first, with a browser that agrees.
+    """
+    scenario, url = os.environ.get("MCP_CONFORMANCE_SCENARIO", ""), sys.argv[-1]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "client.koi"
+        path.write_text(PROGRAM.format(url=json.dumps(url), call=CALLS.get(scenario, "")), "utf-8")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "KOI_CACHE_DIR": folder}
+        if scenario.startswith("auth/"):
+            return sign_in(folder, url, environment)
+        words = [sys.executable, "-m", "koi_lang", "run", str(path), "--quiet"]
+        return subprocess.run(words, input="\n" * 20, text=True, cwd=folder, env=environment, check=False).returncode
+
+
+def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
+    """Sign in to a server, and list its tools; a client that was registered by hand is given by the suite."""
+    context = json.loads(environment.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    client = {name: context[name] for name in ("client_id", "client_secret") if name in context}
+    described = {"type": "http", "url": url, **({"oauth": client} if client else {})}
+    Path(folder, ".mcp.json").write_text(json.dumps({"mcpServers": {"server": described}}), "utf-8")
+    browser = Path(folder, "browser.py")
+    browser.write_text(BROWSER, "utf-8")
+    own = {"KOI_CONFIG_DIR": folder, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    all = {**environment, **own, "BROWSER": f"{sys.executable} {browser} %s"}
+    words = [sys.executable, "-m", "koi_lang", "connect", "server"]
+    return subprocess.run(words, cwd=folder, env=all, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
