@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,18 @@ def test_a_long_journal_is_not_read_as_a_whole(tmp_path: Path, ends: bool) -> No
 
     assert ("ok" if ends else "interrupted") == summary.state
     assert bytes_read() - before < (path.stat().st_size / 100 if ends else path.stat().st_size / 8)
+
+
+def test_what_tells_nothing_is_not_parsed(tmp_path: Path) -> None:
+    """Of an interrupted run with large entries only those are parsed that tell what came of it."""
+    path = tmp_path / f"{HEADER.run}.jsonl"
+    written(path, [[("printed", {"message": "x" * 1000}, False) for _ in range(EVERY * 3 - 2)]])
+    parsed = []
+    sys.setprofile(lambda frame, event, _: parsed.append(event) if frame.f_code is entry_in.__code__ else None)
+    summary = summarise(path)
+    sys.setprofile(None)
+
+    assert ("interrupted", 2) == (summary.state, parsed.count("call"))
 
 
 def bytes_read() -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -30,6 +30,8 @@ END_BYTES = 1 << 12
 # Where a line that is read only for its kind has it.
 KIND_WITHIN = 120
 KIND = re.compile(rb'"kind":"(\w+)"')
+# What a line with totals holds.
+MARK = f'"{TOTALS}":{{'.encode()
 TELLING = frozenset(kind.encode() for kind in (ENDED, STARTED, RESUMED, *PAID))
 
 
@@ -63,53 +65,62 @@ class Summary:
 
 def summarise(path: Path) -> Summary:
     """What came of the run of a journal. Raises JournalError."""
-    summary = _read(path)
+    size, summary = _read(path)
     if summary.state != "interrupted":
         return summary
     # Asked before it is read once more: a run that has ended meanwhile is then not taken for one that was interrupted.
     running = is_running(path)
-    summary = _read(path)
+    if _size(path) != size:
+        _, summary = _read(path)
     if running and summary.state == "interrupted":
         summary.state = "running"
     return summary
 
 
-def _read(path: Path) -> Summary:
+def _size(path: Path) -> int:
+    with opened(path) as file:
+        return file.seek(0, os.SEEK_END)
+
+
+def _read(path: Path) -> tuple[int, Summary]:
+    """How many bytes a journal has, and what they tell."""
     with opened(path) as file:
         summary = Summary(header_of(file.readline(LONGEST_HEADER), path.name))
         begin, run = file.tell(), summary.header.run
-        for entry in _last_entries(file, begin, run) or _telling_entries(file, begin, run):
+        size = file.seek(0, os.SEEK_END)
+        for entry in _last_entries(file, begin, size, run) or _telling_entries(_lines_from(file, begin, size), run):
             summary.add(entry)
-    return summary
+    return size, summary
 
 
-def _last_entries(file: BinaryIO, begin: int, run: str) -> list[Entry]:
-    """The last entry that holds totals, with those behind it; empty where there is none."""
-    size, length = file.seek(0, os.SEEK_END), END_BYTES
+def _lines_from(file: BinaryIO, start: int, end: int) -> list[bytes]:
+    file.seek(start)
+    return file.read(end - start).splitlines(keepends=True)
+
+
+def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[Entry]:
+    """The last entry that holds totals, with those behind it that tell something; empty where there is none."""
+    length = END_BYTES
     while True:
         start = max(begin, size - length)
-        file.seek(start)
-        entries: list[Entry] = []
-        for line in reversed(file.read(size - start).splitlines(keepends=True)[start > begin :]):
-            entry = _sound_entry(line, run)
-            entries += [] if entry is None else [entry]
+        lines = _lines_from(file, start, size)[start > begin :]
+        for at in reversed(range(len(lines))):
+            entry = _sound_entry(lines[at], run) if MARK in lines[at] else None
             if entry is not None and Totals.of_data(entry.data.get(TOTALS)) is not None:
-                return entries[::-1]
+                return [entry, *_telling_entries(lines[at + 1 :], run)]
         if start == begin:
             return []
         length *= 8
 
 
-def _telling_entries(file: BinaryIO, begin: int, run: str) -> Iterator[Entry]:
+def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[Entry]:
     """The entries that tell how a run ended and what its models took, and the last one."""
-    line = b""
-    file.seek(begin)
-    for line in file:
+    for line in lines:
         found = KIND.search(line, 0, KIND_WITHIN)
         entry = _sound_entry(line, run) if found is None or found[1] in TELLING else None
         if entry is not None:
             yield entry
-    last = _sound_entry(line, run)
+    last = next((entry for line in reversed(lines) if (entry := _sound_entry(line, run)) is not None), None)
     if last is not None and last.kind.encode() not in TELLING:
         yield last
 
