@@ -31,6 +31,7 @@ from koi_lang.std.widths import clean
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
 PAUSE_S = 0.1
+MOST_NAMED = 20
 
 
 @click.group(invoke_without_command=True)
@@ -218,13 +219,21 @@ def delete(run: str | None, older: str | None, yes: bool) -> None:
     if (run is None) == (older is None):
         raise UsageError("name one run, or say how old journals must be", help="Write `koi runs delete --older 30d`.")
     if older is not None:
-        _delete_older(seconds("--older", older), yes=yes)
+        _delete_older(_age_s(older), yes=yes)
     elif run is not None:
         path = store.find(Path.cwd(), run)
         if not yes:
             click.confirm(f"Remove the journal `{path.stem}`?", abort=True, err=True)
         store.delete(path)
         click.echo(f"removed {path.stem}")
+
+
+def _age_s(text: str) -> float:
+    """A time with its unit: 30 would be seconds, and is likely to be meant as days. Raises UsageError."""
+    age_s = seconds("--older", text)
+    if text.strip()[-1].isdigit():
+        raise UsageError(f"`--older {text}` has no unit", help=f"Write `--older {text.strip()}d` for days.")
+    return age_s
 
 
 def _delete_older(age_s: float, *, yes: bool) -> None:
@@ -238,7 +247,10 @@ def _delete_older(age_s: float, *, yes: bool) -> None:
     could = f" {unfinished:,} of these runs could still go on." if unfinished else ""
     if not yes:
         click.confirm(f"Remove {counted(len(paths), 'journal')}?{could}", abort=True, err=True)
-    click.echo(f"removed {counted(sum(map(_is_removed, paths)), 'journal')}")
+    removed = list(filter(_is_removed, paths))
+    names = [path.stem for path in removed[:MOST_NAMED]]
+    more = f" and {len(removed) - MOST_NAMED:,} more" if len(removed) > MOST_NAMED else ""
+    _say(f"removed {counted(len(removed), 'journal')}{': ' if names else ''}{', '.join(names)}{more}")
 
 
 def _is_removed(path: Path) -> bool:

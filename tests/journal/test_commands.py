@@ -248,14 +248,16 @@ def test_old_journals_are_deleted(recorded: Recorded) -> None:
 
     asked = recorded.project.koi("runs", "delete", "--older", "30d", stdin="n\n")
     assert "Remove 1 journal? 1 of these runs could still go on." in asked.stderr
-    assert "removed 1 journal\n" == recorded.runs("delete", "--older", "30d", "--yes")
-    assert "removed 1 journal\n" == recorded.runs("delete", "--older", "14d", "--yes")
+    assert "removed 1 journal: old\n" == recorded.runs("delete", "--older", "30d", "--yes")
+    assert "removed 1 journal: new\n" == recorded.runs("delete", "--older", "14d", "--yes")
     assert "" == recorded.runs("delete", "--older", "14d", "--yes")
     assert sorted([path.name, "live.jsonl"]) == sorted(each.name for each in path.parent.iterdir())
     writer.close()
 
 
-@pytest.mark.parametrize("words", [(), ("last", "--older", "3d"), ("--older", "old"), ("--older", "0d")])
+@pytest.mark.parametrize(
+    "words", [(), ("last", "--older", "3d"), ("--older", "old"), ("--older", "0d"), ("--older", "30")]
+)
 def test_what_is_to_be_deleted_must_be_said(recorded: Recorded, words: tuple[str, ...]) -> None:
     """One run or an age, and an age that is one; nothing is removed otherwise."""
     told = recorded.runs("delete", "--yes", *words)
