@@ -33,7 +33,7 @@ class Keyboard:
         return self._usual is not None
 
     def take(self) -> None:
-        """Have single keys handed over; not in the background, where a process that tried would be stopped."""
+        """Have single keys handed over; not in the background, and not by a terminal that may be another session's."""
         if self.is_ours or not in_foreground():
             return
         try:
@@ -75,11 +75,24 @@ def set_terminal_modes(modes: list[Any]) -> None:
 
 
 def in_foreground() -> bool:
-    """Whether this process may read from the terminal."""
+    """Whether the terminal at standard input is the controlling one, and this process in its foreground."""
+    return _foreground_group() == os.getpgrp()
+
+
+def in_background() -> bool:
+    """Whether the system would stop this process for reading from the terminal at standard input.
+
+    Only the controlling terminal does that: another one, or one that is gone, is read as any file.
+    """
+    return _foreground_group() not in (None, os.getpgrp())
+
+
+def _foreground_group() -> int | None:
+    """The process group in the foreground; None where standard input is not the controlling terminal."""
     try:
-        return os.tcgetpgrp(0) == os.getpgrp()
+        return os.tcgetpgrp(0)
     except OSError:
-        return False
+        return None
 
 
 class Draft:

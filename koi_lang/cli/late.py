@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from koi_lang.cli.connect_server import is_server as is_server
     from koi_lang.cli.keyboard import Draft as Draft
     from koi_lang.cli.keyboard import Keyboard as Keyboard
+    from koi_lang.cli.keyboard import in_background as in_background
     from koi_lang.cli.keyboard import set_terminal_modes as set_terminal_modes
     from koi_lang.cli.keyboard import terminal_modes as terminal_modes
     from koi_lang.cli.messages import show_error as show_error
@@ -39,7 +40,7 @@ else:
             "koi_lang.cli.chat.editor": ("Editor",),
             "koi_lang.cli.chat.talking": ("talk",),
             "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),
-            "koi_lang.cli.keyboard": ("Draft", "Keyboard", "set_terminal_modes", "terminal_modes"),
+            "koi_lang.cli.keyboard": ("Draft", "Keyboard", "in_background", "set_terminal_modes", "terminal_modes"),
             "koi_lang.cli.messages": ("show_error",),
             "koi_lang.cli.models": ("pick",),
             "koi_lang.cli.picking": ("pick_one",),

@@ -198,7 +198,7 @@ class Terminal:
     def _take(self) -> None:
         """Hand on what was typed: to the question that is open, else to whoever listens."""
         loop = asyncio.get_running_loop()
-        if os.tcgetpgrp(0) != os.getpgrp():  # to read in the background would stop the process
+        if late.in_background():
             loop.remove_reader(0)
             loop.call_later(PAUSE_S, self._listen)
             return

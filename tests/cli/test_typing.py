@@ -6,6 +6,9 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 
 import pexpect
 import pytest
+from pexpect import fdpexpect
 
 import koi_lang
 from tests import forks
@@ -54,6 +58,33 @@ def start(project: Project) -> Iterator[Start]:
 def let_go(project: Project) -> None:
     """Have the action that waits end."""
     (project.folder / "go").write_text("")
+
+
+def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
+    """At the terminal of nobody, or of another session, lines steer and answer as ever, and its modes stay."""
+    project.write("a.koi", PROGRAM)
+    os.mkfifo(project.folder / "go")
+    project.write("answers.json", json.dumps([WAIT, act("prompt_user", question="Name?"), done()]))
+    ours, theirs = os.openpty()
+    usual = termios.tcgetattr(theirs)
+    words = [sys.executable, *forks.KOI, *"run a.koi --answers answers.json --allow shell".split()]
+    environment = {**os.environ, "PYTHONPATH": str(Path(koi_lang.__file__).parents[1]), "TERM": "xterm"}
+    running = subprocess.Popen(
+        words, cwd=project.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    )
+    child = fdpexpect.fdspawn(ours, timeout=30)
+    with running:
+        child.expect_exact(WAITING)
+        child.send("Use tabs.\n")
+        child.expect_exact("will be heard before the next answer")
+        modes = termios.tcgetattr(theirs)
+        let_go(project)
+        child.expect_exact("Name?")
+        child.send("Ada\n")
+    child.close()
+    os.close(theirs)
+
+    assert (0, usual) == (running.returncode, modes)
 
 
 def test_a_typed_line_steers(project: Project, start: Start) -> None:
