@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from string import ascii_letters, digits
 from typing import Any, TypeAlias
 
 from koi_lang.secret_names import Secrecy, secrecy_of, words_of
@@ -17,10 +18,11 @@ STEMS = ("pass", "pwd", "secret", "token", "key", "credential", "auth", "cookie"
 # What is hardly ever a part of such a name, and stands in most events.
 COUNTED = "tokens"
 LONGEST_NAME = 64
-NAME_SIGNS = frozenset("_-.")
+OF_NAMES = frozenset(ascii_letters + digits + "_-.")
 # What is written where a secret would stand.
 PLACEHOLDERS = frozenset("none null true false undefined required optional string str text bytes boolean".split())
 # What stands for something that is put in later, or for nothing.
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z0-9_.\-]{3,64})[:=][^\s\"'`\\,;&<>(){}\[\]|#:=]")
 _IS_PUT_IN = re.compile(r"\$[{(]|\{|<|%|[^A-Za-z0-9]*\Z")
 # What stands behind a quote that ends a text, and not behind one that begins a secret.
 NO_BEGINNING = frozenset("),]}:\\")
@@ -28,6 +30,7 @@ MOST_TEXTS = 1000
 # What is looked at of a value without quotes to tell whether it is a secret.
 LONGEST_CHECKED, LONGEST_BARE = 64, 4096
 PLURALS = frozenset("passwords passphrases secrets credentials".split())
+QUOTES = frozenset("\"'")
 WHOLE_LINES = frozenset("authorization cookie cookies".split())
 # Keys of a JSON Schema, in which a field of a telling name is described and not given.
 DESCRIBING = frozenset(("type", "$ref", "description", "anyOf", "enum", "const", "properties", "items"))
@@ -52,6 +55,8 @@ _HEADER = re.compile(
 # Blanks, also as JSON writes them.
 _BLANK = r"(?:[ \t]|\\t)*"
 _LINE_BEGINS = re.compile(rf"(?:\A|[\r\n\"]|(?<!\\)\\[nr]){_BLANK}(?:- )?\Z")
+# The last character in front of a name that begins a line; `n`, `r` and `t` are line breaks and blanks as JSON writes them.
+_BEFORE_LINES = frozenset(("", *'\r\n\t "nrt'))
 _ONE_WORD = re.compile(rf"[^\s\"'`\\,;&<>(){{}}\[\]|#]+{_BLANK}(?:\Z|[\r\n\"]|\\[nr\"])")
 _CLOSED = re.compile(r"\Z|[\s,;)}\]\\\"']")
 _OPENING = re.compile(r"\\*[\"']\Z")
@@ -115,11 +120,11 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
 def _extent(text: str, start: int, end: int) -> tuple[int, int]:
     """The whole name around a part of it; too long ones are cut off."""
     least, most = max(0, start - LONGEST_NAME), min(len(text), end + LONGEST_NAME)
-    while start > least and _is_of_name(text[start - 1]):
+    while start > least and text[start - 1] in OF_NAMES:
         start -= 1
     if _is_escape(text, start):
         start += 1
-    while end < most and _is_of_name(text[end]):
+    while end < most and text[end] in OF_NAMES:
         end += 1
     return start, end
 
@@ -127,10 +132,6 @@ def _extent(text: str, start: int, end: int) -> tuple[int, int]:
 def _is_escape(text: str, at: int) -> bool:
     """Whether a letter belongs to a line break as JSON writes it."""
     return text[at : at + 1] in ("n", "r", "t") and text[at - 1 : at] == "\\" and text[at - 2 : at - 1] != "\\"
-
-
-def _is_of_name(character: str) -> bool:
-    return character in NAME_SIGNS or (character.isascii() and character.isalnum())
 
 
 def _is_plural(name: str) -> bool:
@@ -151,8 +152,7 @@ def _is_secret(name: str, value: str, secrecy: Secrecy) -> bool:
 
 def _inside(found: re.Match[str]) -> tuple[str, int]:
     """What stands in quotes, and where it begins."""
-    groups = found.groupdict()
-    name = next(name for name in ("double", "single", "inner", "deep", "unended") if groups.get(name) is not None)
+    name = found.lastgroup or ""
     return found[name], found.start(name)
 
 
@@ -174,8 +174,9 @@ class _Named:
     def __init__(self, text: str, start: int, end: int, name: str, secrecy: Secrecy) -> None:
         self.text, self.start, self.end, self.name, self.secrecy = text, start, end, name, secrecy
         self.before = "\n" if _is_escape(text, start - 1) else text[start - 1 : start]
-        quote = _OPENING.search(text, max(0, start - LONGEST_NAME), start)
-        self.quote = quote[0] if quote else ""
+        self.quote = ""
+        if self.before in QUOTES and (quote := _OPENING.search(text, max(0, start - LONGEST_NAME), start)):
+            self.quote = quote[0]
         self.is_option = text.startswith("--", start)
 
     def changes(self) -> Iterator[Change]:
@@ -213,7 +214,7 @@ class _Named:
     def _hidden(self, found: re.Match[str]) -> Iterator[Change]:
         """The inside of a text in quotes."""
         inside, start = _inside(found)
-        is_behind = "unended" in found.groupdict() and found["unended"] and inside[0] in NO_BEGINNING
+        is_behind = found.lastgroup == "unended" and inside[0] in NO_BEGINNING
         if not is_behind and _is_secret(self.name, inside, self.secrecy):
             yield start, start + len(inside), HIDDEN
 
@@ -258,8 +259,9 @@ class _Named:
 
     def _has_line(self, sign: re.Match[str]) -> bool:
         """Whether there is nothing on the line but the name and one word."""
-        begins = _LINE_BEGINS.search(self.text, max(0, self.start - LONGEST_NAME), self.start)
-        return begins is not None and _ONE_WORD.match(self.text, sign.end()) is not None
+        if self.before not in _BEFORE_LINES or not _ONE_WORD.match(self.text, sign.end()):
+            return False
+        return _LINE_BEGINS.search(self.text, max(0, self.start - LONGEST_NAME), self.start) is not None
 
     def _is_given(self, value: str) -> bool:
         return value.lower() not in PLACEHOLDERS and words_of(value) != words_of(self.name)
@@ -272,6 +274,8 @@ class _Named:
         if self.text[at : at + 1] in ("'", '"', "\\"):
             yield from self._in_line(at)
             return
+        if self.secrecy == "credential" and (inner := _ASSIGNMENT.match(self.text, at)) and secrecy_of(inner["name"]):
+            return  # the name that follows tells more
         found = _BARE.match(self.text, at, at + LONGEST_CHECKED)
         is_call = found is not None and self.text[found.end() : found.end() + 1] in ("(", "[")
         value = "" if found is None or is_call or found[0].startswith(("-", "$", HIDDEN)) else found[0]

@@ -11,17 +11,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log2
 
 LONGEST_WORD, LONGEST_NUMBER = 14, 8
 # Letters and digits that words in a row have on average at the least.
 SHORTEST_WORDS = 3
+# Parts of an identifier up to here say nothing: a year, something like `v2`.
+LONGEST_PART = 4
 LEAST_ENTROPY = 2.5
 LEAST_CREDENTIAL, LEAST_TOKEN = 6, 8
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CONSONANTS = re.compile(r"[^aeiouyAEIOUY\d]{6,}")
-_SIGN = re.compile(r"[!@#$%^&*+/=~:]")
+_LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
+_DIGIT_OR_SIGN = re.compile(r"[\d!@#$%^&*+/=~:]")
 # Characters of a private key, and line breaks as JSON writes them.
 _IN_KEY = r"(?:[A-Za-z0-9+/=:,. \-\r\n]|\\+[nr])"
 
@@ -63,15 +67,14 @@ def _is_in_word(text: str, at: int) -> bool:
 
 def is_random(text: str) -> bool:
     """Whether a text was drawn and not written: not words, names and numbers joined with `-`, `_` and the like."""
-    if all(map(_is_written, _PARTS.split(text))):
+    if all(_is_written(part) for part in _PARTS.split(text) if len(part) > LONGEST_PART):
         return False
     return _entropy(text) >= LEAST_ENTROPY
 
 
+@lru_cache(4096)
 def _is_written(part: str) -> bool:
-    """Whether a part of an identifier is a word, a year, something like `v2`, or words in one as `SecretKey2`."""
-    if len(part) <= 4:
-        return True
+    """Whether a part of an identifier is a word, something with a year, or words in one as `SecretKey2`."""
     words = _WORDS.findall(part)
     if sum(map(len, words)) < len(part) or len(part) < SHORTEST_WORDS * len(words):
         return False
@@ -89,16 +92,15 @@ def is_credential(text: str) -> bool:
     """Whether a value with a telling name may be a credential: letters with digits or signs, or what is random."""
     if len(text) < LEAST_CREDENTIAL:
         return False
-    has_letter, has_digit = any(map(str.isalpha, text)), any(map(str.isdigit, text))
-    return (has_letter and (has_digit or _SIGN.search(text) is not None)) or is_random(text)
+    return (_LETTER.search(text) is not None and _DIGIT_OR_SIGN.search(text) is not None) or is_random(text)
 
 
 def is_token(text: str) -> bool:
     """Whether a value is hardly anything but a token, alone or behind the name of its kind."""
-    *_, last = text.split() or [""]
-    if len(last) < LEAST_TOKEN or len(text.split()) > 2:
+    words = text.split(maxsplit=2)
+    if not words or len(words) > 2 or len(words[-1]) < LEAST_TOKEN:
         return False
-    return is_random(last) or (any(map(str.isalpha, last)) and any(map(str.isdigit, last)))
+    return (_DIGIT.search(words[-1]) is not None and _LETTER.search(words[-1]) is not None) or is_random(words[-1])
 
 
 def _is_basic(text: str) -> bool:
