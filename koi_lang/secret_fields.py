@@ -55,7 +55,7 @@ _HEADER = re.compile(
 # Blanks, also as JSON writes them.
 _BLANK = r"(?:[ \t]|\\t)*"
 _LINE_BEGINS = re.compile(rf"(?:\A|[\r\n\"]|(?<!\\)\\[nr]){_BLANK}(?:- )?\Z")
-# The last character in front of a name that begins a line; `n`, `r` and `t` are line breaks and blanks as JSON writes them.
+# What stands in front of a name that begins a line; `n`, `r` and `t` are line breaks and blanks as JSON writes them.
 _BEFORE_LINES = frozenset(("", *'\r\n\t "nrt'))
 _ONE_WORD = re.compile(rf"[^\s\"'`\\,;&<>(){{}}\[\]|#]+{_BLANK}(?:\Z|[\r\n\"]|\\[nr\"])")
 _CLOSED = re.compile(r"\Z|[\s,;)}\]\\\"']")
