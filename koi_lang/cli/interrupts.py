@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
-from time import monotonic
+from contextlib import contextmanager, suppress
+from time import monotonic, sleep
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -53,6 +54,7 @@ class Interrupts:
         self._tell = tell
         self._scope = CancelScope()
         self._first, self._since = 0, 0.0
+        self._untold: list[str] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._modes = late.terminal_modes() if os.isatty(0) else None
 
@@ -91,8 +93,20 @@ class Interrupts:
             return
         self._first, self._since = number, monotonic()
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._tell, SIGNALS[signal.Signals(number)])
+            self._untold.append(SIGNALS[signal.Signals(number)])
+            self._loop.call_soon_threadsafe(self._tell_once)
+            # Not a `Thread`: to start one takes a lock, which the interrupted code may hold.
+            _thread.start_new_thread(self._tell_late, ())
         self._scope.cancel()
+
+    def _tell_late(self) -> None:
+        """Tell it where code that computes keeps the loop from doing so."""
+        sleep(SAME_S)
+        self._tell_once()
+
+    def _tell_once(self) -> None:
+        with suppress(IndexError):  # the other one of them was faster
+            self._tell(self._untold.pop())
 
     def _end_at_once(self, number: int) -> None:
         """End the process with no regard to what is under way, and the terminal as it was."""

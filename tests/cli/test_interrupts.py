@@ -87,6 +87,19 @@ def test_a_second_interrupt_ends_at_once(project: Project) -> None:
         assert time.monotonic() - begun < 1
 
 
+def test_code_that_computes_while_it_ends_does_not_silence_the_first_interrupt(project: Project) -> None:
+    """That a second Ctrl-C ends it at once is told while `finally` keeps everything else waiting."""
+    with started(project, "try { while (true) {} } finally { while (true) {} }") as process:
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert process.stderr is not None
+        assert SIGNALS[signal.SIGINT][1] + "\n" == process.stderr.readline()
+        assert time.monotonic() - begun < 3
+        process.send_signal(signal.SIGINT)
+
+        assert 130 == process.wait(LIMIT_S)
+
+
 def test_what_is_ignored_stays_ignored(project: Project) -> None:
     """A run started with `nohup`, or in the background of a script, goes on when its terminal leaves."""
     project.write("a.koi", program('setTimeout(() => console.log("ended"), 500)'))
