@@ -107,6 +107,7 @@ async def _run(block: Block, audience: Audience, loop: JumpingLoop) -> None:
     run.servers = NoServers(folder)
     async with run:
         await module.koi_tests()[block.name]()
+        run.ledger.require_within_budget()
 
 
 class _Printed(TextIOBase):
