@@ -30,8 +30,9 @@ from koi_lang.runtime.limits import Budget
 async def served(service: Service, address: Address | None, *, debug: bool) -> None:
     """Serve until the client leaves or the process is told to end; over stdio without an address."""
     if not debug:
-        # What the library logs is for those who look into it; a client gets an answer to everything it does wrong.
-        logging.getLogger("mcp").addHandler(logging.NullHandler())
+        # What libraries log is for those who look into it; a client gets an answer to everything it does wrong.
+        for name in ("mcp", "uvicorn"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
     server = server_of(service)
     if address is None:
         if sys.stdin.isatty():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import socket
-from collections.abc import Callable, Iterable
-from types import FrameType
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -17,7 +18,6 @@ from starlette.responses import PlainTextResponse
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.sessions import Sessions
-from koi_lang.runtime.cancelling import CancelScope
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -30,7 +30,7 @@ LEAVE_S = 2
 
 
 async def serve_http(server: Server[Sessions], address: Address, ready: Callable[[str], None]) -> None:
-    """Serve until the process is told to end.
+    """Serve until this is cancelled.
 
     Args:
         ready: is given the URL when clients can connect.
@@ -45,27 +45,34 @@ async def serve_http(server: Server[Sessions], address: Address, ready: Callable
         )
         config = uvicorn.Config(
             _Guard(app, address.token),
-            log_level="error",
+            log_config=None,
             lifespan="on",
             timeout_graceful_shutdown=LEAVE_S,
             server_header=False,
         )
         ready(f"http://{_in_url(address.host)}:{port}{PATH}")
-        async with CancelScope() as scope:
-            await _Server(config, scope).serve([listener])
+        await _served(_Server(config), listener)
 
 
 class _Server(uvicorn.Server):
-    """A server whose calls are ended with it, also where they compute and never let it close their connections."""
+    """A server that leaves signals to whoever runs it."""
 
-    def __init__(self, config: uvicorn.Config, scope: CancelScope) -> None:
-        super().__init__(config)
-        self._scope = scope
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Install no handlers."""
+        yield
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end; open connections get some time."""
-        super().handle_exit(sig, frame)
-        self._scope.cancel(LEAVE_S + 1)
+
+async def _served(server: uvicorn.Server, listener: socket.socket) -> None:
+    """Serve until this is cancelled; then open connections get some time, and clients that wait an answer."""
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server.serve([listener]))
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            server.should_exit = True
+            await serving
+            raise
 
 
 def _listening(address: Address) -> socket.socket:

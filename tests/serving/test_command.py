@@ -128,24 +128,29 @@ def test_a_call_that_computes_can_be_stopped(place: Place, spinning: Path, numbe
         assert (code, "begun\nended\n") == (process.wait(LIMIT_S), note.read_text("utf-8"))
 
 
-def test_a_call_over_http_that_computes_can_be_stopped(place: Place, spinning: Path) -> None:
-    """Over HTTP open connections get some time first; then what computes is ended, and the server with it."""
-    note = place.folder / "spin-http.txt"
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_a_call_over_http_that_computes_can_be_stopped(
+    place: Place, spinning: Path, number: signal.Signals, code: int
+) -> None:
+    """Over HTTP, too, what computes is ended with the server; nothing of libraries is shown."""
+    note = place.folder / f"spin-http-{number.name}.txt"
 
     async def play(server: Listening) -> None:
         async with asyncio.timeout(LIMIT_S), place.http(server.url) as client:
             begun = asyncio.create_task(asyncio.to_thread(written, note, "begun\n"))
             calling = asyncio.create_task(client.call_tool("spin", {"note": str(note)}))
             await begun
-            server.process.terminate()
-            assert 0 == await asyncio.to_thread(server.process.wait, LIMIT_S)
+            server.process.send_signal(number)
+            assert code == await asyncio.to_thread(server.process.wait, LIMIT_S)
             calling.cancel()
 
     for server in listening(place, str(spinning), "--http", "127.0.0.1:0"):
         with suppress(ExceptionGroup, httpx2.HTTPError):  # the connection of the client has ended
             asyncio.run(play(server))
+        assert server.process.stderr is not None
 
         assert "begun\nended\n" == note.read_text("utf-8")
+        assert "Traceback" not in server.process.stderr.read()
 
 
 def test_bad_lines_do_no_harm(place: Place) -> None:
