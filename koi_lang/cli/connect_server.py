@@ -98,7 +98,7 @@ class _Asker:
         """Refuse: this is not about questions. Raises NobodyToAsk."""
         raise NobodyToAsk(f"nobody can answer: {question}")
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Agree: the command is the consent."""
         return "yes"
 

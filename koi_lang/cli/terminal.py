@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from koi_lang.cli import late
 from koi_lang.cli.lines import harmless, one_line, whole, writable
 from koi_lang.cli.progress import Status
-from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.runtime.host import Approval, NobodyToAsk, chosen, wish
 from koi_lang.std.widths import clean
 
 if TYPE_CHECKING:
@@ -125,11 +125,11 @@ class Terminal:
             if self._heard is not None:
                 self._grab()
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Ask for permission, again after an answer that is not clear. Raises NobodyToAsk without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise NobodyToAsk(f"nobody can be asked for permission to {what}")
-        asked = whole(f"The agent wants to {what}: {detail}")
+        asked = whole(f"{wish(what, agent)}: {detail}")
         answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
         while answer not in APPROVALS:
             answer = (await self.ask(f"`{one_line(answer)}` is no answer. Allow? [y]es, [a]lways, [N]o")).lower()

@@ -167,7 +167,7 @@ class ClientHost:
             raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
         return await call.fill(question, form)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""
         return "no"
 

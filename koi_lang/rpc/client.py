@@ -92,9 +92,9 @@ class Client:
             raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
         return chosen(answer.strip(), options)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Ask for permission; no answer is a no."""
-        answer = await self._request(APPROVAL, what=what, detail=detail)
+        answer = await self._request(APPROVAL, agent=agent, what=what, detail=detail)
         return "yes" if answer == "yes" else "always" if answer == "always" else "no"
 
     async def secret(self, name: str) -> str:

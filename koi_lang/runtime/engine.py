@@ -344,14 +344,14 @@ class _Announcing:
         self._events.emit("answered", question=question, answer=json.dumps(answers))
         return answers
 
-    async def approve(self, what: str, detail: str) -> Approval:
-        self._events.emit("approval_requested", what=what, detail=detail)
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        self._events.emit("approval_requested", agent, what=what, detail=detail)
         try:
-            answer = await self._host.approve(what, detail)
+            answer = await self._host.approve(what, detail, agent)
         except NobodyToAsk:
-            self._events.emit("approval_given", what=what, answer="no")
+            self._events.emit("approval_given", agent, what=what, answer="no")
             raise
-        self._events.emit("approval_given", what=what, answer=answer)
+        self._events.emit("approval_given", agent, what=what, answer=answer)
         return answer
 
 

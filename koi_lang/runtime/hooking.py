@@ -208,7 +208,7 @@ class Hooks:
             return Allow()
         detail = _shortened(visible(f"{ask.reason}: {content}"))
         try:
-            answer = await self._run.host.approve(f"carry out {_shown(call)}", detail)
+            answer = await self._run.host.approve(f"carry out {_shown(call)}", detail, call.agent)
         except NobodyToAsk:
             told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)

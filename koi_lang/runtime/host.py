@@ -45,8 +45,14 @@ class Host(Protocol):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAsk."""
 
-    async def approve(self, what: str, detail: str) -> Approval:
-        """Whether the person allows something, once or always. Raises NobodyToAsk, or says `no` for it."""
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        """Whether the person allows an agent something, once or always. Raises NobodyToAsk, or says `no` for it.
+
+        Args:
+            what: a clause that follows on "wants to".
+            detail: why, or with what.
+            agent: its name; empty where the program as a whole asks.
+        """
 
     async def secret(self, name: str) -> str:
         """A value that must not be shown while typed. Raises NobodyToAsk."""
@@ -67,6 +73,11 @@ def visible(text: str) -> str:
     """A text in which no control character and no gap can hide or overwrite what a person is asked about."""
     shown = "".join(c if c.isprintable() and c not in BLANK else _spelt(c) for c in text)
     return GAP.sub(lambda gap: f"[{len(gap[0])} blanks]", shown)
+
+
+def wish(what: str, agent: str) -> str:
+    """A request for permission as a person reads it: who wants to do what."""
+    return f"`{visible(agent)}` wants to {what}" if agent else f"the program wants to {what}"
 
 
 def _spelt(character: str) -> str:
@@ -90,7 +101,7 @@ class SilentHost:
             f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in."
         )
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Refuse: there is nobody."""
         raise NobodyToAsk(f"nobody can be asked for permission to {what}")
 

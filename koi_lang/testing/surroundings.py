@@ -44,7 +44,7 @@ class Audience:
         message = f"the person is asked `{question.strip()}`, and this test {given}"
         raise self.trial.miss(message, "add the answer to `given person answers [ … ]`.")
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Nothing is allowed."""
         return "no"
 

@@ -102,7 +102,7 @@ def test_questions_at_a_terminal(project: Project, terminals: list[Shown]) -> No
     terminals.append(shown)
     shown.until("idle")
     shown.child.send("go\r")
-    shown.until("allow?")
+    asked = shown.until("allow?")
     shown.child.send("yes\r")
     shown.until("Which colour?\n  1. red\n  2. green")
     shown.until("?\n   red\n   green")
@@ -111,7 +111,7 @@ def test_questions_at_a_terminal(project: Project, terminals: list[Shown]) -> No
     shown.child.send(CTRL_D)
     shown.end()
 
-    assert 0 == shown.child.exitstatus
+    assert (True, 0) == ("`Main` wants to run `echo ran`: to see" in asked, shown.child.exitstatus)
 
 
 def test_an_abort_at_a_terminal(project: Project, terminals: list[Shown]) -> None:

@@ -89,10 +89,11 @@ def test_an_unclear_answer_allows_and_forbids_nothing(project: Project) -> None:
     project.write("answers.json", json.dumps([{"batch": [shell]}, {"batch": [{"intent": "return", "data": {}}]}]))
 
     child = Shown(project.folder, ["run", "a.koi", "--answers", "answers.json"], 90, 30)
-    child.until("Allow? [y]es, [a]lways, [N]o")
+    shown = child.until("Allow? [y]es, [a]lways, [N]o")
     child.child.send("also check this\r")
     child.until("`also check this` is no answer. Allow? [y]es, [a]lways, [N]o")
     child.child.send("y\r")
     child.child.expect(pexpect.EOF)
 
+    assert shown.startswith("`Greeter` wants to run `touch made`: to see\nAllow?")
     assert (project.folder / "made").exists()

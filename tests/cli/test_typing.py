@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,15 @@ def let_go(project: Project) -> None:
     (project.folder / "go").write_text("")
 
 
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """A block at whose end a process ends, however that comes."""
+    try:
+        yield
+    finally:
+        process.kill()
+
+
 def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
     """At the terminal of nobody, or of another session, lines steer and answer as ever, and its modes stay."""
     project.write("a.koi", PROGRAM)
@@ -73,7 +83,7 @@ def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
         words, cwd=project.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     child = fdpexpect.fdspawn(ours, timeout=30)
-    with running:
+    with running, ended(running):
         child.expect_exact(WAITING)
         child.send("Use tabs.\n")
         child.expect_exact("will be heard before the next answer")
@@ -81,6 +91,7 @@ def test_a_terminal_that_is_not_the_controlling_one(project: Project) -> None:
         let_go(project)
         child.expect_exact("Name?")
         child.send("Ada\n")
+        running.wait(30)
     child.close()
     os.close(theirs)
 

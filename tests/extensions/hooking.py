@@ -39,7 +39,7 @@ class Person(RecordingHost):
     decisions: list[Approval] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """The next decision."""
         self.asked.append((what, detail))
         return self.decisions.pop(0)

@@ -26,7 +26,7 @@ class Person(RecordingHost):
     approvals: list[Approval] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """The next answer, `no` when there is none."""
         self.asked.append(f"{what}: {detail}")
         return self.approvals.pop(0) if self.approvals else "no"

@@ -189,7 +189,7 @@ def test_the_person_agrees_to_a_call(shelf: Shelf) -> None:
     once, asked = ruled(shelf, body, "yes", "no", ask=["e*"])
     always, heard = ruled(shelf, body, "always", ask=["e*"])
 
-    assert ['let `Main` use `echo` of the MCP server `files`: {"text": "a"}'] == asked.asked[:1]
+    assert ['use `echo` of the MCP server `files`: {"text": "a"}'] == asked.asked[:1]
     assert "the person did not allow `echo` of the MCP server `files`" in once.told
     assert ([{"result": "a"}, {"result": "b"}, {"result": "done"}], 1) == (always.result, len(heard.asked))
 

@@ -36,7 +36,7 @@ class Yielding(RecordingHost):
 
     commands: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Allow it."""
         self.commands.append(what)
         return "yes"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.actions.shell import is_allowed
+from koi_lang.runtime.actions.shell import is_allowed, place_of
 from koi_lang.runtime.host import Approval
 from tests.playbook.playing import Player, Voice, act, done, solo
 from tests.running import RecordingHost
@@ -27,10 +27,12 @@ class Deciding(RecordingHost):
 
     decision: Approval = "yes"
     requested: list[str] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
 
-    async def approve(self, what: str, detail: str) -> Approval:
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Keep the request."""
         self.requested.append(f"{what}: {detail}")
+        self.agents.append(agent)
         return self.decision
 
 
@@ -56,6 +58,7 @@ def test_the_person_is_asked(play: Player) -> None:
     played = play(PROGRAM, [command("true"), command("true", cwd="."), done()], host=host)
 
     assert ["run `true`: to see", "run `true` in `.`: to see"] == host.requested
+    assert ["Main", "Main"] == host.agents
     assert ["shell", "shell", "return"] == played.did()
 
 
@@ -64,7 +67,7 @@ def test_a_refusal_is_told_to_the_model(play: Player) -> None:
     played = play(PROGRAM, [command("touch made"), done()], host=Deciding(decision="no"))
 
     assert "🚫 shell DENIED: the person did not allow `touch made`. Do not try it again." in played.feedback[1]
-    assert not Path("made").exists()
+    assert not (play.folder / "made").exists()
 
 
 def test_without_a_person_the_answer_is_no(play: Player) -> None:
@@ -79,7 +82,7 @@ def test_always_counts_for_this_command_only(play: Player) -> None:
     play(PROGRAM, [{"batch": [*(command(text) for text in texts[:5]), done()]}], host=host)
 
     assert ["run `ls *`", "run `ls more`", "run `true; true`"] == [what.split(":")[0] for what in host.requested]
-    assert not is_allowed("ls *", "/", {"shell==ls *"})
+    assert not is_allowed("ls *", place_of("/", Path()), {"shell==ls *"})
 
 
 def test_nothing_can_hide_in_a_request(play: Player) -> None:
@@ -121,17 +124,86 @@ def test_always_counts_in_one_folder_only(play: Player) -> None:
 )
 def test_rules(rule: str, allowed: list[str], refused: list[str]) -> None:
     """Patterns cover simple commands; what joins, redirects or substitutes must be allowed to the letter."""
-    covered = [text for text in [*allowed, *refused] if is_allowed(text, None, {rule})]
+    covered = [text for text in [*allowed, *refused] if is_allowed(text, place_of(None, Path()), {rule})]
 
     assert allowed == covered
 
 
 @pytest.mark.parametrize(
-    ("cwd", "allowed"), [("sub/dir", True), (None, True), ("/", False), ("../x", False), ("~", False)]
+    ("cwd", "allowed"),
+    [
+        ("sub/dir", True),
+        (None, True),
+        ("sub/../x", True),
+        ("within", True),
+        ("/", False),
+        ("../x", False),
+        ("~", False),
+        ("out", False),
+        ("out/../sub", False),
+        ("sub/up", False),
+        ("within/../../x", False),
+    ],
 )
-def test_rules_count_below_the_folder_of_the_run(cwd: str | None, allowed: bool) -> None:
-    """A rule says nothing about other folders, where the same command may do something else."""
-    assert allowed == is_allowed("make", cwd, {"shell:make"})
+def test_rules_count_below_the_folder_of_the_run(tmp_path: Path, cwd: str | None, allowed: bool) -> None:
+    """A rule says nothing about other folders, where the same command may do something else, whatever leads there."""
+    project, other = tmp_path / "project", tmp_path / "other/sub"
+    for folder in (project / "sub", other):
+        folder.mkdir(parents=True)
+    for link, target in (("out", other), ("sub/up", "../.."), ("within", "sub")):
+        (project / link).symlink_to(target)
+
+    assert allowed == is_allowed("make", place_of(cwd, project), {"shell:make"})
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder for a project, with links out of it and round in a circle."""
+    made = tmp_path / "project"
+    made.mkdir()
+    (made / "link").symlink_to(tmp_path)
+    (made / "round").symlink_to("round")
+    return made
+
+
+def test_a_link_out_of_the_project_is_asked_about(play: Player, project: Path, tmp_path: Path) -> None:
+    """No pattern covers a command in a folder that a link leads to; the question names that folder."""
+    host, asked = Deciding(), f"run `touch made` in `{tmp_path}`: to see"
+    answers = [command("touch made", cwd="link"), done()]
+    play(PROGRAM, answers, host=host, allow=["shell:touch *"], folder=project)
+
+    assert [asked] == host.requested
+    assert (tmp_path / "made").exists()
+
+
+def test_a_link_out_of_the_project_is_refused_without_a_person(play: Player, project: Path, tmp_path: Path) -> None:
+    """Where nobody can be asked nothing runs in a folder that a link leads to, and the model is told which that is."""
+    answers = [command("touch made", cwd="link"), done()]
+    played = play(PROGRAM, answers, allow=["shell:touch *"], folder=project)
+
+    assert f"nobody can be asked to allow `touch made` in `{tmp_path}`" in played.feedback[1]
+    assert not (tmp_path / "made").exists()
+
+
+def test_always_counts_for_where_a_link_led(play: Player, project: Path, tmp_path: Path) -> None:
+    """A link that leads elsewhere since a command was allowed for always is another folder."""
+    host = Deciding(decision="always")
+    turn = command("mkdir inside; ln -sfn inside link")
+    answers = [command("true", cwd="link"), turn, command("true", cwd="link"), command("true", cwd="inside"), done()]
+    play(PROGRAM, answers, host=host, folder=project)
+
+    asked = [text.split(": ")[0] for text in host.requested]
+    assert [f"run `true` in `{tmp_path}`", "run `true` in `inside`"] == [asked[0], *asked[2:]]
+
+
+@pytest.mark.parametrize("cwd", ["round", "a\0b", "~nobody-of-this-name"])
+def test_a_folder_that_is_none(play: Player, project: Path, cwd: str) -> None:
+    """A `cwd` that leads nowhere is an error for the model, and not asked about."""
+    host = Deciding()
+    played = play(PROGRAM, [command("true", cwd=cwd), done()], host=host, folder=project)
+
+    assert "`cwd` is no folder" in played.feedback[1]
+    assert [] == host.requested
 
 
 def test_a_rule_spares_the_question(play: Player) -> None:

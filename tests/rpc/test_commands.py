@@ -325,7 +325,7 @@ def test_a_command_is_allowed_by_the_client(talk: Talker, decision: str, ran: bo
         client.answer(SHELL, done())
         await client.data("prompt", message="x")
         request = await client.until("approval_request")
-        assert ("run `echo hello`", "to greet") == (request["what"], request["detail"])
+        assert ("Main", "run `echo hello`", "to greet") == (request["agent"], request["what"], request["detail"])
         assert ["Main.go#1", "shell#1"] == request["path"]
         assert [request] == (await client.data("get_state"))["requests"]
         await client.data("approve", request=request["id"], decision=decision)

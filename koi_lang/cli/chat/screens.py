@@ -10,7 +10,7 @@ from koi_lang.cli.lines import Look, brief, duration, fitted, harmless, one_line
 from koi_lang.cli.work import PLAIN_TO_SEE, Outcome
 from koi_lang.rpc.client import APPROVAL
 from koi_lang.rpc.statistics import Statistics
-from koi_lang.runtime.host import visible
+from koi_lang.runtime.host import visible, wish
 from koi_lang.runtime.images import noted
 
 # An action that takes less is not told how long it took.
@@ -85,7 +85,7 @@ def options_of(request: Request) -> Sequence[str]:
 def request_text(request: Request) -> str:
     """A request with its options, numbered."""
     if request["type"] == APPROVAL:
-        asked = whole(f"Allow to {visible(str(request['what']))}: {harmless(str(request['detail']))}")
+        asked = whole(f"{visible(wish(request['what'], request['agent']))}: {harmless(str(request['detail']))}")
     else:
         asked = harmless(str(request["question"]).rstrip())
     numbered = [f"  {number}. {one_line(option)}" for number, option in enumerate(options_of(request), 1)]

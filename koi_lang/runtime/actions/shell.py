@@ -11,7 +11,8 @@ import re
 import signal
 from collections import deque
 from collections.abc import Coroutine, Set
-from pathlib import PurePath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import PermissionDenied
@@ -45,8 +46,9 @@ async def shell(
         raise ActionError("the command holds a placeholder; find out the value or ask for it first")
     if timeout_ms <= 0:
         raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
-    await _permit(context, command, cwd, description)
-    process = await _started(command, cwd, silent=background)
+    place = place_of(cwd, context.run.folder)
+    await _permit(context, command, place, description)
+    process = await _started(command, place.folder, silent=background)
     if background:
         context.run.keep_until_end(lambda: _end(process))
         return {"success": True, "pid": process.pid, "background": True}
@@ -56,32 +58,63 @@ async def shell(
 # ---------------------------------------------------------------- permission
 
 
-async def _permit(context: ActionContext, command: str, cwd: str | None, description: str) -> None:
+async def _permit(context: ActionContext, command: str, place: Place, description: str) -> None:
     """Raise PermissionDenied unless a rule or the person allows the command."""
-    if is_allowed(command, cwd, context.run.allowed):
+    if is_allowed(command, place, context.run.allowed):
         return
-    where = f" in `{visible(cwd)}`" if cwd else ""
+    where = f" in `{visible(place.name)}`" if place.name else ""
     try:
         told = visible(clipped(description, MOST_DESCRIBED))
-        answer = await context.run.host.approve(f"run `{visible(command)}`{where}", told)
+        answer = await context.run.host.approve(f"run `{visible(command)}`{where}", told, context.agent.name)
     except NobodyToAsk as error:
-        told = f"nobody can be asked to allow `{visible(command)}`, so it was not run"
+        told = f"nobody can be asked to allow `{visible(command)}`{where}, so it was not run"
         raise NobodyAllows(told, help="`--allow shell` allows commands beforehand.") from error
     if answer == "always":
-        context.run.allow(_exactly(command, cwd))
+        context.run.allow(_exactly(command, place))
     elif answer != "yes":
         raise PermissionDenied(f"the person did not allow `{command}`")
 
 
-def is_allowed(command: str, cwd: str | None, rules: Set[str]) -> bool:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command is carried out.
+
+    Attributes:
+        folder: with all links resolved; it need not exist.
+        name: from the folder of the run, or absolute where it lies outside of that; empty where the action names none.
+        is_inside: whether it is the folder of the run or below.
+    """
+
+    folder: Path
+    name: str
+    is_inside: bool
+
+
+def place_of(cwd: str | None, root: Path) -> Place:
+    """The folder that a `cwd` stands for, as it is now; relative ones begin at the folder of the run.
+
+    Raises:
+        ActionError: it is no path, or its links go round in a circle.
+    """
+    try:
+        base = root.resolve()
+        folder = base if cwd is None else base.joinpath(Path(cwd).expanduser()).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ActionError(f"`cwd` is no folder: {error}") from error
+    is_inside = folder.is_relative_to(base)
+    name = str(folder.relative_to(base) if is_inside else folder)
+    return Place(folder, "" if cwd is None else name, is_inside)
+
+
+def is_allowed(command: str, place: Place, rules: Set[str]) -> bool:
     """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover a command.
 
     A pattern covers simple commands in the folder of the run or below it only; what joins or redirects commands must
     be allowed to the letter. What the person has allowed for always is kept word by word, with its folder.
     """
-    if ALL_COMMANDS in rules or _exactly(command, cwd) in rules:
+    if ALL_COMMANDS in rules or _exactly(command, place) in rules:
         return True
-    if cwd is not None and _leaves(cwd):
+    if not place.is_inside:
         return False
     patterns = allowed_patterns(rules)
     if command in patterns:
@@ -94,27 +127,22 @@ def allowed_patterns(rules: Set[str]) -> list[str]:
     return sorted(rule.removeprefix("shell:") for rule in rules if rule.startswith("shell:"))
 
 
-def _exactly(command: str, cwd: str | None) -> str:
+def _exactly(command: str, place: Place) -> str:
     """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
-    return f"shell={json.dumps([cwd or '', command])}"
-
-
-def _leaves(cwd: str) -> bool:
-    path = PurePath(cwd)
-    return path.is_absolute() or ".." in path.parts or cwd.startswith("~")
+    return f"shell={json.dumps([place.name, command])}"
 
 
 # ---------------------------------------------------------------- processes
 
 
-async def _started(command: str, cwd: str | None, *, silent: bool) -> asyncio.subprocess.Process:
+async def _started(command: str, folder: Path, *, silent: bool) -> asyncio.subprocess.Process:
     """The command in a process group of its own, without keys in its environment. Raises ActionError."""
     output = asyncio.subprocess.DEVNULL if silent else asyncio.subprocess.PIPE
     try:
         return await _to_the_end(
             asyncio.create_subprocess_shell(
                 command,
-                cwd=cwd,
+                cwd=folder,
                 env={name: value for name, value in environment().items() if not is_secret_variable(name)},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,

@@ -251,7 +251,7 @@ class Authorization(httpx2.Auth):
         if self._has_agreed:
             return
         try:
-            answer = await self._person.host.approve(f"sign in to the MCP server `{self._name}`", self._url)
+            answer = await self._person.host.approve(f"sign in to the MCP server `{self._name}`", self._url, "")
         except NobodyToAsk as error:
             raise self._unanswered(lacks_scope) from error
         if answer == "no":

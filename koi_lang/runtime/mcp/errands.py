@@ -79,7 +79,8 @@ class Errands:
             return True
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
         try:
-            answer = await run.host.approve(f"let the MCP server `{self._server}` ask its model", told)
+            what = f"let the MCP server `{self._server}` ask its model"
+            answer = await run.host.approve(what, told, caller.agent.name)
         except NobodyToAsk:
             return False
         if answer == "always":
@@ -103,7 +104,7 @@ class Errands:
         if params.mode == "url":
             page = one_line(params.url, MOST_SHOWN)
             what = f"have you open a page for the MCP server `{self._server}`"
-            agreed = await host.approve(what, f"{message} {page}") != "no"
+            agreed = await host.approve(what, f"{message} {page}", caller.agent.name) != "no"
             return ElicitResult(action="accept" if agreed else "decline")
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
         content = await form.filled(host.ask)

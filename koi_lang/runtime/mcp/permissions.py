@@ -84,10 +84,10 @@ class Access:
 
     async def _ask(self, agent: Agent, wanted: str, arguments: Any) -> None:
         server = self.server.name
-        what = f"let `{agent.name}` use `{visible(wanted)}` of the MCP server `{server}`"
+        what = f"use `{visible(wanted)}` of the MCP server `{server}`"
         detail = "" if arguments is None else visible(clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN))
         try:
-            answer = await agent.run.host.approve(what, detail)
+            answer = await agent.run.host.approve(what, detail, agent.name)
         except NobodyToAsk as error:
             told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
             raise NobodyAllows(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.') from error
