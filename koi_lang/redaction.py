@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from koi_lang.secret_fields import HIDDEN, Change, changes_in, has_telling_name, without_secret
+from koi_lang.secret_fields import (
+    HIDDEN,
+    Change,
+    changes_in,
+    has_telling_name,
+    without_named_values,
+    without_option_values,
+)
 from koi_lang.secret_names import is_secret_variable, secrecy_of
 from koi_lang.secret_shapes import spans_in
 
@@ -55,10 +62,10 @@ def _still_json(text: str, shown: str, redact: Callable[[str], str]) -> str:
 def _without_secrets(value: Any, redact: Callable[[str], str]) -> Any:
     """A value that was read from JSON, without its secrets."""
     if isinstance(value, dict):
-        hidden = {name: without_secret(name, item) for name, item in value.items()}
+        hidden = without_named_values(value)
         return {redact(name): _without_secrets(item, redact) for name, item in hidden.items()}
     if isinstance(value, list):
-        return [_without_secrets(item, redact) for item in value]
+        return [_without_secrets(item, redact) for item in without_option_values(value)]
     if value is None or isinstance(value, bool):
         return value
     written = str(value)
@@ -105,4 +112,4 @@ def _changed(text: str, changes: Iterable[Change]) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-__all__ = ["HIDDEN", "has_telling_name", "redactor", "without_secret"]
+__all__ = ["HIDDEN", "has_telling_name", "redactor", "without_named_values", "without_option_values"]

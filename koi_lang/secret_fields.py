@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_letters, digits
 from typing import Any, TypeAlias
 
@@ -29,6 +29,12 @@ NO_BEGINNING = frozenset("),]}:\\")
 MOST_TEXTS = 1000
 # What is looked at of a value without quotes to tell whether it is a secret.
 LONGEST_CHECKED, LONGEST_BARE = 64, 4096
+# What follows an option in a sentence about it, and is no value of it.
+IN_SENTENCES = frozenset(
+    "a an and are argument as be by can flag for from given if in instead is it its may must no not of on option or "
+    "parameter setting should switch that the then this to use used value via was when which will with "
+    "angeben das dem den der die ein eine für geben gibt ist kann mit muss oder setzt sind und wird".split()
+)
 PLURALS = frozenset("passwords passphrases secrets credentials".split())
 QUOTES = frozenset("\"'")
 WHOLE_LINES = frozenset("authorization cookie cookies".split())
@@ -43,24 +49,32 @@ _ENDED = (
 _WHOLE = re.compile(_ENDED, re.DOTALL)
 _QUOTED = re.compile(rf"{_ENDED}|\\*[\"'](?P<unended>[^\"'\\]+)", re.DOTALL)
 _BETWEEN = re.compile(r"[\s,:\w.+\-]*")
-_BARE = re.compile(r"[^\s\"'`\\,;&<>(){}\[\]|#]+")
+_BARE = re.compile(r"(?!#)[^\s\"'`\\,;&<>(){}\[\]|]+")
 _BEFORE_VARIABLES = frozenset(("", " ", "\n", "\t", '"', "'", ";"))
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?![\w.])")
 _HEADER = re.compile(
     r"(?:(?:basic|bearer|token|negotiate|apikey)[ ]+(?P<token>[^\s\"'\\,;`]+)"
     r"|(?:digest|aws4-hmac-sha256)[ ]+(?P<fields>[^\r\n\"'\\]+)"
-    r"|(?P<cookies>[\w.\-]+=[^\s;=\"'\\]{6,}(?:;[^\r\n\"'\\]*)?))",
+    r"|(?P<cookies>(?:[\w.\-]+=[^\s;\"'\\]{,5};[ ]*){,20}[\w.\-]+=[^\s;=\"'\\]{6,}(?:;[^\r\n\"'\\]*)?))",
     re.IGNORECASE,
 )
 # Blanks, also as JSON writes them.
 _BLANK = r"(?:[ \t]|\\t)*"
-_LINE_BEGINS = re.compile(rf"(?:\A|[\r\n\"]|(?<!\\)\\[nr]){_BLANK}(?:- )?\Z")
+_LINE_BEGINS = re.compile(rf"(?:\A|[\r\n\"']|(?<!\\)\\[nr]){_BLANK}(?:[-<>] )?\Z")
 # What stands in front of a name that begins a line; `n`, `r` and `t` are line breaks and blanks as JSON writes them.
-_BEFORE_LINES = frozenset(("", *'\r\n\t "nrt'))
-_ONE_WORD = re.compile(rf"[^\s\"'`\\,;&<>(){{}}\[\]|#]+{_BLANK}(?:\Z|[\r\n\"]|\\[nr\"])")
-_CLOSED = re.compile(r"\Z|[\s,;)}\]\\\"']")
+_BEFORE_LINES = frozenset(("", *"\r\n\t \"'nrt"))
+_ONE_WORD = re.compile(rf"(?!#)[^\s\"'`\\,;&<>(){{}}\[\]|]+{_BLANK}(?:\Z|[\r\n\"']|\\[nr\"])")
+_CLOSED = re.compile(r"\Z|[\s,;)}\]\\\"'>]|/>")
 _OPENING = re.compile(r"\\*[\"']\Z")
-_OF_KEY = re.compile(r"(?P<quote>\\*[\"'])\]?\s*[:=]\s*")
+_OF_KEY = re.compile(r"(?P<quote>\\*[\"'])\]?\s*[:=](?!>)\s*")
+# What stands between the name and the value of a setting that is an object, and between two items of a list.
+_OF_NAMED = re.compile(r"(?P<quote>\\*[\"'])\s*,\s*(?P=quote)value(?P=quote)\s*:\s*(?=(?P=quote))")
+_NEXT_ITEM = re.compile(r"(?P<quote>\\*[\"'])\s*,\s*(?=(?P=quote))")
+_ARROW = re.compile(r"[\"']?\s*=>\s*(?=[\"'])")
+_ELEMENT = re.compile(r">(?P<inside>[^<>\s]+)</")
+_SAID = re.compile(r" (?:is|ist):? ")
+_WORD_BEFORE = re.compile(r"[A-Za-z]+ \Z")
+_SETTING = re.compile(r"[A-Za-z_]+=[^=]")
 _SIGN = re.compile(rf"{_BLANK}(?P<sign>[:=])(?![:=>]){_BLANK}")
 _COLON = re.compile(r"\s*:")
 
@@ -80,6 +94,27 @@ def without_secret(name: str, value: Any) -> Any:
     return _without_secret_text(name, value, secrecy)
 
 
+def without_named_values(fields: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The fields of an object as they may be shown: each by its name, `value` also by the `name` or `key` beside it."""
+    shown = {name: without_secret(str(name), value) for name, value in fields.items()}
+    name, value = fields.get("name", fields.get("key")), fields.get("value")
+    if isinstance(name, str) and isinstance(value, str):
+        shown["value"] = without_secret(name, value)
+    return shown
+
+
+def without_option_values(items: Sequence[Any]) -> list[Any]:
+    """The items of a list as they may be shown: what follows an option such as `--password` is its value."""
+    shown = list(items)
+    for n, item in enumerate(items[:-1]):
+        value = items[n + 1]
+        if isinstance(item, str) and item.startswith("--") and isinstance(value, str):
+            secrecy = secrecy_of(item) if len(item) <= LONGEST_NAME and not _SETTING.search(item) else ""
+            if secrecy and _is_of_option(value) and _is_secret(item, value, secrecy):
+                shown[n + 1] = HIDDEN
+    return shown
+
+
 def _without_secret_text(name: str, value: Any, secrecy: Secrecy) -> Any:
     return HIDDEN if isinstance(value, str) and _is_secret(name, value, secrecy) else value
 
@@ -89,6 +124,8 @@ def changes_in(text: str) -> Iterator[Change]:
     for start, end in _names(text):
         name = text[start:end].strip("-.")
         secrecy = secrecy_of(name)
+        if not secrecy and name in ("key", "keys") and (before := _WORD_BEFORE.search(text, max(0, start - 20), start)):
+            secrecy = secrecy_of(f"{before[0]}{name}")
         if secrecy:
             yield from _Named(text, start, end, name, secrecy).changes()
 
@@ -150,6 +187,14 @@ def _is_secret(name: str, value: str, secrecy: Secrecy) -> bool:
     return not is_name and value.lower() not in PLACEHOLDERS and not _IS_PUT_IN.match(value)
 
 
+def _is_of_option(value: str) -> bool:
+    """Whether a word behind an option is its value, and no next option, name of a value, or part of a sentence."""
+    word = value.rstrip(".,:!?")
+    if not word or value.startswith(("-", "$", "<", "{")) or word.lower() in IN_SENTENCES:
+        return False
+    return not (word.isupper() and word.isidentifier()) and (_SETTING.match(value) is None or is_random(value))
+
+
 def _inside(found: re.Match[str]) -> tuple[str, int]:
     """What stands in quotes, and where it begins."""
     name = found.lastgroup or ""
@@ -183,10 +228,38 @@ class _Named:
         """What is to be replaced."""
         if self.quote and (key := _OF_KEY.match(self.text, self.end)) and key["quote"] == self.quote:
             yield from self._of_key(key.end())
+        elif self.quote and (value := _OF_NAMED.match(self.text, self.end)) and value["quote"] == self.quote:
+            yield from self._of_key(value.end())
+        elif self.quote and self.is_option and (item := _NEXT_ITEM.match(self.text, self.end)):
+            yield from self._quoted(item.end(), _is_of_option)
         elif sign := _SIGN.match(self.text, self.end):
             yield from self._assigned(sign)
-        elif self.is_option and self.text[self.end : self.end + 1] == " ":
-            yield from self._checked(self.end + 1, is_credential)
+        elif arrow := _ARROW.match(self.text, self.end):
+            yield from self._quoted(arrow.end(), is_credential)
+        elif self.before == "<" and (element := _ELEMENT.match(self.text, self.end)):
+            if _is_secret(self.name, element["inside"], self.secrecy):
+                yield *element.span("inside"), HIDDEN
+        elif self.text.startswith(" ", self.end):
+            yield from self._behind_blank()
+
+    def _behind_blank(self) -> Iterator[Change]:
+        """The value of an option, what a statement of SQL or a sentence says, or the value of a variable."""
+        at = self.end + 1
+        if self.is_option:
+            yield from self._checked(at, _is_of_option)
+        elif self.text[at : at + 1] in QUOTES:
+            yield from self._quoted(at, is_credential)
+        elif said := _SAID.match(self.text, self.end):
+            yield from self._checked(said.end(), is_random)
+        elif self.name.isupper():
+            yield from self._checked(at, is_random)
+
+    def _quoted(self, at: int, is_meant: Callable[[str], bool]) -> Iterator[Change]:
+        """A text in quotes, if it is meant; a quote that ends the text of which the name is a part begins none."""
+        found = _WHOLE.match(self.text, at)
+        inside = _inside(found)[0] if found else ""
+        if found and "\n" not in inside and inside[:1] not in (*NO_BEGINNING, " ") and is_meant(inside):
+            yield from self._hidden(found)
 
     def _of_key(self, at: int) -> Iterator[Change]:
         """The value of a key in quotes: a text, a number, or a flat list or object of texts."""
@@ -236,8 +309,13 @@ class _Named:
         """What a header carries behind the name of a scheme, or the cookies in it."""
         found = _HEADER.match(self.text, at)
         name = "" if found is None else next(name for name, value in found.groupdict().items() if value is not None)
-        if found is not None and (name != "token" or is_token(found[name])):
+        if found is not None and (name != "token" or is_token(found[name]) or self._is_last(found)):
             yield found.start(name), found.end(name), HIDDEN
+
+    def _is_last(self, token: re.Match[str]) -> bool:
+        """Whether a text or a line ends behind a token that may be a word."""
+        word, after = token["token"], self.text[token.end() : token.end() + 1]
+        return after in ("", "\r", "\n", *QUOTES) and _is_of_option(word) and not secrecy_of(word)
 
     def _in_line(self, at: int) -> Iterator[Change]:
         """A text in quotes on the same line; a quote that ends the text of which the name is a part begins none."""
@@ -254,6 +332,7 @@ class _Named:
                 self.before in ("?", "&")
                 or self.is_option
                 or (self.name.isupper() and self.before in _BEFORE_VARIABLES)
+                or (self.secrecy == "always" and self._has_line(sign))
             )
         return self.secrecy == "always" and sign["sign"] == ":" and self._has_line(sign)
 

@@ -114,7 +114,7 @@ def _is_basic(text: str) -> bool:
 # What tokens begin with that are known by nothing else; `-` and `_` belong to it.
 PREFIXES = (
     "sk- rk- pk- xai- gsk- glpat- glrt- xapp- tvly- pplx- nvapi- gsk_ hf_ npm_ r8_ whsec_ lin_api_ ntn_ figd_ "
-    "dckr_pat_ dop_v1_ github_pat_ sntrys_"
+    "dckr_pat_ dop_v1_ github_pat_ sntrys_ hvs. hvb. dp.pt. dp.st. sbp_ ATATT3x"
 ).split()
 
 
@@ -131,6 +131,7 @@ def _rows() -> Iterator[Shape]:
     yield Shape("shp", _secret("(?:at|ss|ca|pa)_[a-fA-F0-9]{20,}"))
     yield Shape("AIza", _secret(r"[A-Za-z0-9_\-]{20,}"))
     yield Shape("key-", _secret(r"[0-9a-f]{32}\b"))
+    yield Shape("SK", _secret(r"[0-9a-f]{32}\b"))
     yield Shape("SG.", _secret(r"[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"))
     yield Shape("ya29.", _secret(r"[A-Za-z0-9_\-]{20,}"))
     yield Shape("pypi-AgE", _secret(r"[A-Za-z0-9_\-]{20,}"))
@@ -145,14 +146,29 @@ def _behind() -> Iterator[Shape]:
         yield Shape(mark, _secret(r"[A-Za-z0-9._~+/\-]{8,}=*"), is_token, has_mark=False)
     yield Shape("asic ", _secret("[A-Za-z0-9+/]{8,}={0,2}"), _is_basic, has_mark=False)
     yield Shape("://", re.compile(r"(?P<secret>[^/\s:@\"'\\]*:[^/\s@\"'\\$<{]+)(?=@)"), has_mark=False)
+    yield Shape(":AA", _secret(r"[A-Za-z0-9_\-]{33}(?![\w\-])"), is_random, has_mark=False)
+    yield from _in_commands()
     yield Shape("hooks.slack.com/services/", _secret("[A-Za-z0-9/]{20,}"), has_mark=False)
     name = r"(?P<name>(?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----)"
     body = rf"(?P<secret>{_IN_KEY}+?)(?:-----END (?P=name)|(?!{_IN_KEY}))"
     yield Shape("-----BEGIN ", re.compile(name + body), has_mark=False)
 
 
-def _secret(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"(?P<secret>{pattern})")
+def _in_commands() -> Iterator[Shape]:
+    """Passwords in short options of well-known commands, in SQL, and in files for logging in."""
+    rest, word = r"[^\r\n|;&]{0,200}?(?<= )", r"[^\s\"'\\$<>,()\[\]{}\-][^\s\"'\\]*"
+    yield Shape("curl ", _secret(word, rf"{rest}-u ?[\"']?[^\s:\"'$]+:"), is_credential, has_mark=False)
+    yield Shape("sshpass -p", _secret(word, " ?[\"']?"), has_mark=False)
+    yield Shape("docker login ", _secret(word, rf"{rest}-p [\"']?"), has_mark=False)
+    for mark in ("mysql ", "mysqldump ", "mysqladmin "):
+        yield Shape(mark, _secret(word, rf"{rest}-p[\"']?"), has_mark=False)
+    for mark in ("DENTIFIED BY '", "dentified by '"):
+        yield Shape(mark, _secret(word), has_mark=False)
+    yield Shape(" login ", _secret(word, r"[^\s\\]+(?:\s|\\n)+password "), has_mark=False)
+
+
+def _secret(pattern: str, before: str = "") -> re.Pattern[str]:
+    return re.compile(f"{before}(?P<secret>{pattern})")
 
 
 SHAPES = tuple(_rows())

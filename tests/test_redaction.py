@@ -136,6 +136,16 @@ PLACES: dict[str, Callable[[str], str]] = {
     "YAML": lambda s: f"db:\n  user: ada\n  password: {s}\n  port: 5432\n",
     "INI": lambda s: f"[db]\nuser = ada\npassword = {s}\n",
     "connection": lambda s: f"Server=db;User=ada;Password={s};Database=shop",
+    "arguments": lambda s: json.dumps(["deploy", "--password", s, "--force"]),
+    "name and value": lambda s: json.dumps([{"name": "DB_PASSWORD", "value": s}, {"name": "LEVEL", "value": "info"}]),
+    "arrow": lambda s: f"'password' => '{s}',",
+    "element": lambda s: f"<user>ada</user><password>{s}</password>",
+    "attribute": lambda s: f'<add user="ada" password="{s}"/>',
+    "cookies": lambda s: f"Cookie: theme=1; session={s}",
+    "SQL": lambda s: f"CREATE USER ada IDENTIFIED BY '{s}'; ALTER USER ada WITH PASSWORD '{s}';",
+    "netrc": lambda s: f"machine example.org login ada password {s}",
+    "curl with a user": lambda s: f"curl -sS -u ada:{s} https://example.org",
+    "short options": lambda s: f"sshpass -p {s} ssh a@b; mysql -u ada -p{s} shop; docker login -u ada -p {s}",
     "list": lambda s: json.dumps({"passwords": ["other1234", s]}),
     "object": lambda s: json.dumps({"credentials": {"user": "ada", "value": s}}),
 }
@@ -182,6 +192,17 @@ def test_private_keys_are_hidden_over_all_their_lines(key: str, kind: str, cut: 
     for shown in everywhere(text):
         assert not [line for line in key.split("\n") if len(line) > 20 and line in shown], shown
         assert cut or "and so on" in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["deploy --password {} --force", 'deploy --password "{}"', '["deploy", "--password", "{}"]', "db.password={}\n",
+     "curl -H 'Authorization: Bearer {}' https://example.org", "> X-Api-Key: {}7#b\r\n> Accept: */*"],
+)  # fmt: skip
+def test_a_word_is_hidden_where_only_a_secret_can_stand(text: str) -> None:
+    """Behind options, in files of settings and in headers even letters alone are a secret."""
+    for shown in everywhere(text.replace("{}", "opensesame")):
+        assert "opensesame" not in shown
 
 
 # ---------------------------------------------------------------- innocent texts
@@ -292,6 +313,7 @@ def test_json_stays_json(value: Any) -> None:
 HOSTILE = [
     "pass:", "token=", 'password="', "key", "\\", '"password":[', '"passwords":["a",', "sk-", "eyJ", "eyJaaaaaaaa.",
     "-----BEGIN PRIVATE KEY-----", "://a:b", "Bearer ", "cookie: a=", "--token ", "password:'\"", '"password\\":\\"',
+    "curl -u a:", "mysql -pa ", " login a password ", "<password>", "password => '", "API key ", '"--password","',
     "\npassword: ", '"secrets":{"a":"b",', "password:\\\\\\\"",
 ]  # fmt: skip
 
@@ -307,7 +329,7 @@ def test_hostile_texts_take_time_that_grows_with_them(piece: str) -> None:
 
     small = min(seconds(30_000) for _ in range(3))
 
-    assert seconds(240_000) < 8 * 4 * max(small, 0.002)
+    assert min(seconds(240_000) for _ in range(2)) < 8 * 4 * max(small, 0.002)
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
-from koi_lang.redaction import HIDDEN, has_telling_name, without_secret
+from koi_lang.redaction import HIDDEN, has_telling_name, without_named_values, without_option_values
 from koi_lang.runtime.images import is_data, without_data
 from koi_lang.runtime.journal.checksums import is_changed, unsealed
 from koi_lang.runtime.values.undefined import undefined
@@ -210,9 +210,10 @@ def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
         return "[circular]" if id(value) in around else "[too deep]"
     inside = (*around, id(value))
     if isinstance(value, dict):
-        shown = value if redact is NOTHING else {name: without_secret(str(name), value[name]) for name in value}
+        shown = value if redact is NOTHING else without_named_values(value)
         return {redact(str(name)): plain(item, redact, inside) for name, item in shown.items()}
-    return [plain(item, redact, inside) for item in value]
+    items = value if redact is NOTHING else without_option_values(value)
+    return [plain(item, redact, inside) for item in items]
 
 
 def _number(value: float, redact: Redact) -> Any:
