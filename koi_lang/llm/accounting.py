@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import floor, inf
-from operator import attrgetter
+from dataclasses import dataclass, replace
+from math import ceil, floor, inf
 
 from koi_lang.llm.images import TOKENS
 from koi_lang.llm.messages import Message, Request, Usage
@@ -14,15 +14,17 @@ from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
+# Digits and marks, of which half as many make a token.
+DENSE = (string.digits + string.punctuation).encode()
 # Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
 USUAL_THINKING_TOKENS, USUAL_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
 # Sums of prices differ by less.
 SMALLEST_USD = 1e-12
 
 
-def usage_of(request: Request, characters: int, usage: Usage | None) -> Usage:
-    """The usage a provider told, else an estimate from the request and the characters of the answer."""
-    return usage or Usage(tokens_of(request.messages, request.system), _tokens(characters), estimated=True)
+def usage_of(request: Request, written: float, usage: Usage | None) -> Usage:
+    """The usage a provider told, else an estimate from the request and what `weight` makes of the answer."""
+    return usage or Usage(tokens_of(request.messages, request.system), ceil(written), estimated=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Estimate:
         answer_usd: what each of them costs, 0 where that is not known.
         needs_limit: whether nothing but the request keeps the models to `answer_tokens`.
         unpriced: a model whose price is not known; empty without one.
+        models: who may answer it, and `has_images` whether there are images to look at.
     """
 
     input_tokens: int
@@ -52,6 +55,14 @@ class Estimate:
     answer_usd: float = 0.0
     needs_limit: bool = False
     unpriced: str = ""
+    models: tuple[str, ...] = ()
+    has_images: bool = False
+
+    def times(self, factor: float) -> Estimate:
+        """The same for models that count so many times as much of what they read."""
+        if factor == 1:
+            return self
+        return replace(self, input_tokens=ceil(self.input_tokens * factor), input_usd=self.input_usd * factor)
 
     def limit_for(self, answer_tokens: int) -> int | None:
         """The `max_tokens` to send for an answer that may have so many; None where nothing is to be sent."""
@@ -75,7 +86,7 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
     An answer counts with what its model is told, else with the model's own limit, up to what is usual. A model whose
     limit is not known is not told any: its server may refuse one that it does not allow.
     """
-    read = _input_tokens(request)
+    read = input_tokens_of(request)
     answers = [_answer_tokens(request, candidate) for candidate in candidates]
     costs = [(_usd(candidate.model, read, 0), _usd(candidate.model, read, 1)) for candidate in candidates]
     known = [(without, each - without) for without, each in costs if without is not None and each is not None]
@@ -83,7 +94,9 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
     free = [each for each in candidates if _told(request, each) is None and card_of(each.model).output_tokens]
     input_usd, answer_usd = (max(prices) for prices in zip(*known, strict=True)) if known else (0.0, 0.0)
     least_tokens = min(max(answers), request.least_tokens)
-    return Estimate(read, max(answers), least_tokens, input_usd, answer_usd, bool(free), "".join(unpriced[:1]))
+    models, has_images = tuple(each.model for each in candidates), any(each.images for each in request.messages)
+    need = Estimate(read, max(answers), least_tokens, input_usd, answer_usd, bool(free), "".join(unpriced[:1]))
+    return replace(need, models=models, has_images=has_images)
 
 
 def _answer_tokens(request: Request, candidate: Candidate) -> int:
@@ -104,11 +117,11 @@ def _usd(model: str, read: int, written: int) -> float | None:
     return cost_usd(model, Usage(read, written, stored_tokens=read))
 
 
-def _input_tokens(request: Request) -> int:
+def input_tokens_of(request: Request) -> int:
     """About how many tokens a request takes, the form of its answer and the marks between messages included."""
-    form = 0 if request.schema is None else len(json.dumps(request.schema))
+    form = 0.0 if request.schema is None else weight(json.dumps(request.schema))
     marks = TOKENS_PER_MESSAGE * (1 + len(request.messages))
-    return tokens_of(request.messages, request.system) + _tokens(form) + marks
+    return tokens_of(request.messages, request.system) + ceil(form) + marks
 
 
 def least(*bounds: int | None) -> int | None:
@@ -118,9 +131,21 @@ def least(*bounds: int | None) -> int | None:
 
 def tokens_of(messages: Sequence[Message], system: str = "") -> int:
     """About how many tokens messages and a system text take."""
-    characters = len(system) + sum(map(len, map(attrgetter("text"), messages)))
-    return _tokens(characters) + TOKENS * sum(map(len, map(attrgetter("images"), messages)))
+    texts = ceil(weight(system) + sum(weight(message.text) for message in messages))
+    return texts + TOKENS * sum(len(message.images) for message in messages)
 
 
-def _tokens(characters: int) -> int:
-    return -(-characters // CHARACTERS_PER_TOKEN)
+def weight(text: str) -> float:
+    """About how many tokens a text takes, not rounded: that of two texts is that of both together.
+
+    Four letters or blanks of ASCII count as a token, and two digits or marks; of other letters two (Greek, Cyrillic,
+    Arabic, with accents). A character that takes three bytes (Chinese, Japanese, Korean, signs) counts as 1.25, one
+    that takes four (emoji) as 2. Words with few of these may still take more, so what models count is learnt from.
+    """
+    ascii = text.encode("ascii", "ignore")
+    dense = len(ascii) - len(ascii.translate(None, DENSE))
+    tokens = (len(ascii) + dense) / CHARACTERS_PER_TOKEN
+    if len(ascii) < len(text):
+        others = len(text) - len(ascii)
+        tokens += 0.75 * (len(text.encode("utf-8", "surrogatepass")) - len(ascii)) - others
+    return tokens

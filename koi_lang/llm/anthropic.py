@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.llm import late
-from koi_lang.llm.accounting import Candidate
+from koi_lang.llm.accounting import Candidate, weight
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
@@ -101,7 +101,7 @@ class _EventReader(Ending):
         return ""
 
     def _text(self, delta: Any) -> str:
-        self.characters += len(word(delta, "partial_json")) + len(word(delta, "thinking"))
+        self.written += weight(word(delta, "partial_json")) + weight(word(delta, "thinking"))
         return text_of(field(delta, "text")) if word(delta, "type") == "text_delta" else ""
 
     def _take_end(self, part: Any) -> None:

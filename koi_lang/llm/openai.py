@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm import late
+from koi_lang.llm.accounting import weight
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.schemas import can_be_sent
@@ -85,8 +86,8 @@ class _ChunkReader(Ending):
             self.refusal = (self.refusal or "") + refusal
         calls = field(delta, "tool_calls")
         self.called_tool = self.called_tool or bool(calls)
-        self.characters += sum(len(word(delta, name)) for name in THOUGHTS)
-        self.characters += len(word(field(first(calls), "function"), "arguments"))
+        self.written += sum(weight(word(delta, name)) for name in THOUGHTS)
+        self.written += weight(word(field(first(calls), "function"), "arguments"))
         return text_of(field(delta, "content"))
 
 

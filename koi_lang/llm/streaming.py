@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from koi_lang.errors import RequestFailed
-from koi_lang.llm.accounting import Candidate, usage_of
+from koi_lang.llm.accounting import Candidate, usage_of, weight
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.failures import broken_off, cause_of, explain, overflow, refused, without_text
 from koi_lang.llm.form_refusal import refuses_form
@@ -26,7 +26,7 @@ class Ending(ABC):
     Attributes:
         begun: whether any part has arrived.
         said: whether there was text in any.
-        characters: of all that has arrived, also of thoughts and calls of tools.
+        written: tokens of all that has arrived, also of thoughts and calls of tools, about.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
         refusal: why the model declines to answer, often empty; None when it does not decline.
@@ -35,7 +35,7 @@ class Ending(ABC):
 
     def __init__(self) -> None:
         self.begun = self.said = False
-        self.characters = 0
+        self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
         self.refusal: str | None = None
@@ -105,7 +105,7 @@ class SdkModel(ABC):
             async for part in stream:
                 if text := ending.take(part):
                     ending.said = True
-                    ending.characters += len(text)
+                    ending.written += weight(text)
                     yield text
 
     def _fault(self, ending: Ending, model: str) -> RequestFailed | None:
@@ -154,7 +154,7 @@ def _discarded(request: Request, ending: Ending) -> Discarded | None:
     """
     if not ending.begun:
         return None
-    estimate = usage_of(request, ending.characters, None)
+    estimate = usage_of(request, ending.written, None)
     if ending.stop_reason in CUT_SHORT and request.max_tokens is not None:
         estimate = replace(estimate, output_tokens=request.max_tokens)
     if ending.usage is None:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestFailed
-from koi_lang.llm.accounting import usage_of
+from koi_lang.llm.accounting import usage_of, weight
 from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Discarded, Finished, Request, TextDelta, Usage
 from koi_lang.llm.streaming import CUT_SHORT
@@ -17,7 +17,7 @@ from koi_lang.runtime.failing import data_of
 from koi_lang.runtime.limits import ANSWERED, DISCARDED
 from koi_lang.runtime.outside import never
 from koi_lang.runtime.paths import Path
-from koi_lang.runtime.payment import Payment
+from koi_lang.runtime.payment import Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ class Arriving:
         self.request = asked.request
         self._payment, self._reserved = asked.payment, asked.payment.reservation
         self._pieces: list[str] = []
-        self._told = self._length = self.counted = self._attempts = 0
+        self._told = self.counted = self._attempts = 0
+        self._weight = 0.0
         self._end = Finished(None, "cut")
         self._usage: Usage | None = None
         # Whether the model was asked and has neither answered to the end nor failed.
@@ -138,7 +139,7 @@ class Arriving:
         async with opened(self._model, self.request) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
-                    self._length += len(delta.text)
+                    self._weight += weight(delta.text)
                     yield delta.text
                 elif isinstance(delta, Discarded):
                     self._is_open = False
@@ -162,7 +163,7 @@ class Arriving:
         if pass_over is not None:
             pass_over(self.request)
         if before.answer is not None:
-            self._length += len(before.answer.text)
+            self._weight += weight(before.answer.text)
             yield self._added(before.answer.text)
 
     def _added(self, text: str) -> str:
@@ -186,7 +187,7 @@ class Arriving:
             return
         discarded = error.discarded if self._is_open and isinstance(error, RequestFailed) else None
         self._is_open = False
-        if discarded is not None and self._length:
+        if discarded is not None and self._weight:
             self._end = Finished(discarded.usage, "cut", discarded.answered_by)
         elif discarded is not None:
             self._discard(discarded)
@@ -216,10 +217,17 @@ class Arriving:
 
     def _settle(self) -> None:
         """Count what the answer took, once; what was reserved for it is given back."""
-        if self._usage is None and not self._end.replayed and (self._length or self._end.usage):
-            self._usage = usage_of(self.request, self._length, self._end.usage)
-            self._payment.count_usage(ANSWERED, self._path, self._name_of(self._end), self._usage)
+        if self._usage is None and not self._end.replayed and (self._weight or self._end.usage):
+            self._usage = usage_of(self.request, self._weight, self._end.usage)
+            self._count(ANSWERED, self._path, self._end, self._usage)
         self._payment.release()
+
+    def _count(self, type: str, path: Path, end: Finished | Discarded, usage: Usage) -> None:
+        """Count what an attempt took, and learn from it what later requests may take."""
+        name = self._name_of(end)
+        if not usage.estimated:
+            self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
+        self._payment.count_usage(type, path, name, usage)
 
     def _close(self) -> None:
         """Count what the answer took, and tell that it has ended."""
@@ -227,8 +235,10 @@ class Arriving:
         if known is not None:
             taken = self._payment.count_again(known)
             self.counted = 0 if known.data.get("estimated") else taken
+            if self.counted:
+                self._run.ledger.calibration.learn(str(known.data.get("model")), self.request, input_in(known.data))
             return
-        if self._is_open and not self._length:  # it has read the request, whatever it has thought since
+        if self._is_open and not self._weight:  # it has read the request, whatever it has thought since
             self._discard(Discarded(usage_of(self.request, 0, None)))
         self._settle()
         about: dict[str, Any] = {"stop": self._end.stop_reason}
@@ -249,9 +259,9 @@ class Arriving:
 
     def _discard(self, discarded: Discarded) -> None:
         """Count an attempt that came to nothing."""
-        paid = (DISCARDED, self._next_attempt(), self._name_of(discarded), discarded.usage)
-        self._payment.count_usage(*paid)
-        self._payment.tell(*paid)
+        path = self._next_attempt()
+        self._count(DISCARDED, path, discarded, discarded.usage)
+        self._payment.tell(DISCARDED, path, self._name_of(discarded), discarded.usage)
         self._attempts += 1
 
     def _next_attempt(self) -> Path:

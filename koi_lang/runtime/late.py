@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from httpx2 import HTTPError as HTTPError
     from httpx2 import InvalidURL as InvalidURL
 
+    from koi_lang.llm.calibration import Calibration as Calibration
     from koi_lang.llm.images import BadImage as BadImage
     from koi_lang.llm.images import Image as Image
     from koi_lang.llm.images import size_of as size_of
@@ -40,6 +41,7 @@ else:
             "uuid": ("UUID",),
             "zoneinfo": ("ZoneInfo",),
             "httpx2": ("AsyncClient", "HTTPError", "InvalidURL"),
+            "koi_lang.llm.calibration": ("Calibration",),
             "koi_lang.llm.images": ("BadImage", "Image", "size_of", "size_text"),
             "koi_lang.llm.messages": ("message_of",),
             "koi_lang.runtime.actions.builtin": ("called",),

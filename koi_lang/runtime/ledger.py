@@ -12,6 +12,7 @@ from koi_lang.runtime.limits import MOST_TURNS, RUN, Budget, LimitReached, Spend
 from koi_lang.runtime.paths import Path, current_path
 
 if TYPE_CHECKING:
+    from koi_lang.llm.calibration import Calibration
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.agents.declared import Handler
     from koi_lang.runtime.journal.past import Past
@@ -44,7 +45,13 @@ class Ledger:
     def reservations(self) -> Reservations:
         """Room that is kept free for requests to models."""
         most = self._limits.get("concurrency")
-        return late.Reservations() if most is None else late.Reservations(most)
+        limit = {} if most is None else {"concurrency": most}
+        return late.Reservations(self.calibration, **limit)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What its models have counted beside what was estimated."""
+        return late.Calibration()
 
     def spending_of(self, agent: Agent, handler: Handler) -> Spending | None:
         """What the call at the current place may spend and spends; None where only those around it have a budget."""

@@ -99,5 +99,9 @@ class Payment:
 
 def tokens_in(data: Mapping[str, Any]) -> int:
     """All tokens that an event of something paid tells."""
-    tokens = data.get("tokens") or {}
-    return int(tokens.get("input", 0)) + int(tokens.get("output", 0))
+    return input_in(data) + int((data.get("tokens") or {}).get("output", 0))
+
+
+def input_in(data: Mapping[str, Any]) -> int:
+    """The tokens that were read, of all that an event of something paid tells."""
+    return int((data.get("tokens") or {}).get("input", 0))

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TypeAlias
 
 from koi_lang.llm.accounting import Estimate
+from koi_lang.llm.calibration import Calibration
 from koi_lang.runtime.limits import LimitReached, Reservation, Spending
 
 CONCURRENCY = 32
@@ -42,10 +43,12 @@ class Reservations:
     """The open reservations of a run.
 
     Args:
+        calibration: what models have counted; a request reserves with what is known of it when it may go.
         concurrency: how many requests may be on their way at once.
     """
 
-    def __init__(self, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, calibration: Calibration, concurrency: int = CONCURRENCY) -> None:
+        self._calibration = calibration
         self._concurrency, self._open = concurrency, 0
         self._numbers = count()
         # Those that wait for others to be answered; those that wait for room stand with whose budget it is.
@@ -96,6 +99,7 @@ class Reservations:
 
     def _short(self, payers: tuple[Spending, ...], need: Estimate) -> _Queue | None:
         """Where a request has to wait; None where it may go, or may not go at all."""
+        need = self._calibration.sized(need)
         tokens = _answer_tokens(payers, need)
         if tokens < need.least_answer_tokens:
             return None
@@ -106,6 +110,7 @@ class Reservations:
 
     def _opened(self, payers: tuple[Spending, ...], need: Estimate) -> Reservation:
         """Let a request go that nobody is in the way of. Raises LimitReached."""
+        need = self._calibration.sized(need)
         for payer in payers:
             payer.require_room(need)
         payers[-1].require_turn_for_request()

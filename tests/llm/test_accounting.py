@@ -15,7 +15,7 @@ from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.models import cost_usd
 from tests.llm.flaky import REQUEST
 
-FOUR_TOKENS = Request("12345678", (Message("user", "1234"), Message("assistant", "1234")))
+FOUR_TOKENS = Request("abcdefgh", (Message("user", "abcd"), Message("assistant", "abcd")))
 MINI = "openai/gpt-4o-mini"
 
 
@@ -25,8 +25,8 @@ def test_models_inside_this_process_cost_nothing() -> None:
 
 
 def test_missing_usage_is_estimated_and_marked() -> None:
-    """Four characters count as a token, rounded up."""
-    assert usage_of(FOUR_TOKENS, 5, None) == Usage(4, 2, estimated=True)
+    """A part of a token counts as one."""
+    assert usage_of(FOUR_TOKENS, 1.25, None) == Usage(4, 2, estimated=True)
 
 
 def test_told_usage_is_not_touched() -> None:

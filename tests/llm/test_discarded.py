@@ -83,7 +83,7 @@ def test_an_answer_that_nobody_counts_is_estimated(kind: str) -> None:
     _, error = asyncio.run(ask(kind, [short], tries=1, request=request))
 
     assert error is not None
-    assert Discarded(Usage(7, 700, estimated=True)) == error.discarded
+    assert Discarded(Usage(8, 700, estimated=True)) == error.discarded
 
 
 def test_what_is_broken_off_is_counted_as_far_as_it_came() -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.errors import ContextOverflow, ProviderError
+from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, Usage, stream_text
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
@@ -19,7 +20,7 @@ NEEDLES = {n: f"NEEDLE {n} opens door {n * 7919 % 10007}" for n in range(3, 1000
 
 
 class Teller:
-    """A model that answers with what a function says to a request, and counts its tokens as characters by four.
+    """A model that answers with what a function says to a request, and counts its tokens as estimates do.
 
     Args:
         answer: gives a text, or a value that becomes JSON; may raise ProviderError.
@@ -44,7 +45,7 @@ class Teller:
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises ProviderError."""
         self.requests.append(request)
-        tokens = len(told(request) + request.system) // 4
+        tokens = tokens_of(request.messages, request.system)
         if tokens > self._window:
             raise ContextOverflow(f"the conversation is too long for `{self.model}`", status=400)
         said = self._answer(request)

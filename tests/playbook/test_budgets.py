@@ -40,12 +40,14 @@ class Provider:
     Attributes:
         answer: what it says to a request.
         tokens: how long it makes each answer of a helper, if it may.
+        times: how many times it counts what it reads.
         open: what the requests on their way can take at most; `most` of it at once, with all that was billed before.
     """
 
     answer: Callable[[Request], Any]
     tokens: int = 4000
     name: str = "voice"
+    times: int = 1
     candidates: Sequence[Candidate] = ()
     requests: list[Request] = field(default_factory=list)
     open: dict[int, int] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class Provider:
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Write for a while, then end."""
         self.requests.append(request)
-        read = tokens_of(request.messages, request.system)
+        read = self.times * tokens_of(request.messages, request.system)
         helps = "Help." in request.system
         written = min(self.tokens if helps else 50, request.max_tokens or 100_000)
         key = len(self.requests)
@@ -216,11 +218,21 @@ def test_nested_groups_do_not_wait_in_a_circle(play: Player, limits: dict[str, i
 def test_an_answer_is_settled_when_it_has_been_written(play: Player) -> None:
     """A delegate is asked with what the answer of its lead has left, while its action is still being carried out."""
     provider = helpers(1)
-    played = play(team("budget { tokens: 6000 }"), provider)
+    played = play(team("budget { tokens: 6500 }"), provider)
     lead, helper = provider.requests[0], provider.requests[1]
 
     assert (None, {"ok": 1}) == (lead.max_tokens, played.result)
     assert helper.max_tokens is None or helper.max_tokens > 4000
+
+
+def test_a_model_that_counts_more_is_reckoned_with(play: Player) -> None:
+    """What it has counted once bounds what later requests are given, those that have waited for room included."""
+    provider = helpers(8)
+    provider.times, provider.tokens = 3, 1000
+    played = play(team("budget { tokens: 20000 }"), provider)
+
+    assert "`Main.go`: tokens" == limit_of(played)
+    assert 17_000 < played.run.spending.tokens == provider.billed <= 20_000
 
 
 # ---------------------------------------------------------------- what is left

@@ -147,7 +147,7 @@ def test_text_of_a_value_has_notes() -> None:
 
 def test_an_image_counts_in_a_window() -> None:
     """A conversation is shortened for its images, too."""
-    assert TOKENS + 1 == tokens_of([Message("user", "1234", (RED,))])
+    assert TOKENS + 1 == tokens_of([Message("user", "four", (RED,))])
 
 
 def test_a_record_shows_the_images_of_the_opening() -> None:

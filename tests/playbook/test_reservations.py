@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.accounting import Estimate
+from koi_lang.llm.calibration import Calibration
 from koi_lang.runtime.limits import Budget, LimitReached, Reservation, Spending
 from koi_lang.runtime.reservations import Reservations
 
@@ -56,7 +57,7 @@ def test_what_does_not_fit_beside_others_waits() -> None:
     """Two of 100 tokens fit into 250, the third waits for one of them, and takes what is left then."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(250)
+        room, payer = Reservations(Calibration()), call(250)
         first, second, third = (asking(room, payer) for _ in range(3))
         await settled()
         assert "rrw" == states(first, second, third)
@@ -77,7 +78,7 @@ def test_what_fits_nowhere_is_refused_with_the_numbers() -> None:
     """Nobody waits for room that will never be there; one who waits is refused as soon as that is known."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(120)
+        room, payer = Reservations(Calibration()), call(120)
         first, second = asking(room, payer), asking(room, payer)
         await settled()
         room.settle(first.result(), 101)
@@ -93,7 +94,7 @@ def test_everybody_above_has_to_have_room() -> None:
     """A call reserves with whoever called it, too; the outermost that refuses is named."""
 
     async def scene() -> None:
-        room, top = Reservations(), call(150)
+        room, top = Reservations(Calibration()), call(150)
         left, right = call(1000, top), call(1000, top)
         first, second = asking(room, left), asking(room, right)
         await settled()
@@ -110,7 +111,7 @@ def test_money_is_reserved_too() -> None:
     """Of $2, two answers of 90 tokens at a cent each fit in, and 20 tokens of the third remain."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(usd=2.0)
+        room, payer = Reservations(Calibration()), call(usd=2.0)
         first, second, third = (asking(room, payer) for _ in range(3))
         await settled()
         assert "rrw" == states(first, second, third)
@@ -128,7 +129,7 @@ def test_the_longest_waiting_goes_first() -> None:
     """A small request does not overtake a large one that waits for the same room."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(200)
+        room, payer = Reservations(Calibration()), call(200)
         first, large, small = asking(room, payer), asking(room, payer, 150), asking(room, payer, 20)
         await settled()
         assert "rww" == states(first, large, small)
@@ -143,7 +144,7 @@ def test_who_waits_for_other_room_is_passed() -> None:
     """Whoever waits for the budget of one call is in the way of that call only."""
 
     async def scene() -> None:
-        room, top = Reservations(), call(1000)
+        room, top = Reservations(Calibration()), call(1000)
         tight, free = call(100, top), call(None, top)
         first, second, other = asking(room, tight), asking(room, tight), asking(room, free)
         await settled()
@@ -156,7 +157,7 @@ def test_so_many_requests_are_on_their_way_at_once() -> None:
     """Without any budget, too, the next one goes when one has been answered."""
 
     async def scene() -> None:
-        room, payer = Reservations(2), call()
+        room, payer = Reservations(Calibration(), 2), call()
         asked = [asking(room, payer) for _ in range(5)]
         await settled()
         assert "rrwww" == states(*asked)
@@ -171,7 +172,7 @@ def test_nobody_is_forgotten_where_room_moves() -> None:
     """Those that wait for a call, then for the run, then for an answer, have their turn in the end, each once."""
 
     async def scene() -> None:
-        room, top = Reservations(3), call(100_000)
+        room, top = Reservations(Calibration(), 3), call(100_000)
         calls = [call(220, top), call(330, top), call(None, top)]
         order: list[int] = []
 
@@ -192,7 +193,7 @@ def test_waiting_takes_time_in_proportion() -> None:
     """Eight times as many requests that wait for two budgets at once take about eight times as long."""
 
     async def scene(count: int) -> None:
-        room, top = Reservations(32), call(3300)
+        room, top = Reservations(Calibration(), 32), call(3300)
         payer = call(3300, top)
 
         async def ask() -> None:
@@ -217,7 +218,7 @@ def test_one_that_is_cancelled_while_it_waits_is_in_nobodys_way() -> None:
     """Behind a large request that is given up, a small one goes at once."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(200)
+        room, payer = Reservations(Calibration()), call(200)
         first, large, small = asking(room, payer), asking(room, payer, 190), asking(room, payer, 20)
         await settled()
         large.cancel()
@@ -233,7 +234,7 @@ def test_one_that_is_cancelled_just_when_it_may_go_gives_its_room_back() -> None
     """Between being let go and hearing of it nothing is lost."""
 
     async def scene() -> None:
-        room, payer = Reservations(), call(100)
+        room, payer = Reservations(Calibration()), call(100)
         first, second, third = (asking(room, payer) for _ in range(3))
         await settled()
         room.settle(first.result())
@@ -250,7 +251,7 @@ def test_whoever_is_cancelled_the_others_go(cancelled: int) -> None:
     """With a run that is full and a call that is full, giving up any of those that wait leaves none behind."""
 
     async def scene() -> None:
-        room, top = Reservations(2), call(250)
+        room, top = Reservations(Calibration(), 2), call(250)
         payers = [call(150, top), top, call(150, top)]
         held = [asking(room, payers[0]), asking(room, payers[1])]
         waiting = [asking(room, payers[n % 3], 60) for n in range(4)]
