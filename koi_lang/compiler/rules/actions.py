@@ -74,11 +74,13 @@ def wrong_fields(file: Analysis, report: Report) -> None:
         if fields is None:
             _check_data(call, name, kind_of(call.arguments[1], around, file, report.program), report)
             continue
-        missing = [field for field, (is_needed, _) in known.items() if is_needed and field not in given]
-        if missing and not any(nearest(field, missing) for field in given if field not in known):
+        missing, strange = _missing(name, given), [field for field in given if field not in known]
+        if missing and not any(nearest(field, missing) for field in strange):
             shown = ", ".join(f"{field}: …" for field, (is_needed, _) in known.items() if is_needed)
-            message = f"`{name.value}` needs {' and '.join(f'`{field}`' for field in missing)}"
-            report.add(name.span, message, help=f'write `callAction("{name.value}", {{ {shown} }})`.')
+            lacks = f", and has no field {_and(strange)}" if strange else ""
+            place = _key(given[strange[0]]) if strange else name.span
+            help = f'write `callAction("{name.value}", {{ {shown} }})`.'
+            report.add(place, f"`{name.value}` needs {_and(missing)}{lacks}", help=help)
         for field, property in given.items():
             wanted = known.get(field, (False, ""))[1]
             kind = kind_of(property.value, around, file, report.program)
@@ -112,7 +114,7 @@ def unknown_action(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on show(args) { await callAction("print", { message: "Hello." }) } }
     """
     for call, _ in _calls(file):
-        name, _fields, given = _action(call)
+        name, whole, given = _action(call)
         if name is None:
             continue
         known = FIELDS.get(name.value)
@@ -122,12 +124,13 @@ def unknown_action(file: Analysis, report: Report) -> None:
             if instead is not None:
                 report.add(name.span, f"there is no action `{name.value}`", help=f"write {instead}.")
             continue
-        for field, property in given.items():
-            if field not in known:
-                near = nearest(field, known)
-                help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{each}`' for each in known)}."
-                span = Span(property.span.start, property.span.start + len(field))
-                report.add(span, f"`{name.value}` has no field `{field}`", help=help)
+        missing, strange = _missing(name, given), [field for field in given if field not in known]
+        if missing and whole is not None and not any(nearest(field, missing) for field in strange):
+            continue
+        for field in strange:
+            near = nearest(field, missing) or nearest(field, known)
+            help = f"did you mean `{near}`?" if near else f"it has {', '.join(f'`{each}`' for each in known)}."
+            report.add(_key(given[field]), f"`{name.value}` has no field `{field}`", help=help)
 
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Call, Around]]:
@@ -150,6 +153,19 @@ def _action(call: n.Call) -> tuple[n.Text | None, n.Object | None, dict[str, n.P
         return name, None, {}
     given = {item.key: item for item in data.properties if isinstance(item, n.Property) and isinstance(item.key, str)}
     return name, data if len(given) == len(data.properties) else None, given
+
+
+def _missing(name: n.Text, given: Mapping[str, n.Property]) -> list[str]:
+    """The fields that an action needs and is not given."""
+    return [field for field, (is_needed, _) in FIELDS[name.value].items() if is_needed and field not in given]
+
+
+def _key(property: n.Property) -> Span:
+    return Span(property.span.start, property.span.start + len(str(property.key)))
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
 
 
 def _word(kind: str | Kind) -> str:

@@ -60,8 +60,8 @@ def wrong_payload(file: Analysis, report: Report) -> None:
             continue
         found = [list(_problems(given.value, type, given, file, report.program)) for type in typed if type is not None]
         if len(found) == len(typed) and all(found):
-            span, message, help = found[0][0]
-            report.add(span, message, help=help)
+            for span, message, help in found[0] if len(found) == 1 else found[0][:1]:
+                report.add(span, message, help=help)
 
 
 def _given(file: Analysis, program: Program) -> Iterator[Given]:
@@ -120,6 +120,9 @@ def _problems(
         message = f"{shown} of `{given.name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
         yield _span(value, file), message, f"give it {WORDS[wanted]}, or declare another type."
         return
+    if type.name.lower() == "int" and isinstance(value, n.Literal) and isinstance(value.value, float):
+        message = f"{shown} of `{given.name}` is a whole number, and gets {value.value}"
+        yield _span(value, file), message, "give it a whole number, or declare `number`."
     if wanted == "object":
         yield from _field_problems(value, type, given, file, program, path)
     if isinstance(value, n.Array) and type.arguments:
@@ -146,16 +149,26 @@ def _field_problems(
     fields = {each.key: each for each in properties if isinstance(each, n.Property) and isinstance(each.key, str)}
     if (value is not None and not isinstance(value, n.Object)) or len(fields) < len(properties):
         return
+    missing = [field.name for field in type.fields if field.name not in fields and not field.optional]
+    if missing and given.is_whole:
+        place = given.place if value is None else _span(value, file)
+        yield place, *_missing(missing, [str(key) for key in fields], type, path, given.name)
     for field in type.fields:
         property, name = fields.get(field.name), f"{path}.{field.name}" if path else field.name
         if property is not None:
             yield from _problems(property.value, field.type, given, file, program, name)
-        elif not field.optional and given.is_whole:
-            known = [each.name for each in type.fields]
-            near = nearest(field.name, [str(key) for key in fields if key not in known])
-            write = f"write `{field.name}: …`"
-            help = f"{write} instead of `{near}`." if near else f"{write}, or declare it as `{field.name}?`."
-            yield given.place, f"`{name}` is missing in the payload of `{given.name}`", help
+
+
+def _missing(missing: list[str], written: list[str], type: n.Type, path: str, event: str) -> tuple[str, str]:
+    """The message about the fields that an object lacks, and the help."""
+    known = [each.name for each in type.fields]
+    near = nearest(missing[0], [key for key in written if key not in known]) if len(missing) == 1 else None
+    write = f"write `{', '.join(f'{name}: …' for name in missing)}`"
+    optional = f", or declare it as `{missing[0]}?`" if len(missing) == 1 else ""
+    help = f"{write} instead of `{near}`." if near else f"{write}{optional}."
+    paths = [f"`{path}.{name}`" if path else f"`{name}`" for name in missing]
+    verb = "is" if len(paths) == 1 else "are"
+    return f"{' and '.join(paths)} {verb} missing in the payload of `{event}`", help
 
 
 def _kind(value: n.Expression | None, around: Around, file: Analysis, program: Program) -> Kind | None:
