@@ -200,7 +200,7 @@ agent Bo : Clerk {{ uses skill Sums  on go() {{ return 1 }} }}
 
 run Bo.gone({{}})
 """
-    assert codes(text) == ["E0242", "E0137", "E0201", "E0224", "E0221", "E0204", "E0207"]
+    assert codes(text) == ["E0137", "E0201", "E0224", "E0221", "E0204", "E0207"]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -25,8 +25,8 @@ BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
 # Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
 RESUME = re.compile(
     r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
-    r"|(?P<declaration>^(?:export[ \t]+)?(?:import|package|role|team|agent|skill|mcp|prompt|run|test)[ \t]+"
-    r"[\w\"'({:\[])",
+    r"|(?P<declaration>^(?:export[ \t]+)?(?:(?:import|package|role|team|agent|skill|mcp|prompt|run|test)[ \t]+"
+    r"[\w\"'({:\[]|(?P<foreign>class|interface|enum|struct|type)[ \t]+\w+(?=[^\n]*[{=])))",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -129,7 +129,8 @@ def _before(source: Source, start: int, failed: int) -> tuple[Sequence[n.Declara
 def _resume(text: str, start: int, failed: int) -> int | None:
     """The next declaration at or after the failure and after the start of this attempt."""
     for match in RESUME.finditer(text, max(failed, start)):
-        if match["declaration"] and match.start() > start:
+        is_told = match["foreign"] and match.start() == failed
+        if match["declaration"] and match.start() > start and not is_told:
             return match.start()
     return None
 

@@ -13,7 +13,7 @@ from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 
 # Words and marks that go on with the step before them, and that need another piece behind them.
-CONTINUING = frozenset("else catch finally of in instanceof timeout fails".split())
+CONTINUING = frozenset("else catch except finally of in instanceof timeout fails".split())
 OPEN_WORDS = frozenset("const let var return await new typeof throw send in of instanceof delete".split())
 ENDING = frozenset((")", "]", "}", "`", ";", "++", "--"))
 BOUNDARIES = frozenset(("{", "}", ";"))
@@ -21,7 +21,7 @@ ENDED = frozenset(("}", ")", ";"))
 STARTING = frozenset(("{", "[", "(", "`", "!", "++", "--", "@", "#", "...", "$"))
 # Words behind which braces hold an object.
 BEFORE_OBJECT = frozenset("return throw in of typeof await case instanceof default const let var".split())
-DECLARATIONS = frozenset("import package role team agent skill mcp prompt run test export".split())
+DECLARATIONS = frozenset("import package role team agent skill mcp prompt run test export class interface enum".split())
 # The file is none of ours, so nothing in it is looked for.
 OTHER_FORMAT = "E0122"
 UNRECOGNISED = "E0101"

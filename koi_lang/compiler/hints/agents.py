@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
 from koi_lang.compiler.hints.files import DECLARATIONS, STATEMENTS
@@ -25,6 +27,20 @@ ITEMS = (
     "export",
 )
 HEAD = ("ON", "WORD", "OPEN", "RPAR")
+CALL_FORM = 'write `await callAction("call_llm", { instruction: "…", data: … })`.'
+# The name of a model without quotes.
+MODEL = re.compile(r"\w[\w.:/-]*")
+AFFORDANCE = 'write `affordance "…"`, which says what the agent is for.'
+INSTRUCTIONS = 'put it into the handlers that need it: `on start() { playbook "…" }`.'
+# What people write as parts of an agent, and what stands in their place.
+INSTEAD = {
+    **dict.fromkeys(("model", "provider", "temperature", "client"), 'write `llm default = { model: "…" }`.'),
+    **dict.fromkeys(("tool", "tools", "functions"), "write `uses skill …` or `uses mcp …` with names of declarations."),
+    **dict.fromkeys(("description", "goal", "backstory", "name", "purpose"), AFFORDANCE),
+    **dict.fromkeys(("system", "instruction", "instructions", "system_prompt", "systemPrompt"), INSTRUCTIONS),
+    **dict.fromkeys(("memory", "context", "variables"), "write `state { name = value }`."),
+    **dict.fromkeys(("can", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
+}
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
 
 
@@ -126,7 +142,8 @@ def no_parameters(failure: Failure) -> Finding | None:
     if failure.tail[-2:] != ("ON", "WORD"):
         return None
     name = failure.piece(-1)
-    return Finding(f"the handler `{name.text}` has no parentheses", name.span, f"write `on {name.text}()`.")
+    help = f"write `on {name.text}(args) {{ … }}`." if failure.word() in ("=", ":") else f"write `on {name.text}()`."
+    return Finding(f"the handler `{name.text}` has no parentheses", name.span, help)
 
 
 @hint(HINTS, "E0151")
@@ -165,13 +182,15 @@ def llm_form(failure: Failure) -> Finding | None:
     if failure.tail[-1:] == ("LLM",) and failure.frame.word == "agent":
         return Finding("`default =` is missing after `llm`", failure.span, LLM_FORM)
     if failure.tail[-3:-1] == ("LLM", "DEFAULT") and failure.piece().kind in ("text", "word", "number"):
-        written = failure.piece().text if failure.piece().kind == "text" else f'"{failure.piece().text}"'
+        name = MODEL.match(failure.source.text, failure.span.start)
+        written = f'"{name[0]}"' if name else failure.piece().text
         return Finding("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
     if failure.word() != "llm" or not failure.is_code:
         return None
     if failure.word(1) == "(":
-        help = 'write `await callAction("call_llm", { instruction: "…", data: … })`.'
-        return Finding("`llm` is no function", failure.span, help)
+        return Finding("`llm` is no function", failure.span, CALL_FORM)
+    if failure.word(1) == "." and failure.word(3) == "(":
+        return Finding(f"`llm` has no function `{failure.piece(2).text}`", failure.span, CALL_FORM)
     return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
 
 
@@ -287,7 +306,12 @@ def unknown_item(failure: Failure) -> Finding | None:
         if near is None
         else f"did you mean `{near}`?"
     )
-    if failure.word() in DECLARATIONS:
+    if kind == "agent" and failure.word() == "prompt" and failure.piece(1).kind != "word":
+        help = INSTRUCTIONS
+    elif kind == "agent" and failure.piece().text in INSTEAD and failure.word(1) != "(":
+        written = failure.piece(2)
+        help = INSTEAD[failure.piece().text].replace('"…"', written.text if written.kind == "text" else '"…"')
+    elif failure.word() in DECLARATIONS:
         help = f"move it out of the {failure.frame.word}, before it or behind it."
     elif kind == "skill" and failure.word() in ITEMS:
         help = "put it into an agent, or write `export function name(…) { … }`."

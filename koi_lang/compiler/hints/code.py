@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
+from koi_lang.compiler.hints.pieces import Piece
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
+# The head of a loop of Python, up to the end of its line.
+PYTHON_FOR = re.compile(r"(?:(?:const|let|var) )?([\w$]+) (?:in|of) ([^\n{:]+)")
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
 
 
@@ -90,11 +95,10 @@ def for_form(failure: Failure) -> Finding | None:
         help = "leave it out, and `await` each item in the body."
         return Finding("Koi has no `for await`", failure.span, help)
     if failure.tail[-1:] == ("FOR",) and failure.word() != "(":
-        return Finding(
-            "the parentheses of this `for` are missing",
-            failure.piece(-1).span,
-            "write `for (const item of list) { … }`.",
-        )
+        head = PYTHON_FOR.match(failure.source.text, failure.span.start)
+        each, items = (head[1], head[2].strip()) if head else ("item", "list")
+        help = f"write `for (const {each} of {items}) {{ … }}`."
+        return Finding("the parentheses of this `for` are missing", failure.piece(-1).span, help)
     if failure.frame.word == "for" and failure.expected in ({"RPAR"}, {"SEMICOLON"}):
         return _for_head(failure)
     name = failure.piece(-1)
@@ -103,9 +107,7 @@ def for_form(failure: Failure) -> Finding | None:
         return Finding(f"`of` is missing after `{name.text}`", name.span, help)
     if failure.frame.word != "for" or failure.word() not in ("of", "in"):
         return None
-    return Finding(
-        f"`{name.text}` is not declared here", name.span, f"write `for (const {name.text} {failure.word()} …)`."
-    )
+    return _undeclared(name, failure.word())
 
 
 def _for_head(failure: Failure) -> Finding | None:
@@ -118,7 +120,14 @@ def _for_head(failure: Failure) -> Finding | None:
     name, word = (failure.piece(opener + offset - failure.index) for offset in (1, 2))
     if failure.word() != ")" or word.text.lower() != "in":
         return None
-    return Finding(f"`{name.text}` is not declared here", name.span, f"write `for (const {name.text} in …)`.")
+    return _undeclared(name, "in")
+
+
+def _undeclared(name: Piece, word: str) -> Finding:
+    """A loop whose variable is not declared; people who write `in` mostly mean the items."""
+    more = f", or `for (const {name.text} in …)` for keys" if word == "in" else ""
+    help = f"write `for (const {name.text} of …)`{more}."
+    return Finding(f"`{name.text}` is not declared here", name.span, help)
 
 
 @hint(HINTS, "E0168")
@@ -156,9 +165,9 @@ def timeout(failure: Failure) -> Finding | None:
     if failure.tail[-1:] != ("TIMEOUT",):
         return None
     digits = "".join(character for character in failure.word() if character.isdigit()) or "5"
-    return Finding(
-        f"{failure.shown} is not a time", failure.span, f"write `{digits}s`; the units are `ms`, `s`, `m` and `h`."
-    )
+    unit = "s" if len(digits) < 3 else "ms"
+    help = f"write `{digits}{unit}`; the units are `ms`, `s`, `m` and `h`."
+    return Finding(f"{failure.shown} is not a time", failure.span, help)
 
 
 @hint(HINTS, "E0170")
@@ -310,8 +319,12 @@ def equals_missing(failure: Failure) -> Finding | None:
         return None
     if failure.word() == ":":
         return Finding("a `=` stands here, not a `:`", failure.span, "write `=`.")
-    before = failure.piece(-1)
-    return Finding(f"a `=` is missing after `{before.text}`", before.span, f"write `{before.text} = …`.")
+    before, keyword = failure.piece(-1), failure.piece(-2).text
+    is_block = failure.word() == "{" and keyword in ("mcp", "llm")
+    start = f"{keyword} " if keyword in ("mcp", "llm", "prompt") else ""
+    value = "{ … }" if is_block else '"…"' if keyword == "prompt" else "…"
+    help = f"write `{start}{before.text} = {value}`."
+    return Finding(f"a `=` is missing after `{before.text}`", before.span, help)
 
 
 @hint(HINTS, "E0178")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 NAMED = {"AGENT": "agent", "ROLE": "role", "TEAM": "team", "SKILL": "skill", "PROMPT": "prompt", "MCP": "mcp server"}
+ROLE = re.compile(r"^[ \t]*role\s+(\w+)", re.MULTILINE)
 ROLE_FORM = "write `role Worker { can execute }`."
 
 
@@ -65,7 +68,11 @@ def capability(failure: Failure) -> Finding | None:
     name = failure.piece(1) if failure.word() in ("cannot", "cant") and failure.piece(1).kind == "word" else None
     if name is not None:
         return Finding("a role lists only what it allows", failure.span, "leave out what the role may not do.")
-    return Finding(f"`can` is missing before {failure.shown}", failure.span, f"write `can {failure.piece().text}`.")
+    pieces = failure.scan.pieces[failure.index : failure.scan.partners.get(failure.at(failure.frame.start), 0)]
+    shown = ", ".join(f"can {piece.text}" for piece in pieces if piece.kind == "word" and piece.text != "can")
+    is_plain = all(piece.kind == "word" or piece.text == "," for piece in pieces)
+    help = f"write `{shown if is_plain and shown else f'can {failure.piece().text}'}`."
+    return Finding(f"`can` is missing before {failure.shown}", failure.span, help)
 
 
 @hint(HINTS, "E0138")
@@ -106,7 +113,10 @@ def role_missing(failure: Failure) -> Finding | None:
     ):
         return None
     name = failure.piece(-len(failure.tail) + 1)
-    help = f"write `agent {name.text} : Worker` with the name of a role that is declared."
+    declared = ROLE.search(failure.source.text)
+    role = declared[1] if declared else "Worker"
+    more = "" if declared else " and, before it, `role Worker { can execute }`"
+    help = f"write `agent {name.text} : {role}`{more}."
     return Finding(f"the agent `{name.text}` has no role", name.span, help)
 
 
@@ -165,20 +175,36 @@ def team_member(failure: Failure) -> Finding | None:
         team Crew { ada: Ada }
     """
     if failure.tail == ("TEAM", "NAME"):
-        return Finding("the members of a team must stand in braces", failure.span, "write `team Crew { ada: Ada }`.")
+        names = _bare_names(failure, 1) if failure.word() in ("[", "(", "=", ":") else []
+        help = f"write `team {failure.piece(-1).text} {{ {_members(names or ['Ada'])} }}`."
+        return Finding("the members of a team must stand in braces", failure.span, help)
     if failure.frame.word not in ("team", "override"):
         return None
     if not failure.tail and failure.word() == "}":
         return Finding("this team has no member", failure.span, "write `ada: Ada` with the name of an agent.")
     if failure.tail[-1:] == ("NAME",) and failure.expected == {"COLON", "EQUAL"}:
         name = failure.piece(-1)
-        help = f"write `{name.text.lower()}: {name.text}`."
+        help = f"write `{_members(_bare_names(failure, -1) or [name.text])}`."
         return Finding(f"the member `{name.text}` does not say which agent it is", name.span, help)
     if failure.tail[-1:] in (("COLON",), ("EQUAL",)):
         return Finding(
             "a member is one agent, team or MCP address", failure.span, "write `ada: Ada`, one member after the other."
         )
     return None
+
+
+def _bare_names(failure: Failure, offset: int) -> list[str]:
+    """The names from an offset on that stand in a list, up to the end of their brackets."""
+    names = []
+    while failure.piece(offset).kind == "word" or failure.word(offset) in (",", "["):
+        if failure.piece(offset).kind == "word":
+            names.append(failure.piece(offset).text)
+        offset += 1
+    return names if failure.word(offset) in ("}", "]", ")") else []
+
+
+def _members(names: list[str]) -> str:
+    return ", ".join(f"{name[0].lower()}{name[1:]}: {name}" for name in names)
 
 
 @hint(HINTS, "E0158")
@@ -244,7 +270,8 @@ def bare_text(failure: Failure) -> Finding | None:
         ("PACKAGE",),
     ):
         return None
-    return Finding(f"the text after `{keyword}` must stand in quotes", failure.span, f'write `{keyword} "…"`.')
+    quotes = '"""…"""' if failure.word() == "{" else '"…"'
+    return Finding(f"the text after `{keyword}` must stand in quotes", failure.span, f"write `{keyword} {quotes}`.")
 
 
 def _bare_playbook(failure: Failure) -> Finding | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
@@ -9,6 +11,12 @@ from koi_lang.source import Span
 FIRST: list[Hint] = []
 HINTS: list[Hint] = []
 DECLARATIONS = ("import", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test")
+# Declarations of BAML, which has no agents.
+OF_BAML = {
+    "client": 'name the model in an agent: `llm default = { model: "…" }`.',
+    "generator": "leave it out: a program is a Python module as it is.",
+    "retry_policy": 'write `resilience "event" { retry_max_attempts = 3 }` in an agent.',
+}
 LISTED = "a program consists of `import`, `role`, `team`, `agent`, `skill`, `mcp`, `prompt`, `run` and `test`."
 ITEMS = frozenset(
     (
@@ -29,6 +37,7 @@ ITEMS = frozenset(
 STATEMENTS = frozenset(
     ("const", "let", "var", "if", "else", "for", "while", "return", "try", "throw", "await", "send", "use", "break")
 )
+FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\w+)")
 FORMATS = {"{": "JSON", "[": "JSON", "<": "HTML or XML", "`": "Markdown", "--": "YAML"}
 
 
@@ -53,7 +62,7 @@ def not_koi(failure: Failure) -> Finding | None:
 
 
 def _other_format(name: str, failure: Failure) -> Finding:
-    help = "begin with `role`, `agent` or `import`."
+    help = "begin with `role Worker { can execute }` and `agent Name : Worker { … }`."
     return Finding(f"this looks like {name}, not like a Koi program", failure.piece(-failure.index).span, help)
 
 
@@ -152,7 +161,7 @@ def unknown_declaration(failure: Failure) -> Finding | None:
     if not failure.is_top or not failure.word() or failure.word() in (")", "]", "}"):
         return None
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
-    help = LISTED if near is None else f"did you mean `{near}`?"
+    help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
     return Finding(f"{failure.shown} does not begin a declaration", failure.span, help)
 
 
@@ -171,7 +180,7 @@ def import_form(failure: Failure) -> Finding | None:
         import "./ada.koi"
     """
     if failure.is_top and failure.word() == "from" and failure.piece(1).kind == "word":
-        return Finding("an import does not begin with `from`", failure.span, 'write `import "./file.koi"`.')
+        return Finding("an import does not begin with `from`", failure.span, _python_import(failure))
     if failure.tail == ("IMPORT",):
         return _import_of_parts(failure)
     if failure.tail != ("IMPORT", "NAME"):
@@ -179,6 +188,17 @@ def import_form(failure: Failure) -> Finding | None:
     name = failure.piece(-1)
     help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "python:{name.text}"`.'
     return Finding("this import names no file", name.span, help)
+
+
+def _python_import(failure: Failure) -> str:
+    """What to write instead of `from module import name`; `std` has parts of its own."""
+    line = FROM.match(failure.source.text, failure.span.start)
+    if line is None:
+        return 'write `import "./file.koi"`.'
+    module, name = line.groups()
+    path = f"std/{name}" if module == "std" else module.replace(".", "/") if module.startswith("std.") else ""
+    name = module.rpartition(".")[2]
+    return f'write `import "{path}"`.' if path else f'write `import {name} from "python:{module}"`.'
 
 
 def _import_of_parts(failure: Failure) -> Finding:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.hints.absent import tagged
 from koi_lang.compiler.hints.failure import Failure, Finding, Hint, hint
@@ -19,7 +21,7 @@ _RECORDS = dict.fromkeys(("class", "struct"), RECORD)
 _TYPES = dict.fromkeys(("interface", "type"), TYPE)
 _NOTHING = dict.fromkeys(("public", "static", "void"), "leave it out.")
 _OTHERS = {
-    "do": "write `while (…) { … }`.",
+    "do": "write `while (true) { …; if (!condition) break }`.",
     "until": "write `while (!…) { … }`.",
     "repeat": "write `while (…) { … }`.",
     "foreach": "write `for (const item of list) { … }`.",
@@ -53,7 +55,9 @@ INSTEAD = {
     **_OTHERS,
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
-WITH_PARENTHESES = frozenset("switch elif elseif elsif unless foreach not until match with".split())
+WITH_PARENTHESES = frozenset("switch elif elseif elsif unless except foreach not until match with".split())
+# A value in a text of Python, without what says how it is shown.
+PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
@@ -79,7 +83,7 @@ def foreign(failure: Failure) -> Finding | None:
     offsets = [offset for offset in line if failure.word(offset) != "as"]
     for offset in (*offsets, *(offset for offset in line if failure.word(offset) == "as")):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
-            return _foreign(_switch(failure, offset))
+            return _foreign(_switch(failure, offset), _advice(failure, offset))
     opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))
     if opener is not None and failure.scan.pieces[opener - 1].text == "do":
         return _foreign(failure.scan.pieces[opener - 1])
@@ -126,10 +130,9 @@ def text_prefix(failure: Failure) -> Finding | None:
         return tagged(before.text, before.span)
     if here.kind not in ("text", "triple"):
         return None
-    span = before.span
-    return Finding(
-        f"a text has no letter `{before.text}` before it", span, "write `` `hello ${name}` `` to insert a value."
-    )
+    inserted = PLACE.sub(r"${\1}", here.text.strip("\"'")) if here.kind == "text" else ""
+    shown = inserted if inserted.isprintable() and 0 < len(inserted) < 60 and "`" not in inserted else "hello ${name}"
+    return Finding(f"a text has no letter `{before.text}` before it", before.span, f"write `` `{shown}` ``.")
 
 
 def triple_single(source: Source, first: Span, second: Span) -> Finding | None:
@@ -228,8 +231,30 @@ def _is_foreign(before: Piece, word: Piece, after: Piece) -> bool:
     return after.text in ("{", "[", "!", "`") or (after.text == "(" and word.text in WITH_PARENTHESES)
 
 
-def _foreign(word: Piece) -> Finding:
-    return Finding(f"Koi has no `{word.text}`", word.span, INSTEAD[word.text])
+def _foreign(word: Piece, help: str = "") -> Finding:
+    return Finding(f"Koi has no `{word.text}`", word.span, help or INSTEAD[word.text])
+
+
+def _advice(failure: Failure, offset: int) -> str:
+    """What to write instead of a foreign word where it depends on the place; empty where it does not."""
+    word, name = failure.word(offset), failure.piece(offset + 1).text
+    if word in ("def", "func", "fn") and failure.frame.word in ("agent", "skill"):
+        form = f"on {name}(args)" if failure.frame.word == "agent" else f"export function {name}(…)"
+        return f"write `{form} {{ … }}`."
+    body = _body(failure, offset + 2) if not failure.is_code else []
+    if word in ("class", "struct") and body and not any(piece.text in ("(", "=") for piece in body):
+        return TYPE
+    if word == "enum" and body:
+        values = " | ".join(f'"{piece.text}"' for piece in body if piece.kind == "word")
+        return f"write its values where they are used: `on start(args: {{ {name.lower()}: {values} }}) {{ … }}`."
+    return ""
+
+
+def _body(failure: Failure, offset: int) -> list[Piece]:
+    """The pieces between the braces that open at an offset."""
+    opener = failure.index + offset
+    closer = failure.scan.partners.get(opener, opener)
+    return list(failure.scan.pieces[opener + 1 : closer])
 
 
 def _before_while(failure: Failure) -> int:

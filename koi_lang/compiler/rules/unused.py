@@ -11,6 +11,7 @@ from koi_lang.compiler.imports import Imported, Unit
 from koi_lang.compiler.rules.program import Program, prompts_in, prompts_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import own_symbols
+from koi_lang.diagnostics import nearest
 
 WORD = re.compile(r"\w+")
 
@@ -68,7 +69,9 @@ def unused_role(file: Analysis, report: Report) -> None:
         run Greeter.hello({})
     """
     if report.program.is_complete(file):
-        used = report.program.for_file(_roles_used, file)
+        given = [agent.role.name for agent, _ in file.index.of(n.Agent)]
+        meant = {nearest(name, file.table.names("role")) for name in given if file.table.find("role", name) is None}
+        used = report.program.for_file(_roles_used, file) | meant
         for role, _ in file.index.of(n.Role):
             if role.name.name not in used:
                 help = "give it to an agent, or remove it."
