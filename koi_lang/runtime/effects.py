@@ -22,6 +22,7 @@ from koi_lang.runtime.paths import Path, Place, current_place, passing, step
 from koi_lang.runtime.tagged_values import as_fields, from_fields
 from koi_lang.runtime.tasks import together
 from koi_lang.runtime.turns import DOUBT, END, LATE, Turns
+from koi_lang.runtime.write_quota import require_quota
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import Entry
@@ -105,8 +106,12 @@ class Effects:
         if not self._is_looked_after():
             return await work()
         with step(effect.name):
+            require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
             ended = await self.complete(self.once(effect, work))
+            if ended.error is None and effect.safe:  # what has been changed is told in any case
+                refusal = failure_of(require_quota, ended.value, f"what `{effect.name}` gave")
+                ended = ended if refusal is None else Ended(error=refusal)
             if ended.error is not None:
                 self._tell_failure(effect, ended.error)
             else:
@@ -119,6 +124,7 @@ class Effects:
             return work()
         with step(effect.name) as place:
             assert place is not None
+            require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
             if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
                 raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that

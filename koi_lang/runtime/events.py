@@ -9,6 +9,7 @@ from typing import Any
 
 from koi_lang.endings import failure_of
 from koi_lang.runtime.paths import Path, current_path
+from koi_lang.runtime.write_quota import count_written
 
 VERSION = 1
 
@@ -81,6 +82,7 @@ class Events:
         if not self._consumers:
             return
         self._seq += 1
+        count_written(data)
         where = current_path() if path is None else path
         recalled = self._known is not None and self._known(type, where)
         event = Event(self._seq, self._clock(), self._run, agent, type, data, where, recalled)

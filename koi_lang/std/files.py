@@ -14,6 +14,7 @@ from typing import Any
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.registry.automaton import compile_pattern
+from koi_lang.runtime.write_quota import count_written
 from koi_lang.std.outside import folder, told
 from koi_lang.std.places import place
 
@@ -87,6 +88,7 @@ def _changed(name: str, given: dict[str, Any], change: Callable[[], Any]) -> Awa
     async def work() -> Any:
         return _guarded(given["path"], change)
 
+    count_written(given.get("text", ""))  # a second time: what the call is given is told, too
     return told(Effect(name, given), work)
 
 

@@ -15,6 +15,7 @@ from koi_lang.runtime.playbook.prompting import Feedback
 from koi_lang.runtime.playbook.replies import ReplyReader
 from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.tasks import together
+from koi_lang.runtime.write_quota import write_quota
 
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
 GRACE_S = 1.0
@@ -60,7 +61,8 @@ async def carry_out(execution: Execution, request: Request) -> Answer:
     actions: asyncio.Queue[Action | None] = asyncio.Queue()
     async with together() as group:
         reading = group.create_task(read(execution, request, answer, actions))
-        await execute(execution, answer, actions)
+        with write_quota():
+            await execute(execution, answer, actions)
         if execution.ended:
             await asyncio.wait([reading], timeout=GRACE_S)
         reading.cancel()

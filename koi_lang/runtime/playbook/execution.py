@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.endings import end_of
+from koi_lang.endings import end_of, failure_of
 from koi_lang.errors import AgentError, PermissionDenied
 from koi_lang.interpolation import Rendered
 from koi_lang.llm.messages import Result
@@ -29,6 +29,7 @@ from koi_lang.runtime.tagged_values import as_fields
 from koi_lang.runtime.tasks import gathered
 from koi_lang.runtime.turns import BEGIN
 from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.write_quota import count_written, no_quota, require_quota
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
@@ -107,13 +108,21 @@ class Execution:
         run, name, intent = self.agent.run, self.agent.name, action.intent
         with step(intent):
             await run.effects.in_order(BEGIN)
-            run.events.emit("action_started", name, intent=intent, id=action.id, **self._details(action, names))
-            ended = await run.effects.complete(work(action, names))
+            details = self._details(action, names)
+            refusal = failure_of(require_quota, details, f"what `{intent}` is given")
+            told = {} if refusal is not None else details
+            run.events.emit("action_started", name, intent=intent, id=action.id, **told)
+            ended = await run.effects.complete(work(action, names) if refusal is None else _refused(refusal))
             if ended.error is not None:
                 self._tell_failure(action, names, ended.error)
             fields, value = ended.result()
+            outcome = self._result(action, value)
+            refusal = failure_of(require_quota, outcome, f"`{intent}` was carried out, and what it gave")
+            if refusal is not None:
+                self._tell_failure(action, names, refusal)
+                raise refusal
             self._keep(action, names, fields, value)
-            run.events.emit("action_ended", name, intent=intent, **self._result(action, value))
+            run.events.emit("action_ended", name, intent=intent, **outcome)
         return value
 
     def _tell_failure(self, action: Action, names: Names, raised: Exception) -> None:
@@ -198,11 +207,15 @@ class Execution:
         if asked in around:
             raise AgentError(f"Infinite loop detected: `{asked[0]}.{event}` is already being carried out")
         token, under_way = delegating.set(self), _under_way.set((*around, asked))
+        count_written(payload)
         try:
-            return await self._called(member, event, payload)
+            with no_quota():
+                value = await self._called(member, event, payload)
         finally:
             _under_way.reset(under_way)
             delegating.reset(token)
+        count_written(value)
+        return value
 
     async def _called(self, member: type[Agent], event: str, payload: Any) -> Any:
         """Have a member handle an event, between the hooks of the run."""
@@ -259,6 +272,11 @@ def _delegated(fields: Mapping[str, Any]) -> dict[str, Any]:
     if set(fields) != {"data"}:
         raise ActionError("a delegation has the one field `data`")
     return dict(fields)
+
+
+async def _refused(error: Exception) -> NoReturn:
+    """The work of an action that is not carried out."""
+    raise error
 
 
 def _verdict(answer: str) -> bool:

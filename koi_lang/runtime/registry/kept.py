@@ -12,6 +12,7 @@ from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.paths import current_place, passing
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey
+from koi_lang.runtime.write_quota import count_written
 
 # How many changes whose outcome stands in the journal, too, the registry may still know.
 MOST_OVER = 16
@@ -90,6 +91,7 @@ class KeptRegistry:
             keys.append(self._key(name))
             return await getattr(self._registry, name)(*args, once=keys[0] if self._effects.is_kept else None)
 
+        count_written(args)
         outcome = await self._effects.announced(effect, work)
         if not keys:
             await self.renew(name, *args)
