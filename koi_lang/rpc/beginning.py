@@ -24,8 +24,8 @@ async def prompt(
 ) -> Any:
     """Give a message to a handler, `Agent.event`, as the text that it takes, else as `args.message`.
 
-    Without a name it goes to the handler that was called last. Images, each `{"media_type", "data"}` with the bytes in
-    base64, are shown to its model, and are `args.images`.
+    Without a name it goes to the handler that was called last, else to that of `koi chat`. Images, each
+    `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
     """
     said = shown(message, images)
     if session.call is not None and streaming_behavior:

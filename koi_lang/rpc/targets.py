@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
@@ -16,6 +15,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.schema import signature_text, type_text
 from koi_lang.runtime.steering import PERSON, How
 
+MOST_NAMED = 8
 # Of an image, as clients send it, and as programs and journals have it.
 FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
 
@@ -54,23 +54,24 @@ def given(agent: type[Agent], event: str, said: Message) -> Any:
 
 
 def usual_handler(session: Session) -> tuple[type[Agent], str]:
-    """The handler that was called last, else the only playbook there is, else that of `koi chat`. Raises Refused."""
+    """The handler that was called last, if it takes messages, else that of `koi chat`, of several the only playbook.
+
+    Raises Refused.
+    """
     if session.last is not None:
-        return session.last[:2]
-    found = [
-        (agent, handler.event)
-        for agent in session.served.agents
-        for handler in agent.about.handlers.values()
-        if handler.playbook and not handler.private
-    ]
-    if len(found) == 1:
-        return found[0]
-    with suppress(UsageError):  # no handler takes a message
-        chosen = targets(session.served.agents)
-        if len(chosen) == 1:
-            return agent_named(session, chosen[0].agent), chosen[0].event
-    names = ", ".join(f"`{agent.about.name}.{event}`" for agent, event in found[:8]) or "none"
-    raise Refused("invalid_request", "`prompt` must name a handler", help=f"The playbooks of the program are: {names}.")
+        agent, event = session.last[:2]
+        if target_of(agent.about.name, agent.about.handlers[event]) is not None:
+            return agent, event
+    try:
+        found = targets(session.served.agents)
+    except UsageError as error:
+        raise Refused("invalid_request", error.message, help=error.help) from error
+    known = [(agent_named(session, target.agent), target.event) for target in found]
+    playbooks = [(agent, event) for agent, event in known if agent.about.handlers[event].playbook]
+    if len(known) == 1 or len(playbooks) == 1:
+        return (playbooks or known)[0]
+    names = ", ".join(f"`{target.name}`" for target in found[:MOST_NAMED])
+    raise Refused("invalid_request", "several handlers take a message", help=f"Give the `name` of one: {names}.")
 
 
 def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def test_images_of_a_prompt_stand_beside_its_text(talk: Talker) -> None:
     [
         ("{ n: number }", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (n: number)"),
         ("number", {"name": "A.x"}, "`A.x` takes no message", "`run_playbook`; it takes (number)"),
-        ("{ n: number }", {}, "`prompt` must name a handler", "none"),
+        ("{ n: number }", {}, "`A` has no handler that takes a message", "on chat(args: { message: string })"),
         ("string", {"name": "A.x", "images": SENT}, "`A.x` takes a text, which has no place for images", "an object"),
     ],
 )
@@ -78,10 +78,44 @@ def test_several_handlers_are_named(talk: Talker) -> None:
     source = f"{ROLE}agent A : W {{ on a(args: string) {{ }} on b(args: string) {{ }} }}"
 
     async def refused(client: Talk) -> None:
-        assert "invalid_request" == await client.code("prompt", message="hi")
+        response = await client.ask("prompt", message="hi")
+
+        assert ("several handlers take a message", "Give the `name` of one: `A.a`, `A.b`.") == (
+            response["error"],
+            response["help"],
+        )
 
     async def chosen(client: Talk) -> None:
         assert {"message": "hi"} == await given(client)
 
     talk(source, refused)
     talk(source.replace("on b(args: string)", "on chat(args)"), chosen)
+
+
+@pytest.mark.parametrize(
+    ("handlers", "event"),
+    [
+        ('on work(n: number) { playbook "x" } on chat(text: string) { }', "chat"),
+        ('on work(topic: string) { playbook "x" } on chat(text: string) { }', "chat"),
+        ('on work(topic: string) { playbook "x" } on other(text: string) { }', "work"),
+    ],
+)
+def test_a_prompt_without_a_name_goes_where_chat_goes(talk: Talker, handlers: str, event: str) -> None:
+    """A playbook is not preferred to a handler for messages; it is where the person would have to choose."""
+
+    async def test(client: Talk) -> None:
+        assert f"A.{event}" == (await client.data("prompt", message="hi"))["name"]
+
+    talk(f"{ROLE}agent A : W {{ {handlers} }}", test)
+
+
+def test_a_prompt_after_a_call_that_takes_none(talk: Talker) -> None:
+    """The last handler gets the next message if it takes one; else it goes where the first would have gone."""
+
+    async def test(client: Talk) -> None:
+        await client.data("run_playbook", name="A.sum", args={"n": 1})
+        await client.until("call_ended", 1)
+
+        assert {"message": "hi"} == await given(client)
+
+    talk(f"{ROLE}agent A : W {{ on sum(args: {{ n: number }}) {{ }} on chat(args) {{ }} }}", test)
