@@ -211,8 +211,8 @@ class Effects:
         if self.past is not None and not effect.safe:
             self.past.take_over(effect.name, dict(effect.given))
         if effect.call is not None:
-            effect.call.restore(before.data)
-            self._missed.add(effect.name, effect.call.objects, work, safe=effect.safe)
+            lacking = effect.call.restore(before.data)
+            self._missed.add(effect.name, lacking, work, safe=effect.safe)
         return outcome_of(before)
 
     def _lost(self, place: Place, effect: Effect) -> Ended[Any] | None:
@@ -377,8 +377,9 @@ class _Looking:
     def changes(self) -> dict[str, Any]:
         return {}
 
-    def restore(self, data: Mapping[str, Any]) -> None:
+    def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
         """There is nothing to change."""
+        return ()
 
 
 async def _result(work: Callable[[], Any]) -> Any:

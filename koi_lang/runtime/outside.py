@@ -46,13 +46,13 @@ class PythonCall(Protocol):
 
     @property
     def objects(self) -> Sequence[Any]:
-        """Python objects that it is made on, or is given; their state may change."""
+        """What it is made on, or is given, whose state may change."""
 
     def changes(self) -> dict[str, Any]:
         """The fields by which a journal keeps how lists and objects were changed that the call was given."""
 
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Change them as some fields say, where the call is not made."""
+    def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
+        """Change them as some fields say, where the call is not made; gives those that lack it nevertheless."""
 
 
 def seen(what: str, look: Callable[[], Any]) -> Any:

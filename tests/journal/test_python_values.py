@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,83 @@ def test_calls_with_any_result_are_made_once(play: Player, log: Path) -> None:
 
         assert whole.outcome == rest.outcome, cut[-1]
         assert names[ended:] == (log.read_text().split() if log.exists() else []), cut[-1]
+
+
+# ---------------------------------------------------------------- globals of modules
+
+STATE = """
+import itertools
+from collections import Counter
+count, seen, told = 0, [], Counter()
+ids = itertools.count(1)
+large = list(range(600))
+client = None
+class Made:
+    number = 0
+def change(n):
+    global count, client
+    count += n
+    seen.append({"n": n})
+    told["all"] += 1
+    Made.number += 1
+    client = client or object()
+    return n
+def next_id(): return next(ids)
+def enlarge(): large.append(1)
+def all_of_it(): return (count, seen, dict(told), Made.number)
+def refuse():
+    global count
+    count = -1
+    raise ValueError("no")
+"""
+
+
+def stateful(play: Player, body: str) -> Recorder:
+    """The recorder of a program whose Python module has a state of its own, which is new in each run."""
+    (play.folder / "st.py").write_text(STATE)
+    source = f'import st from "./st.py"\n{ROLE}agent Main : R {{ on go(x: Json) {{ {body} }} }}'
+
+    def anew() -> tuple[()]:
+        module = sys.modules.get(f"koi_python:{play.folder / 'st.py'}")
+        if module is not None:
+            exec(STATE, vars(module))
+        return ()
+
+    return Recorder(play, source, anew, services={"folder": play.folder})
+
+
+def test_globals_of_modules_are_as_they_were(play: Player) -> None:
+    """Cut anywhere, variables that calls had assigned or changed have their content again."""
+    body = """
+        console.log(st.change(2), st.count, st.change(5), st.seen.length)
+        try { st.refuse() } catch (e) { console.log(e.message, st.count) }
+        console.log(st.change(1), st.count, st.all_of_it())
+    """
+    recorder = stateful(play, body)
+    whole = recorder.run({})
+    told = "1 0 [ 0, [ { n: 2 }, { n: 5 }, { n: 1 } ], { all: 3 }, 3 ]"
+    assert (["2 2 5 2", "no -1", told], "") == (whole.printed, whole.played.told)
+    for n in range(2, len(whole.entries)):
+        cut = whole.entries[:n]
+        rest = recorder.again(cut, {}, {entry.path: "retry" for entry in cut if entry.kind == "begun"})
+
+        assert whole.outcome == rest.outcome, cut[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "then"),
+    [("next_id", "st.next_id()"), ("enlarge", "st.enlarge()"), ("enlarge", "st.large.length"), ("next_id", "st.count")],
+)
+def test_globals_that_cannot_be_kept_are_in_doubt(play: Player, name: str, then: str) -> None:
+    """A call that changed what is too large, or has no form, is lost; nothing is used before somebody says so."""
+    recorder = stateful(play, f"st.{name}(); console.log({then})")
+    whole = recorder.run({})
+    cut = cut_behind(whole, f"st.{name}")
+    told = stopped(recorder, cut, {}, {})
+    again = recorder.again(cut, {}, dict.fromkeys(paths(whole), "retry"))
+
+    assert f"are known and are not made again (`st.{name}`)" in told
+    assert whole.printed == list(again.played.printed), again.played.told
 
 
 # ---------------------------------------------------------------- objects

@@ -31,8 +31,8 @@ KINDS = {
 DEEPEST = 200
 # Fields of entries that are given to the program again, and what tells which of these were not written down whole.
 GIVEN_AGAIN: Mapping[str, tuple[str, ...]] = {
-    "done": ("result", "changed"),
-    "failed": ("thrown", "attributes", "changed"),
+    "done": ("result", "changed", "globals"),
+    "failed": ("thrown", "attributes", "changed", "globals"),
     "observed": ("value",),
     "hook_decided": ("to", "result"),
     "hook_replaced": ("result",),

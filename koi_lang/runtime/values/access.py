@@ -131,7 +131,7 @@ def _of_object(value: Value, key: str) -> Value:
     found = getattr(value, key, _MISSING)
     if found is _MISSING:
         return _method(OBJECTS, value, key) if key in _COMMON else undefined
-    return from_module(found) if type(value) is ModuleType else from_object(found, value, key)
+    return from_module(found, value, key) if type(value) is ModuleType else from_object(found, value, key)
 
 
 _COMMON = ("toString", "hasOwnProperty")

@@ -14,6 +14,7 @@ from koi_lang.runtime.cancelling import awaited_outside, outside
 from koi_lang.runtime.context import current
 from koi_lang.runtime.outside import Effect
 from koi_lang.runtime.tagged_values import DEEPEST, NotEncodableError, decode, encode, is_value_type
+from koi_lang.runtime.values.module_state import ModuleState, replace_content, state_key
 from koi_lang.runtime.values.undefined import Value
 
 # They compute and nothing else, so calling them again is simpler than keeping what they gave.
@@ -33,13 +34,24 @@ REACHING = frozenset(("CALL", "CALL_FUNCTION_EX", "IMPORT_NAME", "YIELD_VALUE", 
 STATELESS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
-def from_module(found: Value) -> Value:
+def from_module(found: Value, module: ModuleType, name: str) -> Value:
     """A function of a Python module as code calls it; anything else as it is."""
-    if not isinstance(found, FUNCTIONS) or found.__module__ in PURE or hasattr(found, "__koi_code__"):
+    if not isinstance(found, FUNCTIONS):
+        return found if isinstance(found, type) else _variable(found, module, name)
+    if found.__module__ in PURE or hasattr(found, "__koi_code__"):
         return found
     if str(found.__module__).startswith(STANDARD):
         return found
     return _kept(found)
+
+
+def _variable(found: Value, module: ModuleType, name: str) -> Value:
+    """A variable of a module, once the calls that it lacks have been made."""
+    run, key = current.get(), state_key(module)
+    if run is None or key is None or not run.effects.is_kept:
+        return found
+    told = module.__name__.rpartition("/")[2].removesuffix(".py")
+    return run.effects.look_at(key, f"{told}.{name}", lambda: getattr(module, name))
 
 
 def from_object(found: Value, owner: Value, name: str) -> Value:
@@ -100,7 +112,7 @@ def _constructor(kind: type) -> Callable[..., Any]:
         run, work = current.get(), functools.partial(outside, kind, *args)
         if run is None or not run.effects.is_kept:
             return work()
-        call = Call(None, args, {})
+        call = Call(kind, None, args, {})
         effect = Effect(f"{module}.{kind.__name__}", call.given, lasting=False, call=call)
         return run.effects.announced_nowait(effect, work)
 
@@ -128,7 +140,7 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
         work = functools.partial(awaited_outside if waits else outside, function, *args, **named)
         if run is None or not name or not run.effects.is_kept:
             return work()
-        call = Call(getattr(function, "__self__", None), args, named)
+        call = Call(function, getattr(function, "__self__", None), args, named)
         effect = Effect(name, call.given, safe=safe, lasting=False, call=call)
         return run.effects.announced(effect, work) if waits else run.effects.announced_nowait(effect, work)
 
@@ -139,11 +151,19 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
 class Call:
     """What a call of Python has of the program."""
 
-    def __init__(self, owner: Value, args: Sequence[Value], named: Mapping[str, Value]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], owner: Value, args: Sequence[Value], named: Mapping[str, Value]
+    ) -> None:
         self._args = {**{str(n): value for n, value in enumerate(args)}, **named}
         self._before = {name: _shown(value) for name, value in self._args.items()}
         self._count = len(args)
-        self.objects = list({id(found): found for found in _objects_in([owner, *self._args.values()])}.values())
+        self._state = ModuleState(function)
+        self._objects = list({id(found): found for found in _objects_in([owner, *self._args.values()])}.values())
+
+    @property
+    def objects(self) -> list[Value]:
+        """What it works on that may have a state of its own: Python objects, and the globals of its modules."""
+        return [*self._objects, *filter(None, [self._state.key])]
 
     @property
     def given(self) -> dict[str, Any]:
@@ -158,16 +178,13 @@ class Call:
         changed = {name: value for name, value in after.items() if value != self._before[name]}
         if any(not hasattr(self._args[name], "clear") or isinstance(changed[name], str) for name in changed):
             return {"opaque": True}
-        return {"changed": changed} if changed else {}
+        return {**({"changed": changed} if changed else {}), **self._state.changes()}
 
-    def restore(self, data: Mapping[str, Any]) -> None:
-        """Give them the content that they had then."""
+    def restore(self, data: Mapping[str, Any]) -> list[Value]:
+        """Give them the content that they had then; gives the objects that lack the call nevertheless."""
         for name, content in data.get("changed", {}).items():
-            value: Any = self._args.get(name)
-            now = decode(content)
-            if type(value) is type(now) and hasattr(value, "clear"):
-                value.clear()
-                (value.extend if hasattr(value, "extend") else value.update)(now)
+            replace_content(self._args.get(name), decode(content))
+        return self._objects if self._state.restore(data) else self.objects
 
 
 def _shown(value: Value) -> Value:
