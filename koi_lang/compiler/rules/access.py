@@ -6,12 +6,16 @@ from bisect import bisect_right
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL
+from koi_lang.compiler.rules.kinds import WORDS, kind_of
+from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_LISTS, OF_TEXTS
 from koi_lang.compiler.rules.program import Program, handlers, is_variable
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import nearest
 
+# How much a misspelt member of a list or text has in common with a known one.
+ALIKE = 0.75
 # What functions have, which some of these objects are.
 OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
 
@@ -35,15 +39,32 @@ def unknown_member(file: Analysis, report: Report) -> None:
     """
     for member, around in file.index.of(n.Member):
         owner = member.object
-        if not isinstance(owner, n.Name) or member.optional or member.name in OF_ALL:
+        if member.optional or member.name in OF_ALL:
             continue
-        if owner.name == "this" and around.agent is not None:
+        if isinstance(owner, n.Name) and owner.name == "this" and around.agent is not None:
             if member.name not in OF_AGENTS:
                 _check_this(member, around.agent, file, report)
-        elif owner.name in MEMBERS and member.name not in MEMBERS[owner.name] | OF_FUNCTIONS:
+        elif isinstance(owner, n.Name) and owner.name in MEMBERS:
             is_own = is_variable(owner, around, file) or owner.name in file.table.values or around.root is None
-            if not is_own:
+            if not is_own and member.name not in MEMBERS[owner.name] | OF_FUNCTIONS:
                 _report(member, owner.name, report)
+            elif is_own:
+                _check_kind(member, around, file, report)
+        else:
+            _check_kind(member, around, file, report)
+
+
+def _check_kind(member: n.Member, around: Around, file: Analysis, report: Report) -> None:
+    """Report what is nearly a member of every list or text, where the value is one."""
+    if member.name in OF_LISTS | OF_TEXTS:
+        return
+    kind = kind_of(member.object, around, file, report.program)
+    known = OF_LISTS if kind == "array" else OF_TEXTS if kind == "string" else frozenset[str]()
+    near = nearest(member.name, sorted(known), alike=ALIKE)
+    if near is not None:
+        report.add(
+            member.name_span, f"{WORDS[kind or 'string']} has no `{member.name}`", help=f"did you mean `{near}`?"
+        )
 
 
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:
@@ -64,6 +85,7 @@ def _report(member: n.Member, owner: str, report: Report) -> None:
     near = nearest(member.name, sorted(known))
     listed = ", ".join(f"`{name}`" for name in sorted(known)[:8])
     help = f"did you mean `{owner}.{near}`?" if near else f"it has {listed}{', …' if len(known) > 8 else ''}."
+    help = "write `console.log(…)`." if owner == "console" and near is None else help
     report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help)
 
 

@@ -161,7 +161,7 @@ def several_arguments(file: Analysis, report: Report) -> None:
         run Adder.add({ a: 1, b: 2 })
     """
     for run, _ in file.index.of(n.Run):
-        if len(run.arguments) > 1:
+        if len(run.arguments) > 1 and not isinstance(run.arguments[1], n.Assignment):
             message = f"`{run.handler.name}` gets the first argument only"
             help = f"write `run {run.agent.name}.{run.handler.name}({{ a: …, b: … }})`."
             report.add(run.arguments[1].span, message, help=help)

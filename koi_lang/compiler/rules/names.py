@@ -16,6 +16,13 @@ from koi_lang.errors import installing
 
 # What code can call of any agent.
 MEMBERS_OF_AGENTS = frozenset(("handle", "callSkill", "callAction", "toString", "hasOwnProperty"))
+# What people call of an agent, and what there is.
+NO_HANDLERS = {
+    **dict.fromkeys(("log", "print"), "write `console.log(…)`."),
+    **dict.fromkeys(("send", "emit", "ask", "delegate"), 'write `await send peers.event("…").any()({ … })`.'),
+    **dict.fromkeys(("llm", "generate", "chat", "complete"), 'write `await callAction("call_llm", { … })`.'),
+    **dict.fromkeys(("setState", "set_state", "updateState"), "assign to its state: `this.state.name = …`."),
+}
 # Reserved words that a handler may be called after all.
 ALLOWED = frozenset(("try", "catch", "finally", "throw", "instanceof"))
 
@@ -205,11 +212,12 @@ def unknown_handler(file: Analysis, report: Report) -> None:
 
 def _report_handler(name: n.Name, symbol: Symbol, names: list[str], report: Report) -> None:
     wanted = name.name
-    near = nearest(wanted, names)
+    near = nearest(wanted, [*names, *sorted(MEMBERS_OF_AGENTS)])
     listed = ", ".join(f"`{name}`" for name in names[:8])
     help = (
         f"did you mean `{near}`?" if near else f"it has {listed}." if names else f"write `on {wanted}(args) {{ … }}`."
     )
+    help = NO_HANDLERS.get(wanted, help) if near is None else help
     message = f"`{symbol.name}` has no handler `{wanted}`"
     report.add(name.span, message, others=[place_of(symbol, "the agent")], help=help)
 

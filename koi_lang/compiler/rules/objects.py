@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -45,22 +46,27 @@ def this_of_object(file: Analysis, report: Report) -> None:
         }
     """
     for object, around in file.index.of(n.Object):
-        member = next(_own_fields(object), None) if around.agent is not None else None
-        if around.agent is None or member is None:
+        if around.agent is None:
             continue
-        if member.name not in OF_AGENTS.union(handler.name.name for handler in handlers(around.agent)):
+        known = OF_AGENTS.union(handler.name.name for handler in handlers(around.agent))
+        meant = (member for member, is_arrow in _own_fields(object, file) if member.name not in known or not is_arrow)
+        for member in islice(meant, 1):
             help = f"give the object a name, and write `name.{member.name}`."
             report.add(member.span, f"`this` is the agent `{around.agent.name.name}` here, not the object", help=help)
 
 
-def _own_fields(object: n.Object) -> Iterator[n.Member]:
-    """Where the functions of an object use one of its fields with `this`."""
+def _own_fields(object: n.Object, file: Analysis) -> Iterator[tuple[n.Member, bool]]:
+    """Where the functions of an object use one of its fields with `this`, and whether they are arrow functions, whose
+    `this` is the agent in JavaScript, too."""
     properties = [item for item in object.properties if isinstance(item, n.Property)]
     keys = {property.key for property in properties}
     for property in properties:
-        for node in everything(property.value) if isinstance(property.value, n.Function) else ():
-            if isinstance(node, n.Member) and _is_this(node.object) and node.name in keys:
-                yield node
+        function = property.value
+        if isinstance(function, n.Function):
+            is_arrow = "=>" in file.unit.source.text[function.span.start : function.body.span.start]
+            for node in everything(function):
+                if isinstance(node, n.Member) and _is_this(node.object) and node.name in keys:
+                    yield node, is_arrow
 
 
 def _is_this(node: n.Node) -> bool:

@@ -65,6 +65,8 @@ def unknown_in_skill(file: Analysis, report: Report) -> None:
             near = nearest(call.name.value, call.skills)
             agent, wanted = call.agent.name.name, call.name.value
             help = f"did you mean `{near}`?" if near else f"write `uses skill {wanted}` in `{agent}`."
+            owner, _, function = wanted.partition(".")
+            help = f'write `callSkill("{owner}", "{function}", …)`.' if owner in call.skills and function else help
             message = f"`{agent}` does not use a skill `{wanted}`"
             report.add(call.name.span, message, help=help)
             continue

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.compositions import TemplateError, directives, in_order
+from koi_lang.compiler.rules.foreign import FOREIGN
 from koi_lang.compiler.rules.program import Program, Use, texts_of
 from koi_lang.compiler.rules.scopes import ROOTS, Scope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
@@ -188,6 +189,7 @@ def unknown_in_directive(file: Analysis, report: Report) -> None:
         for name, span, known in _named_in_directives(prompt, everywhere, file):
             near = nearest(name, sorted(known - GLOBALS))
             help = f"did you mean `{near}`?" if near else f"for a field of the payload write `args.{name}`."
+            help = FOREIGN.get(name, help)
             report.add(span, f"nothing here is called `{name}`", help=help)
     for argument, known in _named_in_calls(file, everywhere):
         near = nearest(argument.name, sorted(known - GLOBALS))
@@ -238,6 +240,8 @@ def _root_help(name: str, filled: Filled) -> str:
         return "the state is called `state` here: `{{state.count}}`."
     if name in filled.scope.fields.get("args", ()):
         return f"write `{{{{args.{name}}}}}`."
+    if name in filled.scope.fields.get("state", ()):
+        return f"write `{{{{state.{name}}}}}`."
     near = _near(name, filled.scope.roots - {"JSON", "Math"})
     if near is not None:
         return f"did you mean `{{{{{near}}}}}`?"

@@ -51,8 +51,13 @@ def unknown_name(file: Analysis, report: Report) -> None:
         role Worker { can execute }
         agent Clerk : Worker { on add(args) { const total = args.total  return total + 1 } }
     """
+    named = report.program.for_file(_named_arguments, file)
     for name, root in report.program.for_file(_unknown, file):
-        if name.name not in AGENT_NAMES and name.name not in FOREIGN:
+        if name in named:
+            message = f"`{name.name} = …` assigns to a variable, it does not name an argument"
+            if named[name]:
+                report.add(name.span, message, help=named[name])
+        elif name.name not in AGENT_NAMES and name.name not in FOREIGN:
             hidden = list(_hidden(name, file.code[root]))[:1]
             others = [report.place(variable.span, "visible in its own block only") for variable in hidden]
             help = _advice(name, root, file, report)
@@ -164,6 +169,18 @@ def _unknown(file: Analysis, _: Program) -> list[tuple[n.Name, n.Node]]:
     return found
 
 
+def _named_arguments(file: Analysis, _: Program) -> dict[n.Name, str]:
+    """The names that assignments among arguments begin with, as in Python; the first of a call with the help."""
+    found: dict[n.Name, str] = {}
+    calls = [call.arguments for call, _ in file.index.of(n.Call)] + [run.arguments for run, _ in file.index.of(n.Run)]
+    for arguments in calls:
+        targets = [each.target for each in arguments if isinstance(each, n.Assignment)]
+        named = [target for target in targets if isinstance(target, n.Name)]
+        help = f"write `{{ {', '.join(f'{name.name}: …' for name in named)} }}`, or the values alone."
+        found |= dict.fromkeys(named[:1], help) | dict.fromkeys(named[1:], "")
+    return found
+
+
 def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     wanted = name.name
     if any(True for _ in _hidden(name, file.code[root])):
@@ -176,8 +193,11 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     elsewhere = next((kind for kind in KINDS if report.program.elsewhere(kind, wanted)), None)
     if elsewhere is not None:
         return report.program.advice(elsewhere, wanted, file)
-    if wanted in report.program.library:
-        return report.program.advice("function", wanted, file)
+    library = {known.lower(): known for known in report.program.library}
+    if wanted.lower() in library:
+        known = library[wanted.lower()]
+        brought = report.program.advice("function", known, file)
+        return brought if known == wanted else f"did you mean `{known}`? {brought[0].upper()}{brought[1:]}"
     near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values]) or _built_in(wanted)
     if near is not None:
         return f"did you mean `{near}`?"
