@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import resource
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -221,3 +223,19 @@ def test_an_entry_of_an_older_journal_lacks_what_says_so() -> None:
     entries = [Entry(1, 2.0, "done", data={"result": said}) for said in (f"key {HIDDEN}", "key")]
 
     assert [True, False] == [entry.lacks_secret for entry in entries]
+
+
+def test_a_lock_that_is_given_free_soon_is_waited_for(tmp_path: Path) -> None:
+    """A command that a run had just started when it was killed may hold its journal for a moment."""
+    path = tmp_path / f"{HEADER.run}.jsonl"
+    Writer(path, HEADER, str, print).close()
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        timer = threading.Timer(0.1, lambda: fcntl.flock(file, fcntl.LOCK_UN))
+        timer.start()
+        writer = Writer(path, read(path).end, str, print)
+        timer.join()
+        is_locked = is_running(path)
+        writer.close()
+
+    assert is_locked

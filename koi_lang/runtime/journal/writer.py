@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # How many entries there are at most between two that hold totals.
 EVERY = 100
+# Between two attempts to lock a file. A command that a killed run had just started holds the lock until it is executed.
+PAUSES_S = (0.01, 0.04, 0.15, 0.3)
 
 
 class Writer:
@@ -169,13 +171,23 @@ def _opened(path: Path, *, is_new: bool) -> int:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
     with ExitStack() as undo:
         undo.callback(os.close, file)
+        if not _is_locked(file):
+            told = f"the run `{path.stem}` goes on"
+            raise JournalError(told, help="Wait until it has ended, or end it first.")
+        undo.pop_all()
+    return file
+
+
+def _is_locked(file: int) -> bool:
+    """Whether a file could be locked: a process that was killed may have left a child that is about to give it free."""
+    for pause_s in (*PAUSES_S, 0.0):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            told = f"the run `{path.stem}` goes on"
-            raise JournalError(told, help="Wait until it has ended, or end it first.") from None
-        undo.pop_all()
-    return file
+            time.sleep(pause_s)
+        else:
+            return True
+    return False
 
 
 def _unwritable(path: Path, error: OSError) -> JournalError:
