@@ -1,0 +1,20 @@
+"""Programs that are killed at random moments end as if nobody had disturbed them; for long with `random_kills`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.forks import CHECKOUT
+from tests.projects import Project
+
+
+@pytest.mark.parametrize("name", ["races", "values", "fetch", "while"])
+def test_a_program_is_killed_at_random(project: Project, name: str) -> None:
+    """The output is the same in the end, and no effect has taken place twice unless a doubt about it was settled."""
+    words = [sys.executable, "-m", "tests.journal.random_kills", "--kills", "2", "--only", name]
+    done = subprocess.run(words, cwd=CHECKOUT, env=project.environment, capture_output=True, text=True, timeout=120)
+
+    assert 0 == done.returncode, done.stdout + done.stderr
