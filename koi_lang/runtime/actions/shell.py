@@ -9,21 +9,22 @@ import json
 import os
 import re
 import signal
-from collections import deque
 from collections.abc import Coroutine, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDenied
+from koi_lang.runtime.actions.command_output import Output, shown
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
 from koi_lang.runtime.mcp.text import clipped
 from koi_lang.secret_names import is_secret_variable
 from koi_lang.settings import environment
 
-MOST_OUTPUT = 30_000
-READ_SIZE = 65_536
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+
 MOST_DESCRIBED = 300
 # The rule that allows every command.
 ALL_COMMANDS = "shell"
@@ -52,7 +53,7 @@ async def shell(
     if background:
         context.run.keep_until_end(lambda: _end(process))
         return {"success": True, "pid": process.pid, "background": True}
-    return await _finished(process, timeout_ms / 1000)
+    return await _finished(context.run, process, timeout_ms / 1000)
 
 
 # ---------------------------------------------------------------- permission
@@ -173,22 +174,23 @@ async def _to_the_end(starting: Coroutine[Any, Any, asyncio.subprocess.Process])
     return process.result()
 
 
-async def _finished(process: asyncio.subprocess.Process, timeout_s: float) -> Any:
+async def _finished(run: Run, process: asyncio.subprocess.Process, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
     assert process.stdout is not None
     assert process.stderr is not None
-    out, err = _Output(), _Output()
+    out, err = Output(), Output()
+    outputs = {"stdout": out, "stderr": err}
     try:
         async with asyncio.timeout(timeout_s):
             await asyncio.gather(out.read(process.stdout), err.read(process.stderr), process.wait())
     except TimeoutError:
         error = f"the command took longer than {timeout_s:g} s and was ended"
-        return {"success": False, "exitCode": None, "stdout": out.text(), "stderr": err.text(), "error": error}
+        return {"success": False, "exitCode": None, **await shown(run, outputs), "error": error}
     finally:
         if process.returncode is None or not process.stdout.at_eof():
             await _end(process)
     code = process.returncode
-    result = {"success": code == 0, "exitCode": code, "stdout": out.text(), "stderr": err.text()}
+    result = {"success": code == 0, "exitCode": code, **await shown(run, outputs)}
     return result if code == 0 else {**result, "error": f"the command ended with exit code {code}"}
 
 
@@ -197,35 +199,3 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-
-
-class _Output:
-    """What a command writes: all of it if it is short, else the beginning and the end."""
-
-    def __init__(self) -> None:
-        self._begin = bytearray()
-        self._end: deque[bytes] = deque()
-        self._length = self._kept = 0
-
-    async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read to the end; memory stays bounded however much there is."""
-        while piece := await stream.read(READ_SIZE):
-            self._length += len(piece)
-            room = MOST_OUTPUT // 2 - len(self._begin)
-            self._begin += piece[:room]
-            self._keep(piece[room:])
-
-    def _keep(self, piece: bytes) -> None:
-        self._end.append(piece)
-        self._kept += len(piece)
-        while self._kept - len(self._end[0]) >= MOST_OUTPUT // 2:
-            self._kept -= len(self._end.popleft())
-
-    def text(self) -> str:
-        """The output as text."""
-        end = b"".join(self._end)[-(MOST_OUTPUT // 2) :]
-        left_out = self._length - len(self._begin) - len(end)
-        if not left_out:
-            return (bytes(self._begin) + end).decode("utf-8", "replace")
-        begin = self._begin.decode("utf-8", "replace")
-        return f"{begin}\n… ({left_out} bytes left out) …\n{end.decode('utf-8', 'replace')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from koi_lang.runtime.journal.checksums import sealed, unsealed
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, opened, read_header
 
-SUFFIX, TORN = ".jsonl", ".torn"
+SUFFIX, TORN, OUTPUT = ".jsonl", ".torn", ".output"
 LAST = "last"
 PIECE = 1 << 16
 
@@ -27,6 +28,16 @@ def runs_folder(folder: Path) -> Path:
 def path_of(folder: Path, run: str) -> Path:
     """The journal of a run, whether or not there is one."""
     return runs_folder(folder) / f"{run}{SUFFIX}"
+
+
+def output_folder(folder: Path, run: str) -> Path:
+    """Where a run keeps long output of its commands; removed with its journal."""
+    return path_of(folder, run).with_suffix(OUTPUT)
+
+
+def remove_output(folder: Path) -> None:
+    """Remove such a folder, if it is there; a link to another one is left alone."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def journals(folder: Path) -> list[Path]:
@@ -97,8 +108,9 @@ def repair(path: Path) -> int:
 
 
 def delete(path: Path) -> None:
-    """Remove a journal and what was cut off it. Raises JournalError when its run goes on."""
+    """Remove a journal, what was cut off it and what was kept beside it. Raises JournalError when its run goes on."""
     with _alone(path):
+        remove_output(path.with_suffix(OUTPUT))
         path.unlink()
         path.with_suffix(TORN).unlink(missing_ok=True)
 
