@@ -75,6 +75,23 @@ def test_a_rejected_request_takes_nothing(kind: str, status: int) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("answer", [Answer(cut_after=0), Answer(silent=True)])
+def test_a_request_that_was_read_is_counted(kind: str, answer: Answer) -> None:
+    """Whoever opened a stream, or kept silent, has read the request, also where no part of an answer came."""
+    _, error = asyncio.run(ask(kind, [answer], tries=1, silence_s=0.05))
+
+    assert error is not None
+    assert error.discarded is not None
+    assert (8, True) == (error.discarded.usage.input_tokens, error.discarded.usage.estimated)
+
+
+@BOTH
+def test_a_page_takes_nothing(kind: str) -> None:
+    """What is no stream of events does not come from a model."""
+    assert None is failure_of(kind, Answer(page="<html>Sign in</html>"))
+
+
+@BOTH
 def test_an_answer_that_nobody_counts_is_estimated(kind: str) -> None:
     """Without a count, what was asked and what had arrived is taken; of an answer without room, all its room."""
     short = Answer(pieces=(), stop_reason="length", usage=None)
