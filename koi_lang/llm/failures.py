@@ -77,6 +77,11 @@ def explain(error: Exception, connection: Connection, model: str, *, begun: bool
     return failure
 
 
+def is_silence(error: Exception) -> bool:
+    """Whether a request was sent as a whole, and nothing came until the time limit."""
+    return any(type(each).__name__ == "ReadTimeout" for each in (error, error.__cause__))
+
+
 def overflow(model: str, status: int | None = None) -> ContextOverflow:
     """The error for a conversation that is too long for a model."""
     return ContextOverflow(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)

@@ -11,7 +11,7 @@ from typing import Any
 from koi_lang.errors import RequestFailed
 from koi_lang.llm.accounting import Candidate, usage_of, weight
 from koi_lang.llm.connection import Connection
-from koi_lang.llm.failures import broken_off, cause_of, explain, overflow, refused, without_text
+from koi_lang.llm.failures import broken_off, cause_of, explain, is_silence, overflow, refused, without_text
 from koi_lang.llm.form_refusal import refuses_form
 from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
 from koi_lang.llm.overflow import FULL
@@ -24,6 +24,8 @@ class Ending(ABC):
     """What the parts of one stream say apart from text.
 
     Attributes:
+        accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
+            events, or kept silent for too long.
         begun: whether any part has arrived.
         said: whether there was text in any.
         written: tokens of all that has arrived, also of thoughts and calls of tools, about.
@@ -34,7 +36,7 @@ class Ending(ABC):
     """
 
     def __init__(self) -> None:
-        self.begun = self.said = False
+        self.accepted = self.begun = self.said = False
         self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
@@ -75,6 +77,7 @@ class SdkModel(ABC):
                 async for text in texts:
                     yield TextDelta(text)
         except self._errors() as error:
+            ending.accepted |= is_silence(error)
             failure = explain(error, self.connection, request.model, begun=ending.begun)
             failure.discarded = _discarded(request, ending)
             raise failure from cause_of(error, self.connection)
@@ -102,6 +105,7 @@ class SdkModel(ABC):
 
     async def _written(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
         async with await self._send(request) as stream:
+            ending.accepted = _is_events(stream)
             async for part in stream:
                 if text := ending.take(part):
                     ending.said = True
@@ -148,11 +152,11 @@ class SdkModel(ABC):
 
 
 def _discarded(request: Request, ending: Ending) -> Discarded | None:
-    """What an answer took that nobody can use; None where none had begun, since nothing is known to be charged then.
+    """What an answer took that nobody can use; None where the request was not accepted, so that nothing is charged.
 
     Some providers count the request at the beginning and the answer at its end, some do not count what they break off.
     """
-    if not ending.begun:
+    if not (ending.begun or ending.accepted):
         return None
     estimate = usage_of(request, ending.written, None)
     if ending.stop_reason in CUT_SHORT and request.max_tokens is not None:
@@ -163,3 +167,9 @@ def _discarded(request: Request, ending: Ending) -> Discarded | None:
         return Discarded(ending.usage)
     written = max(ending.usage.output_tokens, estimate.output_tokens)
     return Discarded(replace(ending.usage, output_tokens=written, estimated=True))
+
+
+def _is_events(stream: Any) -> bool:
+    """Whether a response is a stream of events, so that it comes from a model and not from a page of errors."""
+    headers = getattr(getattr(stream, "response", None), "headers", {})
+    return "event" in str(headers.get("content-type", ""))

@@ -14,7 +14,7 @@ from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Discarded, Finished, Request, TextDelta, Usage
 from koi_lang.llm.streaming import CUT_SHORT
 from koi_lang.runtime.failing import data_of
-from koi_lang.runtime.limits import ANSWERED, DISCARDED
+from koi_lang.runtime.limits import ANSWERED, DISCARDED, UNPAID
 from koi_lang.runtime.outside import never
 from koi_lang.runtime.paths import Path
 from koi_lang.runtime.payment import Payment, input_in
@@ -239,7 +239,7 @@ class Arriving:
                 self._run.ledger.calibration.learn(str(known.data.get("model")), self.request, input_in(known.data))
             return
         if self._is_open and not self._weight:  # it has read the request, whatever it has thought since
-            self._discard(Discarded(usage_of(self.request, 0, None)))
+            self._discard(Discarded(usage_of(self.request, 0, None)), stop="cut")
         self._settle()
         about: dict[str, Any] = {"stop": self._end.stop_reason}
         if self._run.detailed:
@@ -257,18 +257,25 @@ class Arriving:
 
     # ------------------------------------------------------------ attempts that nobody is given
 
-    def _discard(self, discarded: Discarded) -> None:
+    def _discard(self, discarded: Discarded, **about: str) -> None:
         """Count an attempt that came to nothing."""
         path = self._next_attempt()
         self._count(DISCARDED, path, discarded, discarded.usage)
-        self._payment.tell(DISCARDED, path, self._name_of(discarded), discarded.usage)
+        self._payment.tell(DISCARDED, path, self._name_of(discarded), discarded.usage, **about)
         self._attempts += 1
 
     def _next_attempt(self) -> Path:
         return (*self._path, f"attempt#{self._attempts + 1}")
 
     def recall_discarded(self, past: Past) -> None:
-        """Count the attempts of an earlier part of the run again; those that are made now follow them."""
+        """Count the attempts of an earlier part of the run again; those that are made now follow them.
+
+        One that was under way when the process was killed is counted for the first time.
+        """
         while (known := past.find(DISCARDED, self._next_attempt())) is not None:
             self._payment.count_again(known)
+            self._attempts += 1
+        if self._before is None and self._model.provider not in UNPAID and past.was_killed_at(self._path):
+            name = self.request.model or self._model.model
+            self._payment.count_killed(DISCARDED, self._next_attempt(), name, usage_of(self.request, 0, None))
             self._attempts += 1

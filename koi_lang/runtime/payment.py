@@ -70,13 +70,29 @@ class Payment:
         self.run.events.emit(type, self.agent, path=path, model=model, tokens=tokens, usd=usd, **about, **estimated)
 
     def count_again(self, known: Entry) -> int:
-        """Count what was taken in an earlier part of the run, and tell of it; gives its tokens."""
+        """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
+
+        It is no matter of the room that is kept free: an attempt from before may be followed by one that is made now.
+        """
         tokens = tokens_in(known.data)
         if not known.data.get("replayed"):
-            self.count(known.kind, known.path, tokens, known.data.get("usd"))
+            self._count_beside(known.kind, known.path, tokens, known.data.get("usd"))
         about = {name: value for name, value in known.data.items() if name not in ("changed", "recalled")}
         self.run.events.emit(known.kind, self.agent, path=known.path, **about)
         return tokens
+
+    def count_killed(self, type: str, path: Path, model: str, usage: Usage) -> None:
+        """Count and tell what a request took that was under way when the process was killed."""
+        self._count_beside(type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
+        self.tell(type, path, model, usage)
+
+    def _count_beside(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
+        """Count something else than the request that room is kept for."""
+        if self.run.ledger.has_counted(type, path):
+            self.spending.own_requests += 1
+        else:
+            self.spending.spend(tokens, usd)
+            self.spending.count_request()
 
     def release(self) -> None:
         """Give back what was reserved for a request that has taken nothing."""
@@ -93,8 +109,7 @@ class Payment:
             reservation, self.reservation = self.reservation, None
             self.run.ledger.reservations.settle(reservation, tokens, usd)
         else:
-            self.spending.spend(tokens, usd)
-            self.spending.count_request()
+            self._count_beside(type, path, tokens, usd)
 
 
 def tokens_in(data: Mapping[str, Any]) -> int:

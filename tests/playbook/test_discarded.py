@@ -15,8 +15,10 @@ from koi_lang.errors import RequestFailed
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Discarded, Request, Usage
 from koi_lang.llm.retry import retry
-from koi_lang.runtime.limits import DISCARDED
-from tests.journal.again import Recorder
+from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.limits import ANSWERED, DISCARDED, current_spending
+from koi_lang.runtime.payment import tokens_in
+from tests.journal.again import Recorder, Tape
 from tests.llm.flaky import Flaky, Listener
 from tests.playbook.playing import Played, Player, Voice, act, done, solo
 
@@ -118,3 +120,54 @@ def test_a_run_that_goes_on_counts_them_once(play: Player) -> None:
         tokens = [entry.data["tokens"]["input"] + entry.data["tokens"]["output"] for entry in paid]
 
         assert (sum(tokens), 1) == (tape.played.run.spending.tokens, tokens.count(50_300))
+
+
+def paid_in(tape: Tape) -> list[tuple[str, bool]]:
+    """What a journal tells of requests, and whether that is estimated."""
+    return [(entry.kind, "estimated" in entry.data) for entry in tape.entries if entry.kind in (DISCARDED, ANSWERED)]
+
+
+def until_asked(tape: Tape) -> list[Entry]:
+    """The entries up to the last request, as the journal of a process that was killed there."""
+    last = max(n for n, entry in enumerate(tape.entries) if entry.kind == "model_asked")
+    return [*tape.entries[: last + 1], *(entry for entry in tape.entries[last + 1 :] if entry.kind == DISCARDED)]
+
+
+def test_a_request_that_was_under_way_when_the_process_was_killed_is_paid_for(play: Player) -> None:
+    """It is made again, so it is paid for twice, and three times after another kill; the sums agree."""
+    recorder = Recorder(play, solo(), partial(trying, json.dumps(done())))
+    first = recorder.run()
+    second = recorder.again(until_asked(first))
+    third = recorder.again(until_asked(second))
+
+    assert [(DISCARDED, True), (ANSWERED, False)] == paid_in(second)
+    assert [(DISCARDED, True)] * 2 + [(ANSWERED, False)] == paid_in(third)
+    tokens = sum(tokens_in(entry.data) for entry in third.entries if entry.kind in (DISCARDED, ANSWERED))
+    assert (tokens, 3) == (third.played.run.spending.tokens, third.played.run.spending.requests)
+
+
+def test_a_request_that_was_given_up_is_not_paid_for_again(play: Player) -> None:
+    """A run that ended properly has counted what was under way, or the provider had refused it."""
+    refused = RequestFailed("slow down", status=400)
+    first = Recorder(play, solo(), partial(trying, refused)).run()
+    second = Recorder(play, solo(), partial(trying, json.dumps(done()))).again(first.entries)
+
+    assert ([], [(ANSWERED, False)]) == (paid_in(first), paid_in(second))
+
+
+def test_an_attempt_of_an_earlier_part_does_not_take_the_room_of_the_next(play: Player) -> None:
+    """What is on its way is reserved also where an attempt before it was counted again."""
+    said = [in_vain(Usage(500, 3)), json.dumps(done())]
+    first = Recorder(play, solo(more="budget { tokens: 50000 }"), partial(trying, *said)).run()
+    (n,) = [n for n, entry in enumerate(first.entries) if entry.kind == DISCARDED]
+    open: list[int] = []
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        payer = current_spending()
+        assert payer is not None
+        open.extend(len(each.open) for each in payer.payers())
+        yield json.dumps(done())
+
+    again = Recorder(play, solo(more="budget { tokens: 50000 }"), lambda: Voice(speak)).again(first.entries[: n + 1])
+
+    assert ({}, [1, 1]) == (again.played.result, open)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from koi_lang.redaction import HIDDEN
 from koi_lang.runtime.doubts import Decide, stop_always
 from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, Entry, Redact, kind_of, plain
-from koi_lang.runtime.limits import PAID
+from koi_lang.runtime.limits import DISCARDED, PAID
 from koi_lang.runtime.paths import Path, current_place
 from koi_lang.runtime.tagged_values import is_same_input
 from koi_lang.runtime.turns import BEGIN, END, FIRED, LATE
@@ -20,12 +20,14 @@ RESUMED = "resumed"
 ONLY_READS = "only_reads"
 # Why an answer ended that was not read to its end.
 CUT = "cut"
-ANSWERED, ASKED, WROTE = "model_answered", "model_asked", "model_wrote"
+ANSWERED, ASKED, WROTE, FAILED = "model_answered", "model_asked", "model_wrote", "model_failed"
+# A mark at the entry of a request; no journal holds it.
+KILLED = "killed"
 CALL_ENDED = "call_ended"
 COMPLETIONS = frozenset({"done", "failed", "handler_ended", "handler_failed", "fired", "timed_out"})
-TURNS = {**dict.fromkeys((*COMPLETIONS, ANSWERED, "model_failed"), END), "fired": FIRED, "timed_out": LATE}
+TURNS = {**dict.fromkeys((*COMPLETIONS, ANSWERED, FAILED), END), "fired": FIRED, "timed_out": LATE}
 # What may be told of an error on its way.
-ERRORS = frozenset({"failed", "handler_failed", "model_failed", "timed_out"})
+ERRORS = frozenset({"failed", "handler_failed", FAILED, "timed_out"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,11 @@ class Past:
             return Answer(str(end.data.get("text", "")), end)
         written = "".join(self._wrote.get(path, ()))
         return Answer(written, None) if written else None
+
+    def was_killed_at(self, path: Path) -> bool:
+        """Whether a request was under way when the process was killed, so that nobody has counted it."""
+        asked = self.find(ASKED, path)
+        return self.mode == "resume" and asked is not None and bool(asked.data.get(KILLED))
 
     def only_reads(self, path: Path) -> bool:
         """Whether it was found out, when an effect took place, that it changes nothing."""
@@ -211,12 +218,29 @@ def lasting_entries(entries: Iterable[Entry]) -> list[Entry]:
 def until_interrupted(entries: Iterable[Entry]) -> list[Entry]:
     """The entries of the whole run as one that was never interrupted: errors that were followed by a new start left."""
     kept: list[Entry] = []
+    start = 0
     for entry in entries:
         if entry.kind == RESUMED:
+            kept[start:] = _with_killed(kept[start:])
             _drop_unwinding(kept)
+            start = len(kept)
         else:
             kept.append(entry)
+    kept[start:] = _with_killed(kept[start:])
     return kept
+
+
+def _with_killed(entries: list[Entry]) -> list[Entry]:
+    """One part of a run, with a mark at the requests that were under way when it ended without an end."""
+    if any(entry.kind == ENDED for entry in entries):
+        return entries
+    over = {entry.path for entry in entries if entry.kind in (ANSWERED, FAILED, WROTE)}
+    over |= {entry.path[:-1] for entry in entries if entry.kind == DISCARDED and entry.data.get("stop") == CUT}
+    return [_killed(entry) if entry.kind == ASKED and entry.path not in over else entry for entry in entries]
+
+
+def _killed(entry: Entry) -> Entry:
+    return replace(entry, data={**entry.data, KILLED: True})
 
 
 def _drop_unwinding(entries: list[Entry]) -> None:
