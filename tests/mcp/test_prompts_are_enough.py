@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.mcp import process
 from tests.mcp.conftest import Shelf
 from tests.mcp.reader import Reader
 from tests.mcp.servers import needs_node, node_server, python_server
@@ -61,8 +62,9 @@ def test_memory(shelf: Shelf, tmp_path: Path) -> None:
 
 
 @needs_node
-def test_everything(shelf: Shelf) -> None:
+def test_everything(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Enumerations, defaults, numbers with bounds; the only tool that is not called needs tasks, and is not told."""
+    monkeypatch.setattr(process, "LEAVE_S", 0.2)  # what it simulates keeps it from ending by itself
     data = "data:text/plain;base64,aGk="
     reader = Reader({"data": data, "duration": 0.1, "url": "https://example.org", "prompt": "Name a colour."})
     person = Person(approvals=["yes"] * 3, answers=["Ada", "yes", *[""] * 20])
