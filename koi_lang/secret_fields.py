@@ -192,7 +192,8 @@ def _is_of_option(value: str) -> bool:
     word = value.rstrip(".,:!?")
     if not word or value.startswith(("-", "$", "<", "{")) or word.lower() in IN_SENTENCES:
         return False
-    return not (word.isupper() and word.isidentifier()) and (_SETTING.match(value) is None or is_random(value))
+    is_placeholder = word.isupper() and word.replace("_", "").replace("-", "").isalpha()
+    return not is_placeholder and (_SETTING.match(value) is None or is_random(value))
 
 
 def _inside(found: re.Match[str]) -> tuple[str, int]:

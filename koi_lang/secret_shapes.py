@@ -72,6 +72,14 @@ def is_random(text: str) -> bool:
     return _entropy(text) >= LEAST_ENTROPY
 
 
+def is_drawn(text: str) -> bool:
+    """Whether a text is random, or has small and capital letters, digits and signs."""
+    if _LETTER.search(text) is None:
+        return False
+    has_case = any(map(str.islower, text)) and any(map(str.isupper, text))
+    return is_random(text) or (has_case and _DIGIT.search(text) is not None and not text.isalnum())
+
+
 @lru_cache(4096)
 def _is_written(part: str) -> bool:
     """Whether a part of an identifier is a word, something with a year, or words in one as `SecretKey2`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import string
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -324,7 +325,7 @@ def test_hostile_texts_take_time_that_grows_with_them(piece: str) -> None:
 
     def seconds(size: int) -> float:
         text, before = piece * (size // len(piece)), time.process_time()
-        REDACT(text)
+        redactor()(text)
         return time.process_time() - before
 
     small = min(seconds(30_000) for _ in range(3))
@@ -344,7 +345,7 @@ def test_hostile_texts_take_less_than_a_second_for_a_megabyte(piece: str) -> Non
     text = piece * (200_000 // len(piece))
     loop = min(seconds(lambda: sum(map(str.isalpha, text))) for _ in range(5))
 
-    assert min(seconds(lambda: REDACT(text)) for _ in range(3)) < 60 * loop
+    assert min(seconds(lambda: redactor()(text)) for _ in range(3)) < 60 * loop
 
 
 # ---------------------------------------------------------------- where it is used
@@ -365,6 +366,97 @@ PROGRAM = """
     }
     run A.go({ apiKey: "swordfish3", author: "Ada" })
     """
+
+
+def test_a_secret_that_was_found_is_known_without_its_name(project: Project) -> None:
+    """A key out of a result, a payload or a text is hidden where it stands alone, in the same entry also before it."""
+    project.write("tool.py", 'def login():\n    return {"note": "it is Zk93hfQpL02m", "apiKey": "Zk93hfQpL02m"}\n')
+    project.write(
+        "main.koi",
+        """
+        import tool from "./tool.py"
+        role W { can execute, can registry }
+        agent A : W {
+          on go(args: Json) {
+            const key = tool.login().apiKey
+            console.log(key)
+            await this.callAction("registry_set", { key: "k", value: [args.clientSecret, `as ${key}`] })
+            throw new Error(`no ${key} for ${args.clientSecret}`)
+          }
+        }
+        run A.go({ clientSecret: "hQ4mW81xKz7p" })
+        """,
+    )
+
+    shown = [project.koi("run", "main.koi", *words) for words in (["--json"], ["--debug"], ["--verbose"], [])]
+    journals = [path.read_text() for path in (project.folder / ".koi" / "runs").glob("*.jsonl")]
+
+    texts = [shown[0].stdout, *(outcome.stderr for outcome in shown), *journals]
+    assert [1] * 4 == [outcome.returncode for outcome in shown]
+    assert len(texts) == 9
+    assert [] == [text for text in texts if "Zk93hfQpL02m" in text or "hQ4mW81xKz7p" in text]
+
+
+def test_what_was_found_is_one_value_and_no_word() -> None:
+    """What stands for nothing but itself is looked for; words, numbers and names that are a password are not."""
+    redact = redactor()
+    words = "opensesame swordfish3 postgres 1234567890 user-2026 required1".split()
+    for value in [*words, "xK9mP2qTv4", "Summer2026!"]:
+        assert redact(f'{{"password": "{value}"}}') == f'{{"password": "{HIDDEN}"}}'
+
+    assert redact(" ".join(words)) == " ".join(words)
+    assert redact("(xK9mP2qTv4) or Summer2026!") == f"({HIDDEN}) or {HIDDEN}"
+
+
+def test_of_what_was_found_the_latest_counts() -> None:
+    """A server that names thousands of secrets makes nothing slow: the last thousand are looked for."""
+    redact = redactor()
+    tokens = [f"{number:04}xKqPvT{number:04}" for number in range(2000)]
+    for token in tokens:
+        redact(f"password: {token}")
+
+    assert redact(tokens[0]) == tokens[0]
+    assert redact(tokens[-1]) == redact(tokens[-1000]) == HIDDEN
+
+
+RESUMED = """
+    import tool from "./tool.py"
+    role W { can execute, can registry }
+    agent A : W {
+      on go(args: Json) {
+        const key = tool.login().apiKey
+        tool.use(`x ${args.clientSecret}`)
+        tool.use(`x ${key}`)
+        tool.stop()
+        console.log("after", key, args.clientSecret)
+        tool.use(key)
+      }
+    }
+    run A.go({ clientSecret: "hQ4mW81xKz7p" })
+    """
+STOPPING = """
+    import os
+    def login():
+        return {"apiKey": "Zk93hfQpL02m"}
+    def use(key):
+        open("used", "a").write(key + ";")
+    def stop():
+        if not os.path.exists("go"):
+            os.kill(os.getpid(), 9)
+    """
+
+
+def test_a_run_that_goes_on_has_what_was_found_again(project: Project) -> None:
+    """Effects that were given a found secret are recognized, and those that follow are given the secret."""
+    project.write("tool.py", STOPPING)
+    project.write("main.koi", RESUMED)
+
+    project.run(sys.executable, "-m", "koi_lang", "run", "main.koi")
+    project.write("go", "")
+    outcome = project.koi("resume", "--on-doubt", "retry")
+
+    assert outcome.stdout == "after Zk93hfQpL02m hQ4mW81xKz7p\n"
+    assert (project.folder / "used").read_text() == "x hQ4mW81xKz7p;x Zk93hfQpL02m;Zk93hfQpL02m;"
 
 
 def test_one_table_counts_everywhere(project: Project) -> None:

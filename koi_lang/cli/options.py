@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from koi_lang import settings
 from koi_lang.cli.colours import colour_option
 from koi_lang.errors import UsageError
 from koi_lang.keys.lookup import Keys
+from koi_lang.redaction import MOST_FOUND, Secrets
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -54,6 +55,7 @@ class Options:
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
+        found: secrets that came up by their names; all that is shown and written of the run shares them.
     """
 
     debug: bool
@@ -70,6 +72,7 @@ class Options:
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False
+    found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
 
     @property
     def limits_here(self) -> dict[str, Any]:
@@ -95,7 +98,8 @@ class Options:
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""
-        return Keys(Path.cwd(), given=settings.variables_in(self.keys) if self.keys else {})
+        given = settings.variables_in(self.keys) if self.keys else {}
+        return Keys(Path.cwd(), given=given, found=self.found)
 
 
 def running_options(whole: str, one: str) -> Callable[[Command], Command]:

@@ -5,7 +5,7 @@ The places, in order: a file named on the command line, the environment, `.env`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,8 @@ from koi_lang import settings
 from koi_lang.errors import SettingsError
 from koi_lang.keys import late
 from koi_lang.keys.store import Store
-from koi_lang.redaction import redactor
+from koi_lang.redaction import MOST_FOUND, Redactor, Secrets, redactor
+from koi_lang.secret_names import is_secret_variable
 
 LONG = 20
 DOTENV, ADDRESS = ".env", "_BASE_URL"
@@ -45,16 +46,30 @@ class Found:
 
 
 class Keys:
-    """The keys that programs in a folder can use; calling it gives one, or any other variable, by its name."""
+    """The keys that programs in a folder can use; calling it gives one, or any other variable, by its name.
 
-    def __init__(self, folder: Path, *, given: Mapping[str, str] = NOTHING, store: Store | None = None) -> None:
+    Args:
+        given: variables of the command line, by their names.
+        store: of what `koi connect` has kept.
+        found: secrets that come up by their names in what is shown and written, where several share them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        given: Mapping[str, str] = NOTHING,
+        store: Store | None = None,
+        found: Secrets | None = None,
+    ) -> None:
         self.store = store or Store(settings.config_folder())
         self._variables = {
             "command line": given,
             "environment": settings.environment(),
             DOTENV: settings.dotenv(folder),
         }
-        self._stored: dict[str, str] = {}
+        self._given_out = Secrets()
+        self._found = Secrets(most=MOST_FOUND) if found is None else found
 
     def __call__(self, name: str) -> str | None:
         """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
@@ -74,8 +89,8 @@ class Keys:
             raise SettingsError(told, help=help)
 
     def learn(self, name: str, secret: str) -> None:
-        """Keep a secret that came up meanwhile, such as a token, out of what is shown and written."""
-        self._stored[name] = secret
+        """Keep a secret that came up meanwhile, such as a token, out of all that is shown and written."""
+        self._given_out.add(secret)
 
     def copies(self, name: str) -> Iterator[Found]:
         """Every place that has a key, the one that counts first. Raises KoiError."""
@@ -86,28 +101,18 @@ class Keys:
         for each in names:
             value = self.store.value(each) if each in places else None
             if value:
-                self._stored[each] = value
+                if is_secret_variable(each):
+                    self._given_out.add(value)
                 yield Found(each, places[each], value)
 
-    def redactor(self, fields: Mapping[str, Any] | None = None) -> Callable[[str], str]:
-        """A function that takes secrets out of a text, also those of keys that the keyring gives out later.
+    def redactor(self, fields: Mapping[str, Any] | None = None) -> Redactor:
+        """What takes secrets out of a text, also those of keys that the keyring gives out later.
 
         Args:
             fields: further values by name; those with names such as `password` are secrets.
         """
-        others = fields or {}
-        kept = self.store.in_file()
-        known = dict(self._stored)
-        redact = redactor(*self._variables.values(), kept, known, fields=others)
-
-        def redact_all(text: str) -> str:
-            nonlocal known, redact
-            if known != self._stored:
-                known = dict(self._stored)
-                redact = redactor(*self._variables.values(), kept, known, fields=others)
-            return redact(text)
-
-        return redact_all
+        variables = (*self._variables.values(), self.store.in_file())
+        return redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
 
 
 def _family(name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
-from koi_lang.redaction import HIDDEN, has_telling_name, without_named_values, without_option_values
+from koi_lang.redaction import HIDDEN, Redactor, has_telling_name
 from koi_lang.runtime.images import is_data, without_data
 from koi_lang.runtime.journal.checksums import is_changed, unsealed
 from koi_lang.runtime.values.undefined import undefined
@@ -196,8 +196,15 @@ def _simple(value: Any) -> Any:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_simple).encode
 
 
-def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
+def plain(value: Any, redact: Redact) -> Any:
     """A value as JSON can hold it, without secrets: what is neither list, object nor simple becomes a text."""
+    before = redact.count if isinstance(redact, Redactor) else 0
+    shown = _plain(value, redact, ())
+    has_learnt = isinstance(redact, Redactor) and redact.count > before
+    return _plain(value, redact, ()) if has_learnt else shown
+
+
+def _plain(value: Any, redact: Redact, around: tuple[int, ...]) -> Any:
     if isinstance(value, str):
         return value if is_data(value) else redact(value)
     if value is None or value is undefined or isinstance(value, bool):
@@ -210,10 +217,10 @@ def plain(value: Any, redact: Redact, around: tuple[int, ...] = ()) -> Any:
         return "[circular]" if id(value) in around else "[too deep]"
     inside = (*around, id(value))
     if isinstance(value, dict):
-        shown = value if redact is NOTHING else without_named_values(value)
-        return {redact(str(name)): plain(item, redact, inside) for name, item in shown.items()}
-    items = value if redact is NOTHING else without_option_values(value)
-    return [plain(item, redact, inside) for item in items]
+        fields = redact.fields(value) if isinstance(redact, Redactor) else value
+        return {redact(str(name)): _plain(item, redact, inside) for name, item in fields.items()}
+    items = redact.items(value) if isinstance(redact, Redactor) else value
+    return [_plain(item, redact, inside) for item in items]
 
 
 def _number(value: float, redact: Redact) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.checksums import sealed
-from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, line_of
+from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import TOTALS
@@ -86,6 +86,7 @@ class Writer:
             CancelledError: the file cannot be written any more, and what begins may not be done twice.
         """
         if event.recalled and not self._is_copy:
+            json_line(event.data, self._redact)  # the secrets in it are known again, as when it was written
             return
         if not self._has_failed:
             self._keep(event)
