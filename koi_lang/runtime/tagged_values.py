@@ -11,6 +11,7 @@ from importlib import import_module
 from math import isfinite
 from typing import Any
 
+from koi_lang.runtime.shown_headers import HEADER_VALUES
 from koi_lang.runtime.values.undefined import undefined
 
 TAG, CONTENT = "$koi", "of"
@@ -111,7 +112,12 @@ def from_fields(data: Mapping[str, Any], name: str = "result") -> Any:
 
 
 def is_same_input(recorded: Any, now: Any) -> bool:
-    """Whether an effect is given what was recorded; older journals hold `<tuple>` for what has a tag now."""
+    """Whether an effect is given what was recorded.
+
+    Older journals hold no headers of requests, and `<tuple>` for what has a tag now.
+    """
+    if isinstance(recorded, dict) and isinstance(now, dict) and HEADER_VALUES not in recorded:
+        now = {name: value for name, value in now.items() if name != HEADER_VALUES}
     return bool(recorded == now) or (isinstance(now, dict) and bool(recorded == _without_tags(now)))
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.outside import Effect
+from koi_lang.runtime.shown_headers import HEADER_VALUES, shown_headers
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SAFE = ("GET", "HEAD")
@@ -40,9 +41,8 @@ class Asked:
     @property
     def effect(self) -> Effect:
         """What is told of it."""
-        # Of headers only the names: their values may be keys.
         shown = {"method": self.method, "url": self.address, "headers": sorted(self.headers), "body": self.body}
-        return Effect("http.request", shown, safe=self.method in SAFE)
+        return Effect("http.request", {**shown, HEADER_VALUES: shown_headers(self.headers)}, safe=self.method in SAFE)
 
 
 def checked(address: str, options: Mapping[str, Any]) -> Asked:

@@ -241,7 +241,8 @@ role R { can registry:read, can registry:write, can execute }
 agent Main : R { on go(x: Json) {
   await registry.set("key", { n: 1 })
   await registry.search({ n: 1 })
-  try { await fetch("http://127.0.0.1:9/a?q=1") } catch (e) { console.log("no answer") }
+  const headers = { Accept: "text/plain", "X-Pass-Phrase": "one two three" }
+  try { await fetch("http://127.0.0.1:9/a?q=1", { headers }) } catch (e) { console.log("no answer") }
 } }
 run Main.go({})
 """
@@ -258,12 +259,18 @@ run Main.go({})
         ),
         ("search({ n: 1 })", "search({ n: 2 })", '+ fields: {"args": [{"n": 2}]}'),
         ("?q=1", "?q=2", '"url": "http://127.0.0.1:9/a?q=2"'),
+        ("text/plain", "text/html", '"header_values": {"accept": "text/html", "x-pass-phrase": null}'),
+        ("X-Pass-Phrase", "X-Phrase", '"x-phrase": null'),
     ],
 )
 def test_what_safe_effects_are_given_is_compared(koi: Commands, before: str, after: str, shown: str) -> None:
-    """Another key, value, query or address is a difference; a run whose program was changed goes on as a branch."""
+    """Another key, value, query, address or header is a difference; such a run goes on as a branch.
+
+    Of headers that may be secret only the names are known.
+    """
     koi.record(INPUTS)
     assert 0 == koi("replay", "last").code
+    assert "one two" not in koi.journals()[0].read_text()
     koi.project.write("main.koi", INPUTS.replace(before, after, 1))
     replayed, branch = koi("replay", "last", "--quiet"), koi("resume", "last", "--quiet")
 

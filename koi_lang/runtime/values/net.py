@@ -10,6 +10,7 @@ from koi_lang.errors import root_reason
 from koi_lang.runtime import late
 from koi_lang.runtime.context import current
 from koi_lang.runtime.outside import Effect
+from koi_lang.runtime.shown_headers import HEADER_VALUES, shown_headers
 from koi_lang.runtime.values import json_text
 from koi_lang.runtime.values.calls import apply
 from koi_lang.runtime.values.conversions import text
@@ -111,7 +112,12 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
     if run is None:
         return Response(await _asked(request, mode))
     # Only what a server may be asked twice for is not written down beforehand.
-    shown = {"method": request["method"], "url": request["url"], "body": _body(request["content"] or b"")}
+    shown = {
+        "method": request["method"],
+        "url": request["url"],
+        "body": _body(request["content"] or b""),
+        HEADER_VALUES: shown_headers(request["headers"]),
+    }
     is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
     effect = Effect("fetch", shown, safe=is_safe, unseen=request["headers"])
     return Response(await run.effects.announced(effect, lambda: _asked(request, mode)))
