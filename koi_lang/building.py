@@ -12,6 +12,7 @@ from shlex import quote
 from types import CodeType
 
 from koi_lang import cache
+from koi_lang.compiler.code_names import with_names_of_program
 from koi_lang.compiler.compile import Checked, check_program, generate
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.disk import SUFFIX, DiskFiles, absolute
@@ -85,4 +86,4 @@ def _code(tree: ast.Module, path: str) -> CodeType:
         code: CodeType = compile(tree, path, "exec", dont_inherit=True)
     except RecursionError:
         raise KoiError(f"`{path}` nests its code too deeply", help="Split the deepest expression.") from None
-    return code
+    return with_names_of_program(code, tree)

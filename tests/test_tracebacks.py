@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -153,6 +154,19 @@ def test_an_error_is_explained_with_its_callers(project: Project) -> None:
         "9 | run Main.start({})\n"
         "  | ^^^^^^^^^^^^^^^^^^"
     )
+
+
+def test_functions_have_the_names_of_the_program(project: Project) -> None:
+    """Where Python needs another name, an error is told with the one in the program, and `stack` has no own calls."""
+    lines = ["const foo = () => { return 1 }", "if (foo()) { const foo = () => { return args.x.y }", "[1].map(foo) }"]
+
+    error = failure(project.load("main.koi", handler(*lines)))
+
+    assert "in `foo`" in explain(error)
+    assert "foo_2" not in explain(error)
+    assert isinstance(error, ErrorValue)
+    assert ["foo", "start", "main"] == re.findall(r"at (\w+) \(\S+main\.koi:", str(error.stack))
+    assert "runtime" not in str(error.stack)
 
 
 def test_an_error_without_koi_lines_is_explained_plainly() -> None:

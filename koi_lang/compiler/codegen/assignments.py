@@ -215,16 +215,24 @@ def _bind_element(element: n.Element, part: ast.expr, e: Emitter) -> list[ast.st
         return bind(element.pattern, part, e)
     at, name = e.at(element.span), e.fresh("part")
     test = _is_undefined(py.walrus(name, part, at), at)
-    value = ast.IfExp(test, outside_chain(element.default, e), py.load(name, at), **at)
-    return bind(element.pattern, value, e)
+    # A function of the default stands behind the parts that it may take along.
+    waiting, e.pending = e.pending, []
+    value = ast.IfExp(test, _default(element.pattern, element.default, e), py.load(name, at), **at)
+    functions, e.pending = e.pending, waiting
+    return [*functions, *bind(element.pattern, value, e)]
 
 
 def _is_undefined(value: ast.expr, at: py.At) -> ast.expr:
     return ast.Compare(value, [ast.Is()], [py.koi("undefined", at)], **at)
 
 
-def default_value(name: str, default: n.Expression, e: Emitter) -> ast.stmt:
+def default_value(name: str, pattern: n.Pattern, default: n.Expression, e: Emitter) -> ast.stmt:
     """Give a parameter its default where the caller gave nothing."""
     at = e.at(default.span)
     test = _is_undefined(py.load(name, at), at)
-    return ast.If(test, [py.assign(name, outside_chain(default, e), at)], [], **at)
+    return ast.If(test, [py.assign(name, _default(pattern, default, e), at)], [], **at)
+
+
+def _default(pattern: n.Pattern | n.Expression, default: n.Expression, e: Emitter) -> ast.expr:
+    """A default; a function takes the name of the variable as its own."""
+    return named_value(pattern.name, default, e) if isinstance(pattern, n.Binding) else outside_chain(default, e)

@@ -22,7 +22,7 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
     short = None if hint or target else _lambda(node, e)
     if short is not None:
         return short
-    called = target.name if target else hint or node.name or ""
+    called = node.name or (target.name if target else hint) or ""
     name = target.python if target else e.fresh(python_name(called or "anonymous"))
     e.pending.append(_named(definition(node, name, e), called, e.at(node.span)))
     return py.load(name, e.at(node.span))
@@ -130,7 +130,7 @@ def _parameter(node: n.Parameter, e: Emitter, at: py.At) -> tuple[ast.arg, list[
     if node.rest:
         prologue.append(py.assign(name, py.call(py.load("list", at), [py.load(name, at)], at), at))
     if node.default is not None:
-        prologue.append(default_value(name, node.default, e))
+        prologue.append(default_value(name, node.pattern, node.default, e))
     if variable is None:
         prologue += bind(node.pattern, py.load(name, at), e)
     return ast.arg(name, **at), prologue

@@ -164,4 +164,4 @@ def function_name(f: Value) -> str:
     name = getattr(f, "__koi_name__", None)
     if name is None:
         name = f.name if isinstance(f, Constructor) else getattr(f, "__name__", "")
-    return "" if name == "<lambda>" or ANONYMOUS.fullmatch(name) else str(name)
+    return "" if name.startswith("<") or ANONYMOUS.fullmatch(name) else str(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 import sys
 from traceback import extract_tb
@@ -10,6 +11,9 @@ from typing import ClassVar, TypeAlias
 
 from koi_lang.errors import KoiError
 from koi_lang.runtime.values.undefined import Value, undefined
+
+# Where the runtime itself is, whose calls are no part of a program.
+OWN = os.path.abspath(f"{__file__}/../../..")
 
 
 class ErrorValue(Exception):
@@ -45,7 +49,7 @@ class ErrorValue(Exception):
         """The error and the calls it came through, innermost first; a text unless the program stored something."""
         if "stack" in self.__koi_extra__:
             return self.__koi_extra__["stack"]
-        frames = reversed(extract_tb(self.__traceback__))
+        frames = (frame for frame in reversed(extract_tb(self.__traceback__)) if not frame.filename.startswith(OWN))
         return "\n".join([str(self), *(f"    at {frame.name} ({frame.filename}:{frame.lineno})" for frame in frames)])
 
     @stack.setter
