@@ -8,11 +8,14 @@ from functools import partial
 from typing import Any
 
 from koi_lang import inventory, program, settings
+from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.runtime.actions import shell
 from koi_lang.runtime.actions.builtin import allowed
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declared import Mcp
 from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, may_ask_model
 from koi_lang.runtime.mcp.remote import Remote
 from koi_lang.runtime.playbook.delegation import reachable
@@ -57,13 +60,27 @@ def _audited(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "capabilities": list(agent.role.capabilities),
         "actions": actions,
         "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
-        "delegates": [f"{m.key}::{event}" for m in reachable(agent) for event in m.events] if may_delegate else [],
+        "delegates": list(_delegates(agent)) if may_delegate else [],
         "skills": [f"{skill.name}.{name}" for skill in agent.about.skills() for name in skill.functions],
         "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
         "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},
         "hosts": {"public": has_web, "allowed": list(hosts) if has_web else []},
         "budgets": _budgets(agent),
     }
+
+
+def _delegates(agent: Agent) -> Iterator[str]:
+    """The members whose events may be delegated; a tool of an MCP server is none where rules deny it."""
+    for member in reachable(agent):
+        if not issubclass(member.agent, Remote) or _is_shown(*member.agent.origin, agent):
+            yield from (f"{member.key}::{event}" for event in member.events)
+
+
+def _is_shown(server: Mcp, tool: str, agent: Agent) -> bool:
+    try:
+        return access_to(server, agent.run.folder).shows(tool)
+    except KoiError:  # told with the server
+        return False
 
 
 def _servers(agent: Agent, actions: Sequence[str], *, may_delegate: bool) -> Iterator[dict[str, Any]]:
