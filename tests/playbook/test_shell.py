@@ -354,3 +354,15 @@ def test_a_command_ends_when_its_run_is_ended(play: Player, tmp_path: Path) -> N
 
     assert "took longer than its budget of 0.3 s" in played.told
     assert not is_alive(pids[0])
+
+
+@pytest.mark.parametrize(
+    "text", ["yes", "yes >&2", "exec >&-; yes >&2", "setsid sleep 20 & yes", "setsid sleep 20 & sleep 60"]
+)
+def test_a_flood_ends_when_its_time_is_up(play: Player, text: str) -> None:
+    """A command that still writes, or whose output somebody else holds open, is over when its time is up."""
+    since = time.monotonic()
+    result = output(play, text, timeout=300)
+
+    assert "the command took longer than 0.3 s and was ended" == result["error"]
+    assert time.monotonic() - since < 15

@@ -9,13 +9,14 @@ import json
 import os
 import re
 import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Coroutine, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDenied
-from koi_lang.runtime.actions.command_output import Output, shown
+from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
 from koi_lang.runtime.mcp.text import clipped
@@ -49,11 +50,11 @@ async def shell(
         raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
     place = place_of(cwd, context.run.folder)
     await _permit(context, command, place, description)
-    process = await _started(command, place.folder, silent=background)
+    started = await _started(command, place.folder, silent=background)
     if background:
-        context.run.keep_until_end(lambda: _end(process))
-        return {"success": True, "pid": process.pid, "background": True}
-    return await _finished(context.run, process, timeout_ms / 1000)
+        context.run.keep_until_end(started.end)
+        return {"success": True, "pid": started.process.pid, "background": True}
+    return await _finished(context.run, started, timeout_ms / 1000)
 
 
 # ---------------------------------------------------------------- permission
@@ -136,46 +137,68 @@ def _exactly(command: str, place: Place) -> str:
 # ---------------------------------------------------------------- processes
 
 
-async def _started(command: str, folder: Path, *, silent: bool) -> asyncio.subprocess.Process:
-    """The command in a process group of its own, without keys in its environment. Raises ActionError."""
-    output = asyncio.subprocess.DEVNULL if silent else asyncio.subprocess.PIPE
-    try:
-        return await _to_the_end(
-            asyncio.create_subprocess_shell(
-                command,
-                cwd=folder,
-                env={name: value for name, value in environment().items() if not is_secret_variable(name)},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that runs, in a process group of its own."""
+
+    process: Process
+    transport: asyncio.SubprocessTransport
+
+    async def end(self) -> None:
+        """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        for pipe in map(self.transport.get_pipe_transport, (1, 2)):
+            if pipe is not None:
+                pipe.close()  # the end of the process is not told while a pipe is open
+        await self.process.wait()
+
+
+async def _started(command: str, folder: Path, *, silent: bool) -> Command:
+    """The command without keys in its environment. Raises ActionError."""
+    loop, output = asyncio.get_running_loop(), DEVNULL if silent else PIPE
+
+    async def start() -> Command:
+        transport, protocol = await loop.subprocess_shell(
+            lambda: SubprocessStreamProtocol(limit=READ_SIZE, loop=loop),
+            command,
+            cwd=folder,
+            env={name: value for name, value in environment().items() if not is_secret_variable(name)},
+            stdin=DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
+        return Command(Process(transport, protocol, loop), transport)
+
+    try:
+        return await _to_the_end(start())
     except (OSError, ValueError) as error:
         raise ActionError(f"the command cannot be started: {error}") from error
 
 
-async def _to_the_end(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """A process that is being started. Cancelled meanwhile, it is first started to the end, so that it can be ended."""
-    process: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
+async def _to_the_end(starting: Coroutine[Any, Any, Command]) -> Command:
+    """A command that is being started. Cancelled meanwhile, it is first started to the end, so that it can be ended."""
+    command: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
 
     async def start() -> None:
         try:
-            process.set_result(await starting)
+            command.set_result(await starting)
         except (OSError, ValueError) as error:
-            process.set_exception(error)
+            command.set_exception(error)
 
     try:
         await asyncio.shield(start())
     except asyncio.CancelledError:
         with contextlib.suppress(OSError, ValueError):
-            await _end(await process)
+            await (await command).end()
         raise
-    return process.result()
+    return command.result()
 
 
-async def _finished(run: Run, process: asyncio.subprocess.Process, timeout_s: float) -> Any:
+async def _finished(run: Run, command: Command, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
+    process = command.process
     assert process.stdout is not None
     assert process.stderr is not None
     out, err = Output(), Output()
@@ -187,15 +210,8 @@ async def _finished(run: Run, process: asyncio.subprocess.Process, timeout_s: fl
         error = f"the command took longer than {timeout_s:g} s and was ended"
         return {"success": False, "exitCode": None, **await shown(run, outputs), "error": error}
     finally:
-        if process.returncode is None or not process.stdout.at_eof():
-            await _end(process)
+        if process.returncode is None or not (process.stdout.at_eof() and process.stderr.at_eof()):
+            await command.end()
     code = process.returncode
     result = {"success": code == 0, "exitCode": code, **await shown(run, outputs)}
     return result if code == 0 else {**result, "error": f"the command ended with exit code {code}"}
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End a process and everything in its group."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
