@@ -273,8 +273,8 @@ class Effects:
         """
         assert self.past is not None
         decision = self.past.decide(doubt)
-        self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
         self.past.forget(doubt.path)
+        self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
         if decision.choice == "done":
             return Ended(decision.result)
         if decision.choice == "skip":

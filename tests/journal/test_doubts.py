@@ -106,6 +106,18 @@ def test_what_was_cancelled_is_not_in_doubt(play: Player, log: Path) -> None:
     assert ["first", "after", "after"] == log.read_text().split()
 
 
+def test_each_decision_about_a_doubt_is_written_down(play: Player, log: Path) -> None:
+    """A run that was killed again before the effect had ended asks again, and its journal holds both decisions."""
+    recorder, payload = code(play, 'on go(x: Json) { await py.slow(x.log, "a", 1) }'), {"log": str(log)}
+    whole = recorder.run(payload)
+    cut = whole.entries[: next(entry.n for entry in whole.entries if entry.kind == "begun")]
+    once = recorder.again(cut, payload, decided(cut, "retry")).entries
+    settled = [entry.n for entry in once if entry.kind == "doubt_settled"]
+    twice = recorder.again(once[: settled[0]], payload, decided(cut, "retry")).entries
+
+    assert (1, 2) == (len(settled), sum(entry.kind == "doubt_settled" for entry in twice))
+
+
 @pytest.mark.parametrize("is_caught", [True, False])
 def test_a_run_goes_on_after_something_was_left_out(play: Player, log: Path, is_caught: bool) -> None:
     """Whether or not the program caught the error of `skip`, the next resume can decide anew."""

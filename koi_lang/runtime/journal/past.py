@@ -18,6 +18,8 @@ Mode = Literal["resume", "branch", "replay"]
 RESUMED = "resumed"
 # Told of an effect that may be done again, which was not known when it began.
 ONLY_READS = "only_reads"
+# What was decided about an effect in doubt.
+SETTLED = "doubt_settled"
 # Why an answer ended that was not read to its end.
 CUT = "cut"
 ANSWERED, ASKED, WROTE, FAILED = "model_answered", "model_asked", "model_wrote", "model_failed"
@@ -102,8 +104,8 @@ class Past:
         return failed if done is None or (failed is not None and failed.n > done.n) else done
 
     def forget(self, path: Path) -> None:
-        """Have an outcome count no more, so that the one it comes to now is written down."""
-        for kind in ("done", "failed"):
+        """Have an outcome count no more, so that the one it comes to now is written down, and why it is had again."""
+        for kind in ("done", "failed", SETTLED):
             self._found.pop((kind, path), None)
 
     def answer(self, path: Path) -> Answer | None:
