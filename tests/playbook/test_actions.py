@@ -122,6 +122,24 @@ def test_return_changes_the_state(play: Player, name: str) -> None:
     assert ({"ok": True}, {"n": 5}) == (played.result, played.state("Main"))
 
 
+@pytest.mark.parametrize("field", ["data", "result"])
+@pytest.mark.parametrize("name", ["state_updates", "stateUpdates"])
+def test_updates_beside_a_result_change_the_state(play: Player, field: str, name: str) -> None:
+    """They were dropped without a word where the result stood in a field of its own."""
+    played = play(PROGRAM, [act("return", **{field: {"ok": True}, name: {"n": 5}})])
+
+    assert ({"ok": True}, {"n": 5}) == (played.result, played.state("Main"))
+
+
+def test_updates_beside_a_result_that_is_no_object(play: Player) -> None:
+    """The model is told where they belong; a text without updates is a result as ever."""
+    said = [act("return", data="text", state_updates={"n": 5}), act("return", data="text", state_updates=None)]
+    played = play(PROGRAM, said)
+
+    assert '`state_updates` stands in an object of `data`, and `data` is "text"' in played.feedback[1]
+    assert "text" == played.result
+
+
 def test_updates_in_a_result_are_an_object(play: Player) -> None:
     """Anything else is told to the model; it was dropped without a word."""
     told = "`update_state` cannot be carried out: `updates` must be an object, not 5. Use update_state(updates: object)"

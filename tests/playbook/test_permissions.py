@@ -193,6 +193,8 @@ def test_a_delegate_without_the_permission_is_refused(play: Player) -> None:
         act("return", result={"stateUpdates": {"n": 1}}),
         act("return", data={"state_updates": {}, "stateUpdates": {"n": 1}}),
         act("return", state_updates={"n": 1}),
+        act("return", data={"ok": True}, state_updates={"n": 1}),
+        act("return", result={"ok": True}, stateUpdates={"n": 1}),
         {"type": "return", "state_updates": {"n": 1}},
         {"parallel": [act("return", state_updates={"n": 1})]},
         {"batch": [act("registry_get", id="x", key="seeded"), act("return", data="${x.output.value}")]},

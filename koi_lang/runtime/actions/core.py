@@ -18,13 +18,12 @@ from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.images import images_in, told
 from koi_lang.runtime.limits import Spending, current_spending
+from koi_lang.runtime.playbook.intents import STATE_UPDATES
 from koi_lang.runtime.room import mentions, require_room, written_weight
 from koi_lang.runtime.values.inspection import inspect
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
-# Fields of a result that change the state, as `update_state` does; they are not part of the result.
-STATE_UPDATES = ("state_updates", "stateUpdates")
 
 
 def spending(context: ActionContext) -> Spending:

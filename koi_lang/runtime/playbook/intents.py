@@ -21,6 +21,8 @@ GIVEN = ("arguments", "parameters", "params", "input", "args", "action_input", "
 CALL_TYPES = (*CALLS, "tool_use")
 # Keys of objects that were meant as actions.
 MISTAKEN = ("action", "tool", "function")
+# Fields of a result that change the state, as `update_state` does; they are not part of the result.
+STATE_UPDATES = ("state_updates", "stateUpdates")
 # Fields that say something about an action and are not part of it.
 ABOUT = ("condition", "desc", "title")
 
@@ -172,8 +174,20 @@ def _for_return(fields: dict[str, Any]) -> dict[str, Any]:
     """The result under `data`; without one, all fields are the result."""
     result = {key: item for key, item in fields.items() if key not in ABOUT}
     if "data" in fields or "result" in fields or not result:
-        return fields
+        return _with_updates(fields)
     return {"data": result, **{key: fields[key] for key in ABOUT if key in fields}}
+
+
+def _with_updates(fields: dict[str, Any]) -> dict[str, Any]:
+    """A result with changes of the state that stand beside it. Raises ReplyError where it has no place for them."""
+    updates = {name: fields[name] for name in STATE_UPDATES if fields.get(name)}
+    if not updates:
+        return fields
+    data: Any = next((fields[name] for name in ("data", "result") if fields.get(name) is not None), {})
+    if not isinstance(data, dict):
+        raise ReplyError(f"`{next(iter(updates))}` stands in an object of `data`, and `data` is {_shown(data)}")
+    rest = {name: item for name, item in fields.items() if name not in ("result", *updates)}
+    return {**rest, "data": {**updates, **data}}
 
 
 def _flat(fields: dict[str, Any]) -> dict[str, Any]:
