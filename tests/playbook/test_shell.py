@@ -255,7 +255,8 @@ def test_a_folder_that_is_not_there(play: Player) -> None:
     """A command that cannot be started is an error for the model, not the end of the run."""
     played = play(PROGRAM, [command("true", cwd="/no/such/folder"), done()], allow=["shell"])
 
-    assert "❌ shell failed: the command cannot be started:" in played.feedback[1]
+    told = "the command cannot be started in `/no/such/folder`: no such file or directory"
+    assert f"❌ shell failed: {told}" in played.feedback[1]
 
 
 def test_keys_do_not_reach_commands(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:

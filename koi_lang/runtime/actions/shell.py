@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDenied
+from koi_lang.errors import PermissionDenied, reason
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
 from koi_lang.runtime.actions.table import ActionContext, ActionError, action
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
@@ -173,7 +173,9 @@ async def _started(command: str, folder: Path, *, silent: bool) -> Command:
 
     try:
         return await _to_the_end(start())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ActionError(f"the command cannot be started in `{visible(str(folder))}`: {reason(error)}") from error
+    except ValueError as error:
         raise ActionError(f"the command cannot be started: {error}") from error
 
 
