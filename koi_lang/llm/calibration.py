@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import dataclass
 
 from koi_lang.llm.accounting import Estimate, input_tokens_of
 from koi_lang.llm.messages import Request
 
-# What a provider adds to every request of its own says little about texts: shorter ones count as if they had so many.
-LEAST_TOKENS = 200
+# Of a shorter request, what a provider adds to every request says more than how it counts texts.
+LONG_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """How much more a model has counted than was estimated: in times of long requests, in tokens of short ones."""
+
+    times: float = 1.0
+    tokens: int = 0
+
+    def with_count(self, estimated: int, counted: int) -> _Excess:
+        if estimated < LONG_TOKENS:
+            return _Excess(self.times, max(self.tokens, counted - estimated))
+        return _Excess(max(self.times, counted / estimated), self.tokens)
+
+    def factor(self, estimated: int) -> float:
+        """How many times an estimate a request may take."""
+        return max(self.times, 1 + self.tokens / max(1, estimated))
 
 
 class Calibration:
-    """How many times its estimate each model of a run has counted for a request, at the most; never less than once."""
+    """What the models of a run have counted for requests beside their estimates; it never makes one lower."""
 
     def __init__(self) -> None:
-        self._times: dict[tuple[str, bool], float] = {}
+        self._known: dict[tuple[str, bool], _Excess] = {}
 
     def learn(self, model: str, request: Request, counted: int) -> None:
         """Take in how many tokens a model has counted for a request; it may be called `provider/model`."""
-        times = counted / max(LEAST_TOKENS, input_tokens_of(request))
+        estimated, has_images = input_tokens_of(request), any(message.images for message in request.messages)
         for name in {model, model.partition("/")[2] or model}:
-            key = (name, _has_images(request))
-            self._times[key] = max(times, self._times.get(key, 1.0))
+            self._known[name, has_images] = self._of(name, has_images).with_count(estimated, counted)
 
     def sized(self, need: Estimate) -> Estimate:
         """An estimate that is no lower than what its models have counted so far leads to expect."""
-        return need.times(max((self._of(model, need.has_images) for model in need.models), default=1.0))
+        kinds = (False, True) if need.has_images else (False,)
+        found = [self._of(model, kind).factor(need.input_tokens) for model in need.models for kind in kinds]
+        return need.times(max(found, default=1.0))
 
-    def _of(self, model: str, has_images: bool) -> float:
-        """What is known from texts; where there are images, from requests with images, too."""
-        kinds: Iterable[bool] = (False, True) if has_images else (False,)
-        return max(self._times.get((model, kind), 1.0) for kind in kinds)
-
-
-def _has_images(request: Request) -> bool:
-    return any(message.images for message in request.messages)
+    def _of(self, model: str, has_images: bool) -> _Excess:
+        return self._known.get((model, has_images)) or _Excess()

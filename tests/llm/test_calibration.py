@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.llm.accounting import Candidate, Estimate, estimate, input_tokens_of, weight
-from koi_lang.llm.calibration import LEAST_TOKENS, Calibration
+from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request
 
@@ -67,12 +67,14 @@ def test_each_model_is_learnt_for_itself() -> None:
     assert need().input_tokens * 2.9 < calibration.sized(need(LONG, "gpt-4o-mini", "gpt-4o")).input_tokens
 
 
-def test_what_a_provider_adds_to_short_requests_says_nothing_of_long_ones() -> None:
-    """Fifty tokens more than were sent are no reason to take a long request for many times as long."""
-    calibration = Calibration()
-    calibration.learn("gpt-4o-mini", Request("", (Message("user", "hi"),)), LEAST_TOKENS)
+def test_what_a_provider_adds_to_every_request() -> None:
+    """Fifty tokens more than a short request has are fifty for every other, not many times as much for a long one."""
+    short = Request("", (Message("user", "hi"),))
+    calibration, tokens = Calibration(), input_tokens_of(short)
+    calibration.learn("gpt-4o-mini", short, tokens + 50)
 
-    assert need() == calibration.sized(need())
+    assert tokens + 50 == calibration.sized(need(short)).input_tokens
+    assert need().input_tokens + 50 == pytest.approx(calibration.sized(need()).input_tokens, abs=1)
 
 
 def test_images_count_where_there_are_images() -> None:
