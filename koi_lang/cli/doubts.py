@@ -27,7 +27,7 @@ class WishType(click.ParamType[Wish]):
 
     name = "decision"
 
-    def get_metavar(self, *_: Any) -> str:
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
         """What stands for a value in the help."""
         return "[ask|retry|skip|stop|result=JSON]"
 

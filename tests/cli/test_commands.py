@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import sys
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from koi_lang.cli import koi
 from tests.projects import Project
 
 GREETER = """
@@ -224,3 +227,22 @@ def test_output_that_nobody_reads_is_no_traceback(project: Project) -> None:
 
     assert done.stdout == "0\n"
     assert "Traceback" not in done.stderr
+
+
+def words_of_commands(group: click.Group, *before: str) -> list[tuple[str, ...]]:
+    """The words of every command and of every command within it."""
+    found: list[tuple[str, ...]] = []
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        found.append((*before, name))
+        found += words_of_commands(command, *before, name) if isinstance(command, click.Group) else []
+    return found
+
+
+@pytest.mark.parametrize("words", words_of_commands(koi), ids=" ".join)
+def test_every_command_has_help(words: tuple[str, ...]) -> None:
+    """`--help` of each command shows how it is called."""
+    shown = CliRunner().invoke(koi, [*words, "--help"], prog_name="koi")
+
+    assert (shown.exit_code, shown.exception) == (0, None)
+    assert shown.output.startswith(f"Usage: koi {' '.join(words)} ")
