@@ -24,6 +24,8 @@ BEFORE_OBJECT = frozenset("return throw in of typeof await case instanceof defau
 DECLARATIONS = frozenset("import package role team agent skill mcp prompt run test export class interface enum".split())
 # The file is none of ours, so nothing in it is looked for.
 OTHER_FORMAT = "E0122"
+# Problems of a word or mark that can be left out alone.
+SUPERFLUOUS = frozenset({"E0148", "E0602", "E0603"})
 UNRECOGNISED = "E0101"
 # What is said of a step that one before it reaches into, for want of its end.
 DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})
@@ -94,6 +96,8 @@ class _Recovery:
         if len(self.problems) == most:
             return None
         self.problems.append(_moved(problem, self.source))
+        if problem.code in SUPERFLUOUS:
+            return problem.place.span
         return self.steps.step(problem.place.span)
 
     def _reaching(self, problem: Diagnostic) -> Span | None:

@@ -25,7 +25,6 @@ from koi_lang.source import Span
 LONGEST_TYPE = 2000
 # What there is to say of a list with a hole.
 NOTHING_THERE = ("nothing stands before this `,`", "delete it, or write the value before it.", "E0172")
-SEND_FORM = 'write `await send peers.event("name").any()({ … })`.'
 
 
 def _not_assignable(span: Span, message: str = "this cannot be assigned to") -> BuildError:
@@ -281,11 +280,12 @@ class Expressions:
         """`send base.event("e").role(R).any()(payload) timeout 5s`. Raises BuildError without an event or payload."""
         target, duration = children[2], children[4]
         if not isinstance(target, n.Call) or _is_filter(target.callee):
-            raise BuildError(target.span, "this `send` carries no payload", SEND_FORM, "E0184")
+            help = _send_form(_event_of(target))
+            raise BuildError(target.span, "this `send` carries no payload", help, "E0184")
         base, filters = self._filters(target.callee)
         event, event_span = filters.get("event", ("", target.span))
         if not event:
-            raise _without_event(base)
+            raise _without_event(base, target)
         select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
         span = cover(children)
@@ -311,7 +311,8 @@ class Expressions:
             return arguments[0]
         expected = {"event": "one text", "role": "the name of a role"}
         message = f"`.{name}` takes {expected.get(name, 'no arguments')}"
-        raise BuildError(span, message, SEND_FORM, "E0186")
+        named = next((each.name for each in arguments if isinstance(each, n.Name)), "") if name == "event" else ""
+        raise BuildError(span, message, _send_form(named), "E0186")
 
     def function_expression(self, children: Children) -> n.Function:
         """A function where a value is expected."""
@@ -418,7 +419,21 @@ class Expressions:
         return n.TypeField(cover(children), str(children[0]), children[3], children[1] is not None)
 
 
-def _without_event(base: n.Expression) -> BuildError:
+def _send_form(event: str = "") -> str:
+    return f'write `await send peers.event("{event or "name"}").any()({{ … }})`.'
+
+
+def _event_of(target: n.Expression) -> str:
+    """The event that is named somewhere in the target of a `send`; empty for none."""
+    while isinstance(target, (n.Call, n.Member)):
+        match target:
+            case n.Call(callee=n.Member(name="event"), arguments=(n.Text(value=event),)):
+                return event
+        target = target.callee if isinstance(target, n.Call) else target.object
+    return ""
+
+
+def _without_event(base: n.Expression, target: n.Expression) -> BuildError:
     """What is wrong with a `send` whose event was not found; it may stand before something that selects nobody."""
     inner, unknown = base, list[n.Member]()
     while isinstance(inner, (n.Call, n.Member)):
@@ -426,8 +441,12 @@ def _without_event(base: n.Expression) -> BuildError:
             unknown.append(inner)
         inner = inner.callee if isinstance(inner, n.Call) else inner.object
     if not any(member.name.lower() == "event" for member in unknown[1:]):
-        return BuildError(base.span, "this `send` does not name its event", SEND_FORM, "E0185")
+        called = target.callee if isinstance(target, n.Call) else target
+        event = called.name if called is base and isinstance(called, n.Member) else ""
+        return BuildError(base.span, "this `send` does not name its event", _send_form(event), "E0185")
     message = f"`.{unknown[0].name}` is not a selection of a `send`"
+    if unknown[0].name == "timeout":
+        return BuildError(unknown[0].name_span, message, "write `timeout 5s` behind the payload.", "E0186")
     return BuildError(unknown[0].name_span, message, "write `.any()` or `.all()`.", "E0186")
 
 

@@ -48,8 +48,8 @@ BESIDE = (
     ("E0189", words.fails_beside), ("E0180", words.triple_single), ("E0194", absent.own_error_beside),
     ("E0166", words.foreign_beside), ("E0164", words.arrow_beside), ("E0179", absent.tagged_beside),
 )  # fmt: skip
-# After one of these, reading goes on behind the place: behind opening quotes, or a declaration in the middle of code.
-PASSED = frozenset(("E0103", "E0130", "E0195", "E0196", "E0197"))
+# After one of these, reading goes on behind the place: behind opening quotes, `export`, or a declaration in code.
+PASSED = frozenset(("E0103", "E0130", "E0195", "E0196", "E0197", "E0603"))
 
 
 def explain(source: Source, error: UnexpectedInput, read: Span) -> Diagnostic:

@@ -11,6 +11,7 @@ HINTS: list[Hint] = []
 ERROR_CLASS = re.compile(r"[^\n]*?\b(class\s+(\w+)\s+extends\s+\w*Error)\b")
 NAME_BEFORE = re.compile(r"\w+$")
 ON_ITS_OWN = "let it be a statement of its own, and assign in it."
+TYPES_OF_PYTHON = {"str": "string", "float": "number", "bool": "boolean", "none": "null"}
 # What stands instead of a statement where a value is needed.
 AS_VALUE = {
     "if": "write `condition ? value : other`.",
@@ -127,3 +128,127 @@ def tagged(name: str, span: Span) -> Finding:
     """What to write instead of a text in backticks with a name before it."""
     help = f"write ``{name}(`…`)``, or leave `{name}` out: `${{…}}` inserts values."
     return Finding(f"a text has no name `{name}` before it", span, help)
+
+
+@hint(HINTS, "E0601")
+def conditional_of_python(failure: Failure) -> Finding | None:
+    """A value is chosen as in Python.
+
+    Wrong:
+
+        const size = "big" if args.n > 3 else "small"
+
+    Right:
+
+        const size = args.n > 3 ? "big" : "small"
+    """
+    if failure.word() not in ("if", "else") or not failure.is_code:
+        return None
+    line = [failure.index + offset for offset in failure.same_line()][::-1]
+    pieces = failure.scan.pieces
+    end = next((at for at in range(failure.index + 1, len(pieces)) if pieces[at].fresh), len(pieces))
+    on_line = [*line, *range(failure.index, end)]
+    chosen = next((at for at in on_line if pieces[at].text == "if" and not pieces[at].fresh), None)
+    other = next((at for at in on_line if pieces[at].text == "else"), None)
+    if chosen is None or other is None or other < chosen or pieces[chosen - 1].text in ("{", "}", ")", ";", "else"):
+        return None
+    text, value = failure.source.text, pieces[chosen - 1]
+    condition = text[pieces[chosen].span.end : pieces[other].span.start].strip()
+    help = f"write `{condition} ? {value.text if value.kind != 'triple' else '…'} : …`."
+    return Finding("Koi has no `if … else …` behind a value", pieces[chosen].span, help)
+
+
+@hint(HINTS, "E0602")
+def never_null(failure: Failure) -> Finding | None:
+    """A `!` behind a value says that it is not `null`, as in TypeScript.
+
+    Wrong:
+
+        console.log(args.name!.length)
+
+    Right:
+
+        console.log(args.name.length)
+    """
+    before = failure.piece(-1)
+    touches = before.span.end == failure.span.start
+    if failure.word() != "!" or not touches or not (before.kind == "word" or before.text in (")", "]")):
+        return None
+    help = "leave it out, or write `?.` for what may be missing."
+    return Finding("Koi has no `!` behind a value", failure.span, help)
+
+
+@hint(HINTS, "E0603")
+def exported(failure: Failure) -> Finding | None:
+    """`export` stands before something that needs none.
+
+    An import brings all roles, agents, teams and skills of a file. Prompts and functions of skills are exported.
+
+    Wrong:
+
+        export agent Ada : Worker { on start() { console.log("go") } }
+
+    Right:
+
+        agent Ada : Worker { on start() { console.log("go") } }
+    """
+    word = failure.word()
+    if failure.frames or failure.word(-1) != "export":
+        return None
+    if word in ("agent", "team", "role", "skill", "mcp"):
+        others = "mcp servers are not brought along." if word == "mcp" else f"an import brings every {word} of a file."
+        return Finding(f"`{word}` stands behind `export`", failure.piece(-1).span, f"leave `export` out: {others}")
+    if word != "default":
+        return None
+    end = failure.source.text.find("\n", failure.span.end) % (failure.end + 1)
+    span = Span(failure.piece(-1).span.start, end)
+    return Finding("Koi has no `export default`", span, "leave the line out: imports bring all of a file.")
+
+
+@hint(HINTS, "E0604")
+def named_argument(failure: Failure) -> Finding | None:
+    """Arguments have names, as in Swift or C#.
+
+    Wrong:
+
+        await this.add(a: 1, b: 2)
+
+    Right:
+
+        await this.add({ a: 1, b: 2 })
+    """
+    opener = failure.at(failure.frame.start) if failure.frames else 0
+    before = failure.scan.pieces[opener - 1]
+    is_call = failure.frame.bracket == "(" and opener > 0 and (before.kind == "word" or before.text == ")")
+    if failure.word() != ":" or not is_call or failure.index != opener + 2 or "COMMA" not in failure.expected:
+        return None
+    closer = failure.scan.partners.get(opener, opener)
+    inside = failure.source.text[failure.scan.pieces[opener].span.end : failure.scan.pieces[closer].span.start].strip()
+    shown = inside if 0 < len(inside) < 60 and "\n" not in inside else f"{failure.piece(-1).text}: …"
+    return Finding("arguments have no names", failure.piece(-1).span, f"write `({{ {shown} }})`.")
+
+
+@hint(HINTS, "E0605")
+def type_of_python(failure: Failure) -> Finding | None:
+    """A type is written as in Python or BAML.
+
+    Wrong:
+
+        on start(args: { names: list[string], size: int? }) { console.log(args.names) }
+
+    Right:
+
+        on start(args: { names: string[], size?: int }) { console.log(args.names) }
+    """
+    before, name = failure.piece(-1), failure.piece(-2)
+    is_type = failure.expected == {"RSQB"} and before.text == "[" and name.kind == "word"
+    if is_type:
+        inner = TYPES_OF_PYTHON.get(failure.word(), failure.piece().text)
+        form = {"optional": f"{inner} | null", "dict": "object", "union": f"{inner} | …", "literal": "…"}
+        shown = form.get(name.text.lower(), f"{inner}[]")
+        return Finding(f"`{name.text}[…]` is a type of Python", name.span, f"write `{shown}`.")
+    is_field = before.kind == "word" and failure.piece(-2).text == ":" and failure.frame.bracket in ("{", "(")
+    if failure.word() == "?" and is_field and before.span.end == failure.span.start:
+        help = f"write `{failure.piece(-3).text}?: {before.text}`."
+        return Finding("the `?` stands behind the name", failure.span, help)
+    return None

@@ -10,6 +10,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import Members, Program, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import Place, nearest
 from koi_lang.source import Span
@@ -185,7 +186,8 @@ def selection_missing(file: Analysis, report: Report) -> None:
 def team_out_of_reach(file: Analysis, report: Report) -> None:
     """An agent speaks to a team with `peers(Team)` that it neither uses nor belongs to.
 
-    `peers` are the teams that an agent uses, else those that list it, and `peers(Team)` is one of them.
+    `peers` are the teams that an agent uses, else those that list it, and `peers(Team)` is one of them. The name of a
+    team stands without quotes. A handler of one agent is called without `send`: `await Adder.add({ … })`.
 
     Wrong:
 
@@ -208,8 +210,17 @@ def team_out_of_reach(file: Analysis, report: Report) -> None:
           on start(args) { return await send (peers(Sums)).event("add").any()(args) }
         }
     """
+    for send, around in file.index.of(n.Send):
+        agent = agent_of(send.base, around, file)
+        if agent is not None:
+            message = f"`{agent.name}` is an agent, and an event is sent to a team"
+            report.add(send.base.span, message, help=f"write `await {agent.name}.{send.event}({{ … }})`.")
     for call, around in file.index.of(n.Call):
         match call:
+            case n.Call(callee=n.Name(name="peers") as callee, arguments=(n.Text() as text,)):
+                if not is_variable(callee, around, file):
+                    message = f"the name of the team `{text.value}` stands in quotes"
+                    report.add(text.span, message, help=f"write `peers({text.value})`.")
             case n.Call(callee=n.Name(name="peers") as callee, arguments=(n.Name() as named,)) if around.agent:
                 team = report.program.team(named.name, file)
                 reachable = report.program.teams_of(around.agent, file)
