@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.mcp.conftest import SERVER, Shelf, call
+from tests.mcp.conftest import RAW, SERVER, Shelf, call
 
 
 def test_the_time_for_a_call_is_an_option(shelf: Shelf) -> None:
@@ -15,7 +15,10 @@ def test_the_time_for_a_call_is_an_option(shelf: Shelf) -> None:
     options = {"command": sys.executable, "args": [str(SERVER)], "env": {"PIDS": str(shelf.pids)}}
     played = shelf(call("hang"), call("read", path="a"), timeout_s=0.5, **options)
 
-    assert "❌ call_mcp failed: `files.hang` failed: " in played.feedback[1]
+    told = (
+        "`files.hang` failed: no answer within 0.5 s. The option `timeout_s` of the server says how long it may take."
+    )
+    assert f"❌ call_mcp failed: {told}" in played.feedback[1]
     assert '✅ call_mcp -> {"result":"a 10"}' in played.feedback[2]
     assert 1 == len(shelf.processes())
 
@@ -35,6 +38,19 @@ def test_an_answer_that_is_too_large(shelf: Shelf) -> None:
     assert "❌ call_mcp failed: `files.big` failed: the answer is larger than 1,000,000 bytes" in played.feedback[1]
     assert '✅ call_mcp -> {"result":"a"}' in played.feedback[2]
     assert 1 == len(shelf.processes())
+
+
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [({"max_bytes": 300}, "the answer is larger than 300 bytes"), ({"start_timeout_s": 0.5}, "no answer within 0.5 s")],
+)
+def test_a_limit_is_told_beside_what_a_server_says(shelf: Shelf, limit: dict[str, float], told: str) -> None:
+    """What a server writes to stderr while it starts does not stand in the place of the limit that it broke."""
+    wait = "cat > /dev/null; " if "start_timeout_s" in limit else ""
+    words = ["-c", f"echo loading >&2; {wait}exec {sys.executable} {RAW}"]
+    played = shelf(call("echo", text="a"), command="sh", args=words, **limit)
+
+    assert f"the MCP server `files` cannot be reached: {told}" in played.feedback[1]
 
 
 def test_a_large_answer_is_read_in_one_go(shelf: Shelf) -> None:

@@ -92,7 +92,7 @@ def printed(project: Project, options: dict[str, Any], program: str = CALLER) ->
     project.write("caller.koi", program % json.dumps(options))
     done = project.koi("run", "caller.koi", "--quiet")
 
-    assert done.returncode == 0, done.stderr
+    assert (0, "") == (done.returncode, done.stderr)
     return done.stdout.splitlines()
 
 

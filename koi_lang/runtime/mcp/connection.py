@@ -7,13 +7,21 @@ import logging
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from time import monotonic
 from typing import Any, TypeVar
+from warnings import catch_warnings, simplefilter
 
 from mcp import Client
 from mcp.client.session import IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
-from mcp.shared.exceptions import MCPError
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, ServerCapabilities, ToolListChangedNotification
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    REQUEST_TIMEOUT,
+    ServerCapabilities,
+    ToolListChangedNotification,
+)
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.endings import end_of
@@ -167,6 +175,7 @@ class Connection:
             what: the request, as messages name it.
             caller: on whose behalf; the server may in turn ask for its model and its person.
         """
+        begin = monotonic()
         with self._errands.of(caller) if caller is not None else nullcontext():
             ended = await end_of(self._asked(work))
         if ended.error is None or _is_answer(ended.error):
@@ -175,7 +184,7 @@ class Connection:
             return ended.result()
         if not is_process(self._options) and await self._is_lost(ended.error):
             self.stop()
-        raise await self._failed(what, ended.error) from ended.error
+        raise await self._failed(what, ended.error, monotonic() - begin) from ended.error
 
     async def _is_lost(self, error: Exception) -> bool:
         """Whether a server over HTTP knows the session no longer; an answer that breaks off fails one call only."""
@@ -183,7 +192,10 @@ class Connection:
             return False
         if self._live.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return False  # no session that could be lost
-        return (await end_of(asyncio.wait_for(self._live.send_ping(), PROBE_S))).error is not None
+        with catch_warnings():  # it is a request of these protocols, and of no newer ones
+            simplefilter("ignore", MCPDeprecationWarning)
+            ping = self._live.send_ping()
+        return (await end_of(asyncio.wait_for(ping, PROBE_S))).error is not None
 
     async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
         return await work(self._live)
@@ -200,7 +212,10 @@ class Connection:
             tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=progressed), caller
         )
 
-    async def _failed(self, what: str, error: Exception) -> AgentError:
+    async def _failed(self, what: str, error: Exception, took_s: float) -> AgentError:
+        if not self.over and _is_timeout(error) and took_s >= self._limits.call_s:
+            told = f"`{self.name}.{what}` failed: no answer within {self._limits.call_s:g} s"
+            return AgentError(told, help="The option `timeout_s` of the server says how long it may take.")
         if not self.over:
             return AgentError(f"`{self.name}.{what}` failed: {_text(error)}")
         await self._gone.wait()
@@ -209,12 +224,16 @@ class Connection:
         return AgentError(f"the MCP server `{self.name}` was lost during `{what}`: {self._cause(error)}")
 
     def _cause(self, error: Exception | None) -> str:
-        """What the server said last; where it said nothing, what was noticed."""
-        if self._words.lines:
-            return plain("\n".join(self._words.lines)[-MOST_OF_A_CAUSE:], MOST_OF_A_CAUSE)
+        """What the server answered or was late with, and what it said last; else what was noticed."""
+        words = plain("\n".join(self._words.lines)[-MOST_OF_A_CAUSE:], MOST_OF_A_CAUSE)
         if isinstance(error, TimeoutError):
-            return f"no answer within {self._limits.start_s:g} s"
-        return "the connection was closed" if error is None else _text(error)
+            late = f"no answer within {self._limits.start_s:g} s"
+            return f"{late}; it said: {words}" if words else late
+        # Over HTTP the words are about the refusal, for which the library has an answer of its own.
+        has_answered = error is not None and is_process(self._options) and _is_answer(error)
+        if error is not None and (has_answered or not words):
+            return _text(error)
+        return words or "the connection was closed"
 
 
 async def _listed(server: str, client: Client) -> dict[str, Tool]:
@@ -240,6 +259,10 @@ def _keep_log_quiet() -> None:
 def _is_answer(error: Exception) -> bool:
     """Whether an error is what a server that goes on has answered."""
     return isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+
+
+def _is_timeout(error: Exception) -> bool:
+    return isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT
 
 
 def _not_started(server: str, command: str, error: OSError) -> AgentError:
