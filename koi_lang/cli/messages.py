@@ -16,6 +16,7 @@ from koi_lang.cli.lines import coloured, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, exit_code, reason
 from koi_lang.failures import explain
+from koi_lang.std.widths import clean
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
@@ -45,7 +46,7 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
         if type(error).__name__ == "BdbQuit":
             return EXIT_FAILED
         if debug:
-            click.echo(redact("".join(traceback.format_exception(error))), err=True, nl=False)
+            click.echo(clean(redact("".join(traceback.format_exception(error)))), err=True, nl=False)
         else:
             show_error(error, redact)
         return exit_code(error)
@@ -68,8 +69,9 @@ def show_warnings(warnings: Iterable[str]) -> None:
 
 
 def _report(text: str) -> None:
-    has = has_colours(sys.stderr)
-    click.echo(coloured(text) if has else text, err=True, color=has)
+    """Show a problem; names and texts of others in it do not steer the terminal."""
+    has, shown = has_colours(sys.stderr), clean(text)
+    click.echo(coloured(shown) if has else shown, err=True, color=has)
 
 
 def _here() -> str:

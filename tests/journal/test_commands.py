@@ -184,6 +184,22 @@ def test_a_journal_does_not_steer_the_terminal(recorded: Recorded, words: tuple[
     assert shown.replace("\n", "").isprintable()
 
 
+@pytest.mark.parametrize(
+    "words", [("replay", "last"), ("resume", "--trust"), ("resume",), ("replay", "last", "--debug")]
+)
+def test_problems_of_a_journal_do_not_steer_the_terminal(recorded: Recorded, words: tuple[str, ...]) -> None:
+    """Nor does what is told when it cannot be used: names that stand in a journal are shown without escapes."""
+    header, *entries = map(json.loads, recorded.path.read_text().splitlines())
+    changed = {"program": header["program"] + ESCAPES, "words": [ESCAPES]}
+    left = entries[: len(entries) // 2]
+    recorded.path.write_text("".join(f"{json.dumps(line)}\n" for line in ({**header, **changed}, *left)))
+
+    failed = recorded.project.koi(*words)
+
+    assert 0 != failed.returncode
+    assert failed.stderr.replace("\n", "").isprintable()
+
+
 ESCAPES = "\x1b]0;title\x07\x1b[8m\x9b31m\u202e"
 
 
