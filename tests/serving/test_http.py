@@ -58,6 +58,46 @@ def test_pages_of_others_are_refused(server: Listening, headers: dict[str, str],
     assert code == status(server, **headers)
 
 
+NONSENSE = (
+    b"",
+    b"{",
+    b"[]",
+    b"[1]",
+    b"[" * 100_000,
+    b"\xff\xfe",
+    b'{"jsonrpc":"2.0","id":{},"method":"x"}',
+    b"x" * 20_000_000,
+)
+
+
+def test_forty_clients_beside_a_hostile_one(server: Listening) -> None:
+    """Each has a session of its own, whatever somebody else sends meanwhile, who is refused."""
+
+    async def count(http: httpx2.AsyncClient) -> Any:
+        begun = await http.post(server.url, json=request("initialize", INITIALIZE))
+        own = {"Mcp-Session-Id": begun.headers["Mcp-Session-Id"]}
+        add = request("tools/call", {"name": "add", "arguments": {"amount": 2}})
+        answers = [await http.post(server.url, json=add, headers=own) for _ in range(2)]
+        await http.delete(server.url, headers=own)
+        return [re.findall(r'"count":(\d+)\}', answer.text)[0] for answer in answers]
+
+    async def disturb(http: httpx2.AsyncClient) -> list[int]:
+        kind = {"Content-Type": "application/json"}
+        return [(await http.post(server.url, content=body, headers=kind)).status_code for body in NONSENSE]
+
+    async def play() -> tuple[Any, list[int]]:
+        async with asyncio.timeout(LIMIT_S), httpx2.AsyncClient(headers=AUTHORIZED, timeout=LIMIT_S) as http:
+            counts, codes = await asyncio.gather(asyncio.gather(*(count(http) for _ in range(40))), disturb(http))
+            return counts, codes
+
+    assert ([["2", "4"]] * 40, [*[400] * 7, 413]) == asyncio.run(play())
+
+
+def request(method: str, params: Any) -> dict[str, Any]:
+    """A request of the protocol."""
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
 def test_other_paths_do_not_exist(server: Listening) -> None:
     """There is one address, and nothing beside it."""
     response = httpx2.get(server.url.replace("/mcp", "/"), headers=AUTHORIZED)
