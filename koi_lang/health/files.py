@@ -13,7 +13,7 @@ from koi_lang.errors import KoiError, SettingsError
 from koi_lang.health.findings import Finding, Level
 from koi_lang.keys.signing import FILE, signing_key
 from koi_lang.keys.store import BEGUN, Store
-from koi_lang.runtime.journal.store import runs_folder, unordered
+from koi_lang.runtime.journal.store import OUTPUT, runs_folder, unordered
 from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
@@ -67,9 +67,11 @@ def kept_keys() -> Iterator[Finding]:
 
 def journals(folder: Path) -> Iterator[Finding]:
     """Whether the journals of a folder take much room, since nobody removes them unasked."""
-    sizes = [about.st_size for path in unordered(folder) if (about := _about(path)) is not None]
-    if sum(sizes) > MOST_OF_JOURNALS:
-        text = f"{len(sizes):,} journals take {sum(sizes) / 1e9:.1f} GB in {runs_folder(folder)}"
+    found = [path for path in unordered(folder) if _about(path) is not None]
+    files = (*found, *(file for path in found for file in path.with_suffix(OUTPUT).glob("*")))
+    size = sum(about.st_size for file in files if (about := _about(file)) is not None)
+    if size > MOST_OF_JOURNALS:
+        text = f"{len(found):,} journals take {size / 1e9:.1f} GB in {runs_folder(folder)}"
         yield Finding("journals", "warning", text, "koi runs delete --older 30d")
 
 

@@ -132,12 +132,12 @@ def test_a_damaged_key_for_signatures_is_found(machine: Machine) -> None:
 
 
 def test_journals_that_take_much_room_are_found(machine: Machine) -> None:
-    """More than a gigabyte of them is a warning, with the command that removes old ones."""
+    """More than a gigabyte of them and what lies beside them is a warning, with the command that removes old ones."""
     runs = machine.folder / ".koi" / "runs"
-    runs.mkdir(parents=True)
-    for name, size in (("a", 600_000_000), ("b", 500_000_000)):
+    (runs / "a.output").mkdir(parents=True)
+    for name, size in (("a.jsonl", 600_000_000), ("b.jsonl", 300_000_000), ("a.output/1-stdout.txt", 200_000_000)):
         assert [] == findings(machine.now("doctor", "--offline", "--json"), "journals")
-        with (runs / f"{name}.jsonl").open("wb") as file:
+        with (runs / name).open("wb") as file:
             file.truncate(size)
     (found,) = findings(machine.now("doctor", "--offline", "--json"), "journals")
 
