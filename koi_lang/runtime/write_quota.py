@@ -6,10 +6,11 @@ as what was shown or changed, and as what it gave. So an answer of a few hundred
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import chain
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -21,6 +22,10 @@ MOST_OF_AN_ANSWER = 3 * LARGEST + 4_000_000
 MEGABYTE = 1_000_000
 # Of an item without its text: commas, quotes and the like.
 ITEM = 4
+# So many items are counted without a look at whether they hold themselves.
+FEW = 1000
+# Whether shorter texts hold what takes more room as JSON is not looked at closely.
+SHORT = 200
 
 
 class QuotaReached(AgentError):
@@ -98,6 +103,19 @@ def json_size(value: Any, most: int) -> int:
     Args:
         most: beyond this nothing more is counted.
     """
+    size, items, waiting = 0, 0, [value]
+    while waiting and items < FEW:
+        each = waiting.pop()
+        items += 1
+        if isinstance(each, str):
+            size += _text_size(each)
+        elif isinstance(each, (list, tuple, dict)):
+            waiting += _inside(each)
+    return size + ITEM * items if not waiting else _size_of_many(value, most)
+
+
+def _size_of_many(value: Any, most: int) -> int:
+    """The same where a value may hold itself."""
     size, waiting, around = 0, [value], set[int]()
     while waiting and size <= most:
         each = waiting.pop()
@@ -106,11 +124,15 @@ def json_size(value: Any, most: int) -> int:
             around.discard(each.container)
         elif isinstance(each, str):
             size += _text_size(each)
-        elif isinstance(each, (list, tuple, dict)) and id(each) not in around:  # else it holds itself
+        elif isinstance(each, (list, tuple, dict)) and id(each) not in around:
             around.add(id(each))
             waiting.append(_Left(id(each)))
-            waiting += (item for pair in each.items() for item in pair) if isinstance(each, dict) else each
+            waiting += _inside(each)
     return size
+
+
+def _inside(each: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[Any]:
+    return chain(each, each.values()) if isinstance(each, dict) else each
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +143,8 @@ class _Left:
 
 
 def _text_size(text: str) -> int:
+    if text.isascii() and text.isprintable() and len(text) < SHORT:
+        return len(text)  # but for quotes
     written = encode_basestring(text)
     return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
 
