@@ -11,6 +11,8 @@ from pathlib import Path
 
 # A browser that follows where pages lead.
 BROWSER = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=20).read()"
+# What starts a `koi` command; whoever starts this may know a faster way.
+KOI = json.loads(os.environ.get("KOI_WORDS", "null")) or [sys.executable, "-m", "koi_lang"]
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 role Caller {{ can call_mcp }}
@@ -44,7 +46,7 @@ def main() -> int:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "KOI_CACHE_DIR": folder}
         if scenario.startswith("auth/"):
             return sign_in(folder, url, environment)
-        words = [sys.executable, "-m", "koi_lang", "run", str(path), "--quiet"]
+        words = [*KOI, "run", str(path), "--quiet"]
         return subprocess.run(words, input="\n" * 20, text=True, cwd=folder, env=environment, check=False).returncode
 
 
@@ -58,7 +60,7 @@ def sign_in(folder: str, url: str, environment: dict[str, str]) -> int:
     browser.write_text(BROWSER, "utf-8")
     own = {"KOI_CONFIG_DIR": folder, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
     all = {**environment, **own, "BROWSER": f"{sys.executable} {browser} %s"}
-    words = [sys.executable, "-m", "koi_lang", "connect", "server"]
+    words = [*KOI, "connect", "server"]
     return subprocess.run(words, cwd=folder, env=all, check=False).returncode
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.npm import needs_node, npm_program
 from tests.serving.conftest import Listening, Place, listening
 
@@ -68,7 +71,10 @@ def test_a_client(scenario: str, tmp_path: Path) -> None:
     """A program that calls the tools of a server does what the suite expects of a client."""
     command = f"{sys.executable} {CLIENT}"
     words = [str(npm_program(*SUITE)), "client", "--command", command, "--scenario", scenario]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, timeout=200, check=False)
+    environment = {**os.environ, "KOI_WORDS": json.dumps(forks.koi())}
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, timeout=200, check=False, env=environment
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "OVERALL: PASSED" in done.stdout + done.stderr
