@@ -81,7 +81,7 @@ def render(diagnostic: Diagnostic, folder: str = "") -> str:
     places = (diagnostic.place, *diagnostic.others)
     numbers = [place.source.position(place.span.start).line for place in places]
     gutter = " " * len(str(max(numbers)))
-    lines = [f"{diagnostic.severity}: {_printable(diagnostic.message)} [{diagnostic.code}]"]
+    lines = [f"{diagnostic.severity}: {_one_line(diagnostic.message)} [{diagnostic.code}]"]
     shown = None
     for place, number in zip(places, numbers, strict=True):
         if place.source.path != shown:
@@ -89,9 +89,9 @@ def render(diagnostic: Diagnostic, folder: str = "") -> str:
             lines += [f"{gutter}--> {_relative(place.source.path, folder)}:{number}:{column}", f"{gutter} |"]
             shown = place.source.path
         lines += _excerpt(place, number, gutter)
-    lines += [f"{gutter} = cause: {_printable(cause)}" for cause in diagnostic.causes]
+    lines += [f"{gutter} = cause: {_one_line(cause)}" for cause in diagnostic.causes]
     if diagnostic.help:
-        lines.append(f"{gutter} = help: {_printable(diagnostic.help)}")
+        lines.append(f"{gutter} = help: {_one_line(diagnostic.help)}")
     return "\n".join(lines)
 
 
@@ -177,6 +177,11 @@ def _excerpt(place: Place, number: int, gutter: str) -> list[str]:
     length = max(1, min(place.span.end - place.span.start, len(text) - column))
     marks = " " * _width(text[:column]) + "^" * max(1, _width(text[column : column + length]))
     return [f"{number:>{len(gutter)}} | {text}".rstrip(), f"{gutter} | {marks} {place.label}".rstrip()]
+
+
+def _one_line(text: str) -> str:
+    """A text of a program or a server, whose lines are joined: one that stood alone could pretend something."""
+    return _printable(" ".join(filter(None, map(str.strip, text.splitlines()))))
 
 
 def _printable(text: str) -> str:

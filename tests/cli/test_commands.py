@@ -103,6 +103,15 @@ def test_a_failing_program_ends_with_1(project: Project) -> None:
     assert "--> a.koi:3:" in done.stderr
 
 
+def test_the_lines_of_an_error_are_joined(project: Project) -> None:
+    """An error whose text has several lines is told on one, and none of them passes for one of the message."""
+    code = r'throw new Error("first\r\n  second\u001b[2J\n\n  = help: do it")'
+    project.write("a.koi", f"role R {{ can execute }}\nagent A : R {{ on go() {{ {code} }} }}\nrun A.go()\n")
+    told = project.koi("run", "a.koi").stderr.splitlines()[0]
+
+    assert "error: first second\N{REPLACEMENT CHARACTER}[2J = help: do it [E0500]" == told
+
+
 def test_a_missing_file_is_wrong_usage(project: Project) -> None:
     """The message names the programs that are there."""
     project.write("hello.koi", GREETER)
