@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from koi_lang import resources
@@ -35,12 +36,23 @@ class DiskFiles:
         return []
 
     def has_module(self, name: str) -> bool:
-        """Whether Python finds a module of its own or an installed one; nothing of it is executed."""
+        """Whether Python finds a module of its own or an installed one; nothing of it is executed.
+
+        Installed packages may make the modules in them when they are imported, so only their top is looked for.
+        """
+        top, _, inner = name.partition(".")
         if name in sys.modules:
             return True
+        spec = None
         with suppress(ImportError, ValueError):
-            return importlib.util.find_spec(name) is not None
-        return False
+            spec = importlib.util.find_spec(top)
+        if spec is None or not inner or top not in sys.stdlib_module_names:
+            return spec is not None
+        for length in range(2, name.count(".") + 2):
+            spec = PathFinder.find_spec(".".join(name.split(".")[:length]), spec.submodule_search_locations or [])
+            if spec is None:
+                return False
+        return True
 
     def package(self, name: str) -> str | None:
         """The Koi file of a standard skill or of an installed Python package."""

@@ -135,7 +135,7 @@ class _Loading:
         if wanted.startswith("python:"):
             module = wanted.removeprefix("python:")
             name = _name_of(statement, module.rpartition(".")[2])
-            is_missing = not self.files.has_module(module.partition(".")[0])
+            is_missing = not self.files.has_module(module)
             return Imported(statement, "python", module, name, is_missing=is_missing)
         path = self._locate(unit, wanted)
         is_koi = path.endswith(".koi")
@@ -181,6 +181,8 @@ class _Loading:
         if wanted.startswith(STANDARD):
             help = suggestion(wanted, [STANDARD + name for name in self.files.names("std")], "part")
             raise _Unresolved("E0106", f"the standard library has no `{wanted}`", help)
+        if wanted.removeprefix("node:") in OF_NODE:
+            raise _Unresolved("E0106", f"`{wanted}` is a package of Node", OF_NODE[wanted.removeprefix("node:")])
         help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
         raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
 
@@ -190,6 +192,24 @@ class _Loading:
         known = {posixpath.splitext(each)[0]: each for each in self.files.names(folder)}
         near = nearest(posixpath.splitext(name)[0], known)
         return f"did you mean `{known[near]}`?" if near else f"it was looked for in {folder}."
+
+
+# What Koi has instead of packages that programs of Node import most.
+_GLOBAL = "leave the import out: `{}` is there without one."
+_CHECKED = "leave it out: types behind `:` are checked, as in `on start(args: { name: string })`."
+_ASKED = 'leave it out: a playbook asks the model, `on start() { playbook "…" }`.'
+OF_NODE = {
+    **dict.fromkeys(("fs", "fs/promises"), 'write `import "std/files"`.'),
+    **dict.fromkeys(("axios", "node-fetch", "http", "https"), _GLOBAL.format("fetch")),
+    **dict.fromkeys(("uuid", "crypto"), _GLOBAL.format("crypto.randomUUID()")),
+    **dict.fromkeys(("openai", "@anthropic-ai/sdk", "langchain", "ai"), _ASKED),
+    **dict.fromkeys(("zod", "yup", "ajv"), _CHECKED),
+    "path": 'write `import path from "python:os.path"`.',
+    "os": 'write `import os from "python:os"`.',
+    "child_process": 'write `callAction("shell", { command: "…", description: "…" })`.',
+    "dotenv": "leave it out: `.env` is read, and `process.env.NAME` is there.",
+    "lodash": "leave it out: lists have `map`, `filter`, `toSorted`, and there is `Object.groupBy`.",
+}
 
 
 class _Unresolved(Exception):

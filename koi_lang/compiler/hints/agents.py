@@ -194,6 +194,25 @@ def llm_form(failure: Failure) -> Finding | None:
     return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
 
 
+@hint(HINTS, "E0606")
+def limit_form(failure: Failure) -> Finding | None:
+    """A limit of a budget is no number.
+
+    Wrong:
+
+        budget { tokens: most }
+
+    Right:
+
+        budget { tokens: 50000 }
+    """
+    if failure.frame.word != "budget" or failure.tail[-1:] not in (("COLON",), ("EQUAL",)):
+        return None
+    name = failure.piece(-2).text
+    example = {"time": "2m", "usd": "0.5", "turns": "40"}.get(name, "50000")
+    return Finding(f"the limit `{name}` is a number", failure.span, f"write `{name}: {example}`, for example.")
+
+
 @hint(HINTS, "E0154")
 def uses_form(failure: Failure) -> Finding | None:
     """An agent does not say what kind of thing it uses.

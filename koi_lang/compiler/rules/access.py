@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -11,9 +12,11 @@ from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_LISTS
 from koi_lang.compiler.rules.program import Program, handlers, is_variable
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Around
 from koi_lang.diagnostics import nearest
 
+OF_VALUES = OF_LISTS | OF_TEXTS
 # How much a misspelt member of a list or text has in common with a known one.
 ALIKE = 0.75
 # What functions have, which some of these objects are.
@@ -44,6 +47,9 @@ def unknown_member(file: Analysis, report: Report) -> None:
         if isinstance(owner, n.Name) and owner.name == "this" and around.agent is not None:
             if member.name not in OF_AGENTS:
                 _check_this(member, around.agent, file, report)
+        elif isinstance(owner, n.Name) and (symbol := agent_of(owner, around, file)) is not None:
+            if member.name not in OF_AGENTS and isinstance(symbol.node, n.Agent):
+                _check_this(member, symbol.node, file, report)
         elif isinstance(owner, n.Name) and owner.name in MEMBERS:
             is_own = is_variable(owner, around, file) or owner.name in file.table.values or around.root is None
             if not is_own and member.name not in MEMBERS[owner.name] | OF_FUNCTIONS:
@@ -56,7 +62,7 @@ def unknown_member(file: Analysis, report: Report) -> None:
 
 def _check_kind(member: n.Member, around: Around, file: Analysis, report: Report) -> None:
     """Report what is nearly a member of every list or text, where the value is one."""
-    if member.name in OF_LISTS | OF_TEXTS:
+    if member.name in OF_VALUES or not _is_near(member.name):
         return
     kind = kind_of(member.object, around, file, report.program)
     known = OF_LISTS if kind == "array" else OF_TEXTS if kind == "string" else frozenset[str]()
@@ -67,16 +73,23 @@ def _check_kind(member: n.Member, around: Around, file: Analysis, report: Report
         )
 
 
+@lru_cache(1000)
+def _is_near(name: str) -> bool:
+    """Whether a name is nearly a member of lists or texts; programs use the same ones again and again."""
+    return nearest(name, OF_VALUES, alike=ALIKE) is not None
+
+
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:
     """Report what is not there; calls of handlers, and fields of objects, other rules tell of."""
     known = OF_AGENTS.union(handler.name.name for handler in handlers(agent))
     if member.name in known or member in report.program.for_file(_told_elsewhere, file):
         return
-    near = nearest(member.name, sorted(known))
+    near, owner = nearest(member.name, sorted(known)), member.object.name if isinstance(member.object, n.Name) else ""
     if member.name in fields_of(agent):
-        help = f"write `this.state.{member.name}`."
+        help = f"write `{owner}.state.{member.name}`."
     else:
-        help = f"did you mean `this.{near}`?" if near else f"what it keeps is in its state: `this.state.{member.name}`."
+        stored = f"what it keeps is in its state: `{owner}.state.{member.name}`."
+        help = f"did you mean `{owner}.{near}`?" if near else stored
     report.add(member.name_span, f"`{agent.name.name}` has no member `{member.name}`", help=help)
 
 

@@ -31,6 +31,8 @@ UNUSED = frozenset("E0228 E0229 E0243 E0246 E0317 E0318".split())
 ABSENT = {"E0241": "", "E0242": "agent", "E0402": "agent", "E0401": "can", "E0403": "can"}
 # Problems of a handler, which a gap among the parts of an agent may be.
 HANDLERS = frozenset({"E0207", "E0239", "E0210", "E0231", "E0413"})
+# A name of another platform, which an import that failed may have brought.
+FOREIGN = "E0223"
 # A variable that nothing reads, which a gap in the same handler may have read.
 UNREAD = "E0246"
 # Problems of the order of two steps, between which a gap may be.
@@ -40,6 +42,7 @@ ORDER = frozenset({"E0303", "E0304"})
 def without_follow_ups(found: Iterable[Diagnostic], files: Sequence[Analysis], *, is_open: bool) -> list[Diagnostic]:
     """The problems that what could not be read has not caused; `is_open`: files are missing that imports name."""
     gaps = _Gaps([_Gap(file, span) for file in files for span in file.unit.program.gaps], is_open)
+    gaps.imported = {each.name.name for file in files for each, _ in file.index.of(n.Import) if each.name}
     return [problem for problem in found if not gaps.has_caused(problem)]
 
 
@@ -106,6 +109,7 @@ class _Gaps:
         self.gaps = gaps
         self.names = {name for gap in gaps for name in gap.names}
         self.words = {word for gap in gaps for word in WORD.findall(gap.text)}
+        self.imported: set[str] = set()
         self.is_open = is_open or any(gap.may_be_import for gap in gaps)
         self.hides_parts = any(not gap.is_in_code and not gap.is_top for gap in gaps)
 
@@ -115,6 +119,8 @@ class _Gaps:
             return False
         code, place = problem.code, problem.place
         named = set(WORD.findall(place.source.text[place.span.start : place.span.end]))
+        if code == FOREIGN and not named.isdisjoint(self.imported):
+            return True
         if code in ABSENT:
             return self.is_open or self.hides_parts or not ABSENT[code] or ABSENT[code] in self.words
         if any(gap.hides_name(problem) for gap in self.gaps):

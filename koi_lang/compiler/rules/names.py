@@ -328,7 +328,9 @@ def missing_module(file: Analysis, report: Report) -> None:
             top = imported.target.partition(".")[0]
             near = nearest(top, sys.stdlib_module_names, alike=0.8)
             help = f"did you mean `python:{near}`?" if near else installing(imported.target)
-            report.add(imported.statement.path.span, f"there is no Python module `{top}`", help=help)
+            name = imported.target if top in sys.stdlib_module_names else top
+            help = f"write `python:{top}`." if name == imported.target != top else help
+            report.add(imported.statement.path.span, f"there is no Python module `{name}`", help=help)
 
 
 def _used(file: Analysis, kind: Kind) -> list[n.Name]:
