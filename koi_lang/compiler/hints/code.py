@@ -9,6 +9,8 @@ from koi_lang.compiler.hints.pieces import Piece
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
+# The type of what an arrow function gives, as in TypeScript.
+RESULT_TYPE = re.compile(r"(:[^\n=;(){}]*[^\s=;(){}])\s*=>")
 # The head of a loop of Python, up to the end of its line.
 PYTHON_FOR = re.compile(r"(?:(?:const|let|var) )?([\w$]+) (?:in|of) ([^\n{:]+)")
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
@@ -72,6 +74,11 @@ def arrow(failure: Failure) -> Finding | None:
         return Finding("there are no parameters before `=>`", failure.span, "write `() =>`.")
     if failure.word() == "{" and failure.tail[-1:] == ("ASYNC",):
         return Finding("`() =>` is missing after `async`", failure.span, "write `async () => {`.")
+    if (failure.word(), failure.word(-1)) == (":", ")"):
+        typed = RESULT_TYPE.match(failure.source.text, failure.span.start)
+        if typed is not None:
+            help = f"leave out `{typed[1]}`."
+            return Finding("an arrow function has no result type", Span(*typed.span(1)), help)
     if failure.word() != "{" or failure.word(-1) != ")" or failure.frame.bracket not in ("(", "[", "{"):
         return None
     if "CALL_OPEN" in failure.tail or "COMMA" not in failure.expected:
@@ -112,6 +119,8 @@ def for_form(failure: Failure) -> Finding | None:
 
 def _for_head(failure: Failure) -> Finding | None:
     """What is wrong with the head of a `for` that has begun well."""
+    if failure.word() == ":":
+        return _undeclared(failure.piece(-1), "of")
     if failure.word() == ",":
         is_step = "RPAR" in failure.expected
         help = "write the second one at the end of the body." if is_step else "write the first one before the `for`."
