@@ -128,6 +128,25 @@ def refuse():
 """
 
 
+def test_globals_that_another_module_assigns(play: Player) -> None:
+    """A variable of a module beside it, which was imported before the call or by it, is as it was or in doubt."""
+    (play.folder / "beside.py").write_text("number = 0\n")
+    (play.folder / "other.py").write_text(
+        "def count():\n    import beside\n    beside.number += 1\n    return beside.number\n"
+    )
+    body = "other.count(); console.log(other.count())"
+    source = f'import other from "./other.py"\n{ROLE}agent Main : R {{ on go(x: Json) {{ {body} }} }}'
+    recorder = Recorder(play, source, services={"folder": play.folder})
+    whole = recorder.run({})
+    cut = cut_behind(whole, "other.count")
+    sys.modules["beside"].__dict__["number"] = 0
+    rest = recorder.again(cut, {})
+    sys.modules.pop("beside")
+
+    assert (["2"], ["2"]) == (whole.printed, rest.printed)
+    assert "(`other.count`)" in stopped(recorder, cut, {}, {})
+
+
 def stateful(play: Player, body: str) -> Recorder:
     """The recorder of a program whose Python module has a state of its own, which is new in each run."""
     (play.folder / "st.py").write_text(STATE)

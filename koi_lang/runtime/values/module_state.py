@@ -16,8 +16,8 @@ from koi_lang.runtime.tagged_values import NotEncodableError, decode, encode, is
 # What has more parts is compared by its length only, and is not kept.
 MOST_PARTS = 500
 PART_CHARACTERS = 64
-# Variables that change only where code assigns them.
-CONSTANT = (FunctionType, ModuleType, type, str, int, float, type(None), bytes, tuple, frozenset)
+# Variables that seldom change; those of them that functions of their module assign are looked at nevertheless.
+CONSTANT = (FunctionType, ModuleType, type, bytes, tuple, frozenset)
 # How deep objects of the program's own classes are compared.
 DEEPEST = 4
 # What can be compared of a value, and a list with its JSON form; None where it has none.
@@ -28,7 +28,7 @@ CHANGED, LOST = "globals", "lost_globals"
 class ModuleState:
     """The globals that a call of Python may change: those of the program's modules in the folder of its function.
 
-    Constants that no function assigns are passed over, and so is what holds objects of other packages, such as
+    Functions and tuples that nobody assigns are passed over, and so is what holds objects of other packages, such as
     connections, which a new process makes anew. Attributes of classes count as `Class.name`.
 
     Attributes:
