@@ -218,8 +218,10 @@ def named_argument(failure: Failure) -> Finding | None:
         await this.add({ a: 1, b: 2 })
     """
     opener = failure.at(failure.frame.start) if failure.frames else 0
+    if opener == 0:
+        return None
     before = failure.scan.pieces[opener - 1]
-    is_call = failure.frame.bracket == "(" and opener > 0 and (before.kind == "word" or before.text == ")")
+    is_call = failure.frame.bracket == "(" and (before.kind == "word" or before.text == ")")
     if before.text in ("for", "if", "while", "catch", "switch"):
         return None
     if failure.word() != ":" or not is_call or failure.index != opener + 2 or "COMMA" not in failure.expected:
