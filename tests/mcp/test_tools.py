@@ -80,7 +80,8 @@ def test_schemas_without_end() -> None:
     huge = {str(number): {"type": "string"} for number in range(100_000)}
 
     assert len(Tool("s", "t", "", twice, {}).takes) < 1000
-    assert ["…"] * 3 == [Tool("s", "t", "", schema, {}).takes for schema in (deep, chain, {"properties": huge})]
+    assert ["…"] * 2 == [Tool("s", "t", "", schema, {}).takes for schema in (chain, {"properties": huge})]
+    assert Tool("s", "t", "", deep, {}).takes in ("", "…")  # it has no fields; how deep is too deep, the stack decides
 
 
 def test_a_description_is_one_line() -> None:
