@@ -225,19 +225,27 @@ FILLED = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 def mcp_servers(folder: Path) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """The MCP servers that `koi.toml` and `.mcp.json` describe, by name: the file and the options.
 
-    A server that both describe is that of `koi.toml`, as `[mcp.NAME]`.
+    A server that both describe is that of `koi.toml`, as `[mcp.NAME]`; where that has neither `command` nor `url`, but
+    rules, for example, its options are laid over those of `.mcp.json`.
 
     Raises:
         SettingsError: a file is broken, or a server in it is not described by options.
     """
     found = {name: (MCP_FILE, about) for name, about in _mcp_file(folder).items()}
     own = project(folder).get("mcp", {})
-    found |= {name: ("koi.toml", about) for name, about in (own if isinstance(own, dict) else {"": own}).items()}
+    for name, about in (own if isinstance(own, dict) else {"": own}).items():
+        found[name] = _laid_over(found.get(name), about)
     for name, (file, about) in found.items():
         if not isinstance(about, dict):
             help = '`koi.toml` has `[mcp.NAME]`, `.mcp.json` has { "mcpServers": { "NAME": { "command": … } } }.'
             raise SettingsError(f"`{name or 'mcp'}` in `{file}` describes no MCP server", help=help)
     return found
+
+
+def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]:
+    if described is None or not isinstance(described[1], dict) or not isinstance(about, dict):
+        return "koi.toml", about
+    return ("koi.toml", about) if about.keys() & {"command", "url"} else (MCP_FILE, {**described[1], **about})
 
 
 def _mcp_file(folder: Path) -> dict[str, Any]:

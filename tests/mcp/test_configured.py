@@ -71,6 +71,14 @@ def test_tables_of_koi_toml_come_first(tmp_path: Path) -> None:
     assert [{"command": "toml", "args": ["-x"]}, {"command": "json"}] == [options_of(name, tmp_path) for name in "ab"]
 
 
+def test_rules_of_koi_toml_hold_for_servers_of_the_other_file(tmp_path: Path) -> None:
+    """A table that names no server of its own adds its options to what `.mcp.json` says."""
+    describe(tmp_path, a={"command": "json", "timeout_s": 5})
+    (tmp_path / "koi.toml").write_text('[mcp.a]\ndeny = ["delete_*"]\ntimeout_s = 9\n', "utf-8")
+
+    assert {"command": "json", "timeout_s": 9, "deny": ["delete_*"]} == options_of("a", tmp_path)
+
+
 def test_names_with_hyphens(tmp_path: Path) -> None:
     """A name of a program, which has no hyphen, finds the name that has one."""
     describe(tmp_path, **{"my-files": {"command": "a"}})
