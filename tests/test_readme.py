@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from koi_lang import building
+from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.diagnostics import render
 from koi_lang.llm.scripted import read_answers
+from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
 from tests import pages
 from tests.projects import Project
 from tests.running import run_file
@@ -96,3 +100,20 @@ def test_a_session_in_python_says_this(programs: Project, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
 
     assert (0, 5) == tuple(pages.replayed(block_of(">>> import asyncio, koi_lang\n")))
+
+
+def test_every_command_of_other_surfaces_is_named() -> None:
+    """The table of `koi rpc` and the list of `koi chat` hold the commands that there are, and no others."""
+    table = "".join(re.findall(r"^\| (?:begin|talk|hold, end|look|change|list) \| (.*) \|$", README, re.MULTILINE))
+    answers = {"approve", "answer"}
+    (chat,) = re.findall(r"^Commands: `(.*?)`", README, re.MULTILINE | re.DOTALL)
+
+    assert {each.name for each in commands.known()} - answers == {*re.findall(r"`(\w+)`", table)}
+    assert set(COMMANDS) == set(chat.split())
+
+
+def test_packages_are_counted() -> None:
+    """`koi doctor` counts the packages that the project depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert f"and the {len(project['dependencies'])} packages it needs" in README
