@@ -6,6 +6,7 @@ import json
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, floor, inf
 
 from koi_lang.llm.images import TOKENS
@@ -14,6 +15,8 @@ from koi_lang.llm.models import card_of, cost_usd
 
 CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
+# Longest text, in characters, whose weight is remembered.
+SHORT = 10_000
 # Digits and marks, of which half as many make a token.
 DENSE = (string.digits + string.punctuation).encode()
 # Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
@@ -142,6 +145,16 @@ def weight(text: str) -> float:
     Arabic, with accents). A character that takes three bytes (Chinese, Japanese, Korean, signs) counts as 1.25, one
     that takes four (emoji) as 2. Words with few of these may still take more, so what models count is learnt from.
     """
+    return _weight_of_short(text) if len(text) <= SHORT else _weight(text)
+
+
+@lru_cache(2048)
+def _weight_of_short(text: str) -> float:
+    # Each request has all messages before it, so most texts are weighed again and again.
+    return _weight(text)
+
+
+def _weight(text: str) -> float:
     ascii = text.encode("ascii", "ignore")
     dense = len(ascii) - len(ascii.translate(None, DENSE))
     tokens = (len(ascii) + dense) / CHARACTERS_PER_TOKEN
