@@ -134,8 +134,8 @@ def least(*bounds: int | None) -> int | None:
 
 def tokens_of(messages: Sequence[Message], system: str = "") -> int:
     """About how many tokens messages and a system text take."""
-    texts = ceil(weight(system) + sum(weight(message.text) for message in messages))
-    return texts + TOKENS * sum(len(message.images) for message in messages)
+    texts = ceil(weight(system) + sum(map(weight, [message.text for message in messages])))
+    return texts + TOKENS * sum([len(message.images) for message in messages if message.images])
 
 
 def weight(text: str) -> float:
