@@ -54,6 +54,15 @@ def test_light_commands_import_little(project: Project, words: list[str]) -> Non
     assert found.isdisjoint({*HEAVY, "koi_lang.runtime", "asyncio"})
 
 
+def test_compiling_imports_nothing_that_runs_programs(project: Project) -> None:
+    """A program without problems is written without what shows them and without a loop of events."""
+    project.write("main.koi", "role Worker { can execute }")
+
+    found = modules_of(project, "compile", "main.koi", "-o", "main.py")
+
+    assert found.isdisjoint({"asyncio", "koi_lang.cli.messages", "koi_lang.failures"})
+
+
 def test_a_cached_program_of_code_imports_little(project: Project) -> None:
     """A second run of a program without playbooks imports no parser, no model's client and no data base."""
     project.write("main.koi", PROGRAM)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import click
 
 from koi_lang import building
+from koi_lang.cli import late
 from koi_lang.cli.colours import colour_option
-from koi_lang.cli.messages import show_diagnostics, writing
+from koi_lang.cli.output import writing
 from koi_lang.disk import absolute
 from koi_lang.sourcemap import source_map, write_module, written_statements
 
@@ -24,11 +26,13 @@ def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
     with building.collection_paused():
         _write(file, output, strict)
+        gc.freeze()  # the process ends: to search what is left for garbage would only take time
 
 
 def _write(file: str, output: Path | None, strict: bool) -> None:
     trees, checked = building.syntax_trees(file, strict=strict)
-    show_diagnostics(checked.diagnostics)
+    if checked.diagnostics:
+        late.show_diagnostics(checked.diagnostics)
     tree = trees[absolute(file)]
     del trees, checked  # a long program takes as much memory again to be written
     if output is None or output == Path("-"):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from koi_lang.cli.keyboard import in_background as in_background
     from koi_lang.cli.keyboard import set_terminal_modes as set_terminal_modes
     from koi_lang.cli.keyboard import terminal_modes as terminal_modes
+    from koi_lang.cli.messages import show_diagnostics as show_diagnostics
     from koi_lang.cli.messages import show_error as show_error
     from koi_lang.cli.models import pick as pick
     from koi_lang.cli.picking import pick_one as pick_one
@@ -41,7 +42,7 @@ else:
             "koi_lang.cli.chat.talking": ("talk",),
             "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),
             "koi_lang.cli.keyboard": ("Draft", "Keyboard", "in_background", "set_terminal_modes", "terminal_modes"),
-            "koi_lang.cli.messages": ("show_error",),
+            "koi_lang.cli.messages": ("show_diagnostics", "show_error"),
             "koi_lang.cli.models": ("pick",),
             "koi_lang.cli.picking": ("pick_one",),
             "koi_lang.cli.serving": ("served", "service_of"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -14,7 +13,7 @@ import click
 from koi_lang.cli.interrupts import SignalError
 from koi_lang.cli.lines import coloured, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
-from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, exit_code, reason
+from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, exit_code
 from koi_lang.failures import explain
 from koi_lang.std.widths import clean
 
@@ -51,15 +50,6 @@ def exit_code_of(work: Callable[[], None], *, debug: bool, redact: Callable[[str
             show_error(error, redact)
         return exit_code(error)
     return EXIT_OK
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """A context in which a file that the person has named is written. Raises UsageError where it cannot be."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"`{path}` cannot be written: {reason(error)}", help="Name another file.") from error
 
 
 def show_warnings(warnings: Iterable[str]) -> None:

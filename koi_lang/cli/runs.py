@@ -16,8 +16,8 @@ import click
 
 from koi_lang.cli import branches
 from koi_lang.cli.lines import counted
-from koi_lang.cli.messages import writing
 from koi_lang.cli.options import seconds
+from koi_lang.cli.output import writing
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.images import noted
 from koi_lang.runtime.journal import store

@@ -13,7 +13,7 @@ import click
 
 from koi_lang.cli.colours import colour_option
 from koi_lang.cli.lines import has_colours
-from koi_lang.cli.messages import writing
+from koi_lang.cli.output import writing
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.std.widths import clean
 from koi_lang.testing.cases import Case, Result, Stopwatch, title
