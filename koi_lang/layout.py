@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from koi_lang.breaks import broken
@@ -10,6 +12,8 @@ from koi_lang.breaks import broken
 LEAST_TEXT = 40
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+# What a line with a text of several lines on it, or with the start of a docstring, has in it.
+LINES_OF_TEXT = re.compile(r"""\\n|\"{3}|'{3}""")
 
 
 def lay_out(text: str, previous: ast.stmt | None = None) -> str:
@@ -20,10 +24,11 @@ def lay_out(text: str, previous: ast.stmt | None = None) -> str:
         previous: the statement before them.
     """
     tree = ast.parse(text)
+    lines = text.split("\n")
     blanks = dict(_blanks(tree.body, 2, previous))
-    docstrings, texts = _docstrings_and_texts(tree)
+    docstrings, texts = _docstrings_and_texts(tree, lines)
     result: list[str] = []
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if number in blanks:
             while result and not result[-1]:
                 result.pop()
@@ -63,9 +68,9 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield handler.body
 
 
-def _first_line(statement: ast.stmt) -> int:
-    decorators = getattr(statement, "decorator_list", [])
-    return decorators[0].lineno if decorators else statement.lineno
+def _first_line(node: ast.stmt | ast.expr) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return decorators[0].lineno if decorators else node.lineno
 
 
 def _kind(statement: ast.stmt) -> str:
@@ -81,16 +86,33 @@ def _is_docstring(statement: ast.stmt) -> bool:
 # ---------------------------------------------------------------- texts
 
 
-def _docstrings_and_texts(tree: ast.Module) -> tuple[set[int], dict[int, list[ast.Constant]]]:
+def _docstrings_and_texts(tree: ast.Module, lines: Sequence[str]) -> tuple[set[int], dict[int, list[ast.Constant]]]:
     """The lines of docstrings, which are left alone, and by its line each text of several lines written on one."""
     docstrings: set[int] = set()
     texts: dict[int, list[ast.Constant]] = {}
-    for node in ast.walk(tree):
+    for node in _nodes_on(tree, [number for number, line in enumerate(lines, 1) if LINES_OF_TEXT.search(line)]):
         if isinstance(node, ast.Expr) and _is_docstring(node):
             docstrings.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         elif isinstance(node, ast.Constant) and _is_long(node):
             texts.setdefault(node.lineno, []).append(node)
     return docstrings, texts
+
+
+def _nodes_on(tree: ast.Module, numbers: Sequence[int]) -> Iterator[ast.AST]:
+    """The nodes that stand on one of some lines, whose numbers are in order, and those around them."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [child for child in ast.iter_child_nodes(node) if _stands_on(child, numbers)]
+
+
+def _stands_on(node: ast.AST, numbers: Sequence[int]) -> bool:
+    """Whether one of some lines is among those of a node; nodes without a place of their own may be anywhere."""
+    if not isinstance(node, (ast.stmt, ast.expr)):
+        return bool(numbers)
+    at = bisect_left(numbers, _first_line(node))
+    return at < len(numbers) and numbers[at] <= (node.end_lineno or node.lineno)
 
 
 def _with_texts(lines: Sequence[str], whole: str, texts: Sequence[ast.Constant]) -> list[str]:

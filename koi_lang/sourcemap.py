@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -91,7 +92,7 @@ def _segments(tree: ast.Module, written: Sequence[str], original: Sequence[str])
     first = 0
     for statement, text in zip(tree.body, written, strict=True):
         generated = text.split("\n")
-        yield from sorted(_of_statement(statement, generated, first, original))
+        yield from _of_statement(statement, generated, first, original)
         first += len(generated)
 
 
@@ -100,10 +101,11 @@ def _of_statement(
 ) -> Iterator[Segment]:
     """The segments of one statement whose text begins at a line; its tree and that of the text have one shape."""
     [again] = ast.parse("\n".join(generated)).body
-    for node, place in _pairs(statement, again):
-        line, source_line = place.lineno - 1, node.lineno - 1
-        column = _units(generated[line], place.col_offset)
-        yield Segment(first + line, column, source_line, _units(original[source_line], node.col_offset))
+    pairs = _pairs(statement, again)
+    places = {(place.lineno - 1, place.col_offset, node.lineno - 1, node.col_offset) for node, place in pairs}
+    for line, column, source_line, source_column in sorted(places):
+        start, source_start = _units(generated[line], column), _units(original[source_line], source_column)
+        yield Segment(first + line, start, source_line, source_start)
 
 
 def _pairs(tree: ast.AST, written: ast.AST) -> Iterator[tuple[Placed, Placed]]:
@@ -145,6 +147,7 @@ def _encode(segments: Iterable[Segment], lines: int) -> str:
     return ";".join(",".join(row) for row in rows)
 
 
+@lru_cache(4096)
 def _number(value: int) -> str:
     """A signed number in base 64, five bits a digit, the lowest first, the sign in the lowest bit."""
     rest = value << 1 if value >= 0 else (-value << 1) | 1

@@ -107,6 +107,19 @@ def test_layout_keeps_any_syntax_tree(text: str) -> None:
     assert ast.dump(ast.parse(lay_out(ast.unparse(ast.parse(text))))) == tree
 
 
+def test_layout_of_a_long_text_before_a_definition() -> None:
+    """A text of several lines in a decorator, above the first line of its function, is written on them."""
+    text = "class A:\n\n    @on('the first line of a long text\\nand its second line')\n    def f():\n        pass"
+
+    assert lay_out(text).split("\n") == [
+        "class A:",
+        '    @on("""the first line of a long text',
+        'and its second line""")',
+        "    def f():",
+        "        pass",
+    ]
+
+
 def test_layout() -> None:
     """Definitions have blank lines around them, long lines one item a line, texts of several lines triple quotes."""
     text = (
