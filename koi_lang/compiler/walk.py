@@ -26,15 +26,17 @@ def _is_plain(annotation: str) -> bool:
     return annotation.startswith("OneOf[") or PLAIN.issuperset(re.findall(r"\w+", annotation))
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes directly inside a node, in source order."""
     kind: Any = type(node)
+    found: list[Node] = []
     for name in _part_names(kind):
         part = getattr(node, name)
         if isinstance(part, Node):
-            yield part
+            found.append(part)
         elif type(part) is tuple:
-            yield from _nodes_in(part)
+            found += _nodes_in(part)
+    return found
 
 
 def _nodes_in(items: tuple[object, ...]) -> Iterator[Node]:
@@ -51,7 +53,7 @@ def everything(node: Node) -> Iterator[Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting += reversed(list(children(current)))
+        waiting += reversed(children(current))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +130,7 @@ class Index:
             self._around[kind].append(around)
             if kind in INSIDE:
                 around = INSIDE[kind](around, node)
-            inner = list(children(node))
+            inner = children(node)
             inner.reverse()
             nodes += inner
             arounds += [around] * len(inner)
