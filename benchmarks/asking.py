@@ -15,10 +15,10 @@ from benchmarks.measuring import Figure
 from benchmarks.playbooks import run_playbook
 from benchmarks.programs import PLAYBOOKS
 from benchmarks.serving import BODIES, serving
-from koi_lang import program
+from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter
-from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Scripted
+from koi_lang.program import loader
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -33,7 +33,7 @@ def figures(folder: Path) -> list[Figure]:
     """Many delegates at a time, and CPU time of a request."""
     path = folder / "asking.koi"
     path.write_text(PLAYBOOKS, "utf-8")
-    module = program.load(str(path))
+    module = loader.load(str(path))
     return [asyncio.run(_fan_out(module)), asyncio.run(_cpu(module))]
 
 

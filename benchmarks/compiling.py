@@ -8,7 +8,7 @@ from benchmarks.measuring import Figure, python, repeat
 from benchmarks.programs import code_program, playbook_program
 
 SMALL, LARGE = 10_000, 50_000
-TRANSLATE = "import sys; from koi_lang.building import syntax_trees; syntax_trees(sys.argv[1])"
+TRANSLATE = "import sys; from koi_lang.program.build import syntax_trees; syntax_trees(sys.argv[1])"
 
 
 def figures(folder: Path) -> list[Figure]:

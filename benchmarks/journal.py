@@ -14,9 +14,9 @@ from types import ModuleType
 from benchmarks.measuring import Figure
 from benchmarks.playbooks import RETURN, Quiet
 from benchmarks.programs import PLAYBOOKS
-from koi_lang import program
 from koi_lang.llm.messages import Delta, Finished, Request, TextDelta
-from koi_lang.redaction import redactor
+from koi_lang.program import loader
+from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Header
@@ -54,7 +54,7 @@ def figures(folder: Path) -> list[Figure]:
     """A run with a journal against one without, and the wait before an effect that must not happen twice."""
     path = folder / "journal.koi"
     path.write_text(PLAYBOOKS, "utf-8")
-    module = program.load(str(path))
+    module = loader.load(str(path))
     asyncio.run(_run(module, None))
     ratios = [asyncio.run(_run(module, folder)) / asyncio.run(_run(module, None)) for _ in range(PAIRS)]
     waits = [_wait_ms(folder) for _ in range(PAIRS)]

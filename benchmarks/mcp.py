@@ -12,8 +12,8 @@ from types import ModuleType
 
 from benchmarks.measuring import CHECKOUT, Figure
 from benchmarks.playbooks import Quiet
-from koi_lang import program
 from koi_lang.llm.scripted import Scripted
+from koi_lang.program import loader
 from koi_lang.runtime.engine import Run, Services
 
 SERVER = CHECKOUT / "tests" / "mcp" / "server.py"
@@ -30,7 +30,7 @@ def figures(folder: Path) -> list[Figure]:
     """A round trip of `call_mcp` against one of the bare client."""
     path = folder / "mcp.koi"
     path.write_text(PROGRAM, "utf-8")
-    return [Figure("call_mcp against the bare client", 1.2, asyncio.run(_ratios(program.load(str(path)))), "×")]
+    return [Figure("call_mcp against the bare client", 1.2, asyncio.run(_ratios(loader.load(str(path)))), "×")]
 
 
 async def _ratios(module: ModuleType) -> list[float]:

@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks.measuring import Figure, repeat
 from benchmarks.programs import PLAYBOOKS
-from koi_lang import program
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta
 from koi_lang.llm.scripted import Scripted
+from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer, Event
@@ -70,7 +70,7 @@ def figures(folder: Path) -> list[Figure]:
     """Actions while an answer streams, CPU time of an action, and characters of ten requests."""
     path = folder / "playbooks.koi"
     path.write_text(PLAYBOOKS, "utf-8")
-    module = program.load(str(path))
+    module = loader.load(str(path))
     return [*_streaming(module), *_costs(module), *_told(module)]
 
 

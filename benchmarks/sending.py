@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.measuring import Cost, Figure, repeat
 from benchmarks.programs import sending_program
-from koi_lang import inventory, program
+from koi_lang.program import declarations, loader
 from koi_lang.runtime.engine import Run, Services
 
 SENDS = 1000
@@ -20,7 +20,7 @@ def figures(folder: Path) -> list[Figure]:
     """Sends one after the other, and sends at the same time."""
     path = folder / "sending.koi"
     path.write_text(sending_program(wait_s=1.0), "utf-8")
-    module = program.load(str(path))
+    module = loader.load(str(path))
     one_by_one = repeat(9, lambda: _cost(module, "oneByOne").cpu_s)
     together = repeat(3, lambda: _cost(module, "together").wall_s)
     return [
@@ -35,7 +35,7 @@ def _cost(module: ModuleType, event: str) -> Cost:
 
 
 async def _measured(module: ModuleType, event: str) -> Cost:
-    async with Run(Services(_no_model, teams=lambda: inventory.teams_of(module))) as run:
+    async with Run(Services(_no_model, teams=lambda: declarations.teams_of(module))) as run:
         cpu_s, wall_s = time.process_time(), time.perf_counter()
         await run.call(module.Sender, event, {"count": SENDS})
         return Cost(time.process_time() - cpu_s, time.perf_counter() - wall_s)

@@ -16,14 +16,14 @@ __all__ = ["__version__", "install", "load"]
 
 
 def load(path: str, beside: str | None = None) -> ModuleType:
-    """The module of a `.koi` file; see `koi_lang.program.load`."""
-    from koi_lang import program
+    """The module of a `.koi` file; see `koi_lang.program.loader.load`."""
+    from koi_lang.program import loader
 
-    return program.load(path, beside)
+    return loader.load(path, beside)
 
 
 def install() -> None:
-    """Make `import name` find `name.koi`; see `koi_lang.importer`."""
-    from koi_lang import importer
+    """Make `import name` find `name.koi`; see `koi_lang.program.import_hook`."""
+    from koi_lang.program import import_hook
 
-    importer.install()
+    import_hook.install()

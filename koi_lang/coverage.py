@@ -11,8 +11,8 @@ from typing import Any
 from coverage.exceptions import PluginError
 from coverage.plugin import CoveragePlugin, FileReporter, FileTracer
 
-from koi_lang import program
 from koi_lang.errors import KoiError
+from koi_lang.program import loader
 
 EXCLUDED = "pragma: no cover"
 CLOSING = " \t\r})];,"
@@ -66,7 +66,7 @@ class KoiReporter(FileReporter):
     @cached_property
     def _code(self) -> CodeType:
         try:
-            return program.compiled(self.filename).code
+            return loader.compiled(self.filename).code
         except KoiError as error:
             raise PluginError(f"it cannot be compiled\n{error.message}") from error
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from koi_lang import program
+from koi_lang.program import loader
 from tests.projects import Project
 from tests.wheel import Installed, installed_once
 
@@ -44,7 +44,7 @@ def project(
     folder = tmp_path / "project"
     folder.mkdir()
     yield Project(folder)
-    program.unload()
+    loader.unload()
     for name in [name for name, module in sys.modules.items() if is_below(folder, module)]:
         del sys.modules[name]
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import inventory, program
-from koi_lang.disk import absolute
 from koi_lang.errors import exit_code
-from koi_lang.expressions import evaluate
-from koi_lang.failures import explain
+from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Request
-from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Answers, Scripted, read_answers
+from koi_lang.program import declarations, loader
+from koi_lang.program.error_report import explain
+from koi_lang.program.files import absolute
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.host import SilentHost
@@ -142,20 +142,20 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
     """
     host, model = RecordingHost(list(stdin)), None if answers is None else Scripted(answers)
     events: list[Event] = []
-    entry = program.compiled(str(path), fresh=True)
+    entry = loader.compiled(str(path), fresh=True)
     try:
-        module = program.module_of(absolute(str(path)), None, entry)
+        module = loader.module_of(absolute(str(path)), None, entry)
         services = Services(
             connect=lambda llm: _model(llm, model, host),
             host=host,
-            teams=lambda: inventory.teams_of(module),
+            teams=lambda: declarations.teams_of(module),
             folder=folder,
             evaluate=evaluate,
             consumers=(events.append,),
         )
         error = asyncio.run(_failure_of(module, services))
     finally:
-        program.unload()
+        loader.unload()
     return Outcome(
         tuple(host.printed),
         tuple(host.logged),

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from koi_lang.compiler.compile import check_program
 from koi_lang.diagnostics import Diagnostic, render
-from koi_lang.disk import DiskFiles
+from koi_lang.program.files import DiskFiles
 
 HERE = Path(__file__).resolve().parent
 

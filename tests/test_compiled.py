@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import building
-from koi_lang.disk import absolute
-from koi_lang.layout import lay_out
-from koi_lang.sourcemap import write_module
+from koi_lang.compiler.printer.layout import lay_out
+from koi_lang.compiler.printer.source_map import write_module
+from koi_lang.program import build
+from koi_lang.program.files import absolute
 from tests.projects import Project
 
 FOLDER = Path(__file__).parent / "compiled"
@@ -24,7 +24,7 @@ def stem_of(path: Path) -> str:
 
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a program's module."""
-    return building.syntax_trees(str(path))[0][absolute(str(path))]
+    return build.syntax_trees(str(path))[0][absolute(str(path))]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=stem_of)
@@ -59,8 +59,8 @@ def test_the_same_program_gives_the_same_bytes(project: Project) -> None:
     """Nothing about a module depends on the order of hashes in the compiling process."""
     script = """
         import sys
-        from koi_lang import building
-        from koi_lang.sourcemap import write_module
+        from koi_lang.program import build as building
+        from koi_lang.compiler.printer.source_map import write_module
         for path in sys.stdin.read().split():
             tree, = [tree for file, tree in building.syntax_trees(path)[0].items() if file.endswith(path)]
             print(write_module(tree))

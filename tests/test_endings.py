@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from koi_lang.endings import Ended, end_of, failure_of, raised_as
 from koi_lang.errors import KoiError
+from koi_lang.outcome import Ended, end_of, failure_of, raised_as
 
 
 async def gives(value: object) -> object:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError, KoiError
+from koi_lang.js.promises import spawn
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.failing import origin_of
-from koi_lang.runtime.values.promises import spawn
+from koi_lang.runtime.replay.error_records import origin_of
 
 
 def failure_of(work: Callable[[Run], Coroutine[Any, Any, None]]) -> BaseException | None:

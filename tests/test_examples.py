@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import building
+from koi_lang.program import build
 from tests import forks
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
@@ -122,7 +122,7 @@ def _answers(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_is_clean(name: str) -> None:
     """No check has anything to say about an example."""
-    assert building.check(str(FOLDER / f"{name}.koi"), strict=True).diagnostics == ()
+    assert build.check(str(FOLDER / f"{name}.koi"), strict=True).diagnostics == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,5 +149,5 @@ def test_a_tested_example_is_clean_and_says_how_to_test_it(name: str) -> None:
     """No check has anything to say about the tests of an example, whose first comment says how they are run."""
     path = FOLDER / name
 
-    assert building.check(str(path), strict=True).diagnostics == ()
+    assert build.check(str(path), strict=True).diagnostics == ()
     assert f"koi test examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]

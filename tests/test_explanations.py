@@ -7,8 +7,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from koi_lang.compiler.hints import explanations
 from koi_lang.compiler.parser import parse
+from koi_lang.compiler.syntax_errors import explanations
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError, exit_code
-from koi_lang.expressions import evaluate
-from koi_lang.failures import message
 from koi_lang.llm.retry import retry
+from koi_lang.program.error_report import message
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koi_lang import building
 from koi_lang.compiler.cycles import nodes_on_cycles
+from koi_lang.compiler.printer.source_map import written_statements
 from koi_lang.diagnostics import nearest
-from koi_lang.sourcemap import written_statements
+from koi_lang.program import build
 from tests.growth import MOST_GROWTH, growth
 
 ROLE = "role Worker { can execute, can delegate }\n"
@@ -59,8 +59,8 @@ def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Pat
     def check(n: int) -> Callable[[], Any]:
         path = tmp_path / f"{n}.koi"
         path.write_text(program(n), "utf-8")
-        building.check(str(path))
-        return lambda: building.check(str(path))
+        build.check(str(path))
+        return lambda: build.check(str(path))
 
     assert growth(check, 250) < MOST_GROWTH
 

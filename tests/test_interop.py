@@ -16,7 +16,7 @@ import pytest
 
 import koi_lang
 from koi_lang.diagnostics import CompileError
-from koi_lang.failures import explain
+from koi_lang.program.error_report import explain
 from tests.projects import Project
 
 MATHOPS = """

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import building
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.rules.agents import RESILIENCE
-from koi_lang.runtime.actions.builtin import all_actions
-from koi_lang.runtime.values.globals import GLOBALS
+from koi_lang.js.globals import GLOBALS
+from koi_lang.program import build as building
+from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.testing import blocks as tested
 from tests import pages
 from tests.projects import Project

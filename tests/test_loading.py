@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import late, resources
-from koi_lang.loading import on_demand
+from koi_lang import resources
+from koi_lang.lazy import on_demand
+from koi_lang.program import late
 
 LENDING = sorted(path for path in resources.PACKAGE.rglob("*.py") if "= on_demand(" in path.read_text("utf-8"))
 
@@ -30,7 +31,7 @@ def test_a_module_is_loaded_with_the_first_name(tmp_path: Path, monkeypatch: pyt
 
 def test_other_names_are_unknown() -> None:
     """A name that is not lent is none of the module, as Python and its tools expect it."""
-    with pytest.raises(AttributeError, match=r"^module `koi_lang\.late` has no `nothing`$"):
+    with pytest.raises(AttributeError, match=r"^module `koi_lang\.program\.late` has no `nothing`$"):
         late.__getattr__("nothing")
 
     assert not hasattr(late, "nothing")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from koi_lang.compiler.rules.variables import ACTIONS
-from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.runtime.actions.lookup import all_actions
 from tests.support import diagnostics_of_text
 
 AGENT = "role Worker { can execute, can delegate }\nagent Clerk : Worker { on work(args) {\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.building import built
+from koi_lang.program.build import built
 from tests.running import run_file
 from tests.support import diagnostics_of_text
 

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import koi_lang
-from koi_lang.runtime import neighbours
+from koi_lang.runtime import python_neighbours
 from tests.projects import Project
 
 USING = """
@@ -178,11 +178,11 @@ def test_pytest_runs_the_tests_of_a_tool(project: Project) -> None:
 
 def test_a_huge_folder_does_not_hold_up_the_start(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Links in circles and folders without end are looked at up to a number of names; what is near comes first."""
-    monkeypatch.setattr(neighbours, "MOST_NAMES", 200)
+    monkeypatch.setattr(python_neighbours, "MOST_NAMES", 200)
     project.write("side.py", "N = 7\n")
     project.write("deep/here.py", "")
     for name in ("round", "about"):
         (project.folder / "deep" / name).symlink_to("..")
 
     assert result(using(project, "import side, deep.here\ndef result():\n    return side.N")) == 7
-    assert len(neighbours.neighbours().files[str(project.folder.resolve())]) < 500
+    assert len(python_neighbours.neighbours().files[str(project.folder.resolve())]) < 500

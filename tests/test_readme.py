@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import building
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.diagnostics import render
 from koi_lang.llm.scripted import read_answers
+from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
 from tests import pages
 from tests.projects import Project
@@ -54,12 +54,12 @@ def test_what_is_shown_is_a_file() -> None:
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_program_is_clean(name: str) -> None:
     """No check has anything to say about a program of the README but the one that shows what a check says."""
-    assert () == building.check(str(PROGRAMS / name), strict=True).diagnostics
+    assert () == build.check(str(PROGRAMS / name), strict=True).diagnostics
 
 
 def test_a_check_says_this(programs: Project) -> None:
     """The mistake is told as the README shows it."""
-    (found,) = building.check("oops.koi").diagnostics
+    (found,) = build.check("oops.koi").diagnostics
 
     assert block_of(f"error: {found.message}") == render(found, programs.folder.as_posix()) + "\n"
 

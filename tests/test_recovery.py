@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from koi_lang.compiler.compile import check_program
-from koi_lang.compiler.hints.pieces import scan
 from koi_lang.compiler.parser import MOST_PROBLEMS, parse
+from koi_lang.compiler.syntax_errors.scanner import scan
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.source import Source, Span
 from tests.support import HERE, FolderFiles, diagnostics_of_text, must_not_compile

@@ -16,7 +16,7 @@ from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import check, explanation, explanations
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.table import RULES
-from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.source import Source
 from tests.support import HERE, diagnostics_of, diagnostics_of_text
 

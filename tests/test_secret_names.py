@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.redaction import HIDDEN, redactor
-from koi_lang.secret_names import is_secret_variable
+from koi_lang.redaction.names import is_secret_variable
+from koi_lang.redaction.redactor import HIDDEN, redactor
 
 
 @pytest.mark.parametrize(

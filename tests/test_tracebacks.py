@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import pytest
 
-from koi_lang.failures import causes, explain, message
+from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue
+from koi_lang.program.error_report import causes, explain, message
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.values.failures import ErrorValue, Thrown, TypeErrorValue
 from tests.projects import Project
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from koi_lang.expressions import evaluate
 from koi_lang.llm.anthropic import Anthropic
+from koi_lang.llm.connect import provider_named
 from koi_lang.llm.connection import Connection, Secret
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.providers import provider_named
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project

@@ -12,7 +12,7 @@ import click
 
 from koi_lang import __version__
 from koi_lang.cli import late
-from koi_lang.cli.colours import Colours, colour_option
+from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
 
 # What the help says of each; their modules are not imported for that.

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from koi_lang import program
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import installed, of_program
-from koi_lang.runtime.actions.builtin import all_actions
-from koi_lang.runtime.actions.table import ActionKind
+from koi_lang.program import loader
+from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.runtime.actions.registered import ActionKind
 
 
 @click.command()
@@ -30,7 +30,7 @@ def command(file: str | None, as_json: bool, no_extensions: bool) -> None:
 
 def _added(file: str | None, *, use_installed: bool) -> Iterator[tuple[ActionKind, str]]:
     """The actions of extensions, each with the name of its extension."""
-    own = of_program(program.load(file)) if file else []
+    own = of_program(loader.load(file)) if file else []
     for extension, koi in collected([*(installed() if use_installed else ()), *own]).each:
         yield from ((kind, extension.name) for kind in koi.actions.values())
 

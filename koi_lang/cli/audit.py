@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from koi_lang.audit import ALLOW, DENY, audit
 from koi_lang.cli.options import Options, allow_option, allow_rules
 from koi_lang.grants import EVERYTHING
-from koi_lang.std.widths import clean
+from koi_lang.sessions.audit import ALLOW, DENY, audit
+from koi_lang.text_width import clean
 
 # Rows that are lists of names.
 LISTS = ("actions", "state", "delegates", "skills")

@@ -6,8 +6,8 @@ import sys
 
 from koi_lang import settings
 from koi_lang.cli import late
-from koi_lang.keys.lookup import Keys
 from koi_lang.runtime.mcp.sign_in import SignIn
+from koi_lang.setup.keys.lookup import Keys
 
 # Where none of these is set on Linux, a browser would have to run in the terminal.
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")

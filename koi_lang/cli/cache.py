@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from koi_lang import cache
+from koi_lang.program import cache
 
 
 @click.group(invoke_without_command=True)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import click
 
-from koi_lang import building
-from koi_lang.cli.colours import colour_option
-from koi_lang.cli.lines import counted
 from koi_lang.cli.messages import show_diagnostics
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.text import counted
 from koi_lang.diagnostics import Diagnostic
-from koi_lang.disk import inside
 from koi_lang.errors import EXIT_SOURCE, UsageError
-from koi_lang.modelnames import mistyped_models
+from koi_lang.program import build
+from koi_lang.program.files import inside
+from koi_lang.setup.name_warnings import mistyped_models
 
 
 @click.command()
@@ -31,7 +31,7 @@ def command(files: Sequence[str], strict: bool, as_json: bool) -> None:
     found: dict[Diagnostic, None] = {}
     is_broken = False
     for file in programs(files):
-        checked = building.check(file, strict=strict)
+        checked = build.check(file, strict=strict)
         problems = (*checked.diagnostics, *mistyped_models(checked, Path.cwd()))
         is_broken |= bool(checked.errors)
         if not as_json:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from koi_lang import building
 from koi_lang.cli import late
-from koi_lang.cli.colours import colour_option
 from koi_lang.cli.output import writing
-from koi_lang.disk import absolute
-from koi_lang.sourcemap import source_map, write_module, written_statements
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.compiler.printer.source_map import source_map, write_module, written_statements
+from koi_lang.program import build
+from koi_lang.program.files import absolute
 
 
 @click.command()
@@ -24,13 +24,13 @@ from koi_lang.sourcemap import source_map, write_module, written_statements
 @colour_option
 def command(file: str, output: Path | None, strict: bool) -> None:
     """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
-    with building.collection_paused():
+    with build.collection_paused():
         _write(file, output, strict)
         gc.freeze()  # the process ends: to search what is left for garbage would only take time
 
 
 def _write(file: str, output: Path | None, strict: bool) -> None:
-    trees, checked = building.syntax_trees(file, strict=strict)
+    trees, checked = build.syntax_trees(file, strict=strict)
     if checked.diagnostics:
         late.show_diagnostics(checked.diagnostics)
     tree = trees[absolute(file)]

@@ -12,12 +12,12 @@ import click
 
 from koi_lang.cli import late
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestFailed, UsageError
-from koi_lang.keys.lookup import Keys
-from koi_lang.keys.store import KEYRING
-from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, provider_named
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.reach import Reached, ollama_address, reached
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
+from koi_lang.setup.availability import Reached, ollama_address, reached
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.keys.store import KEYRING
 
 
 @click.command()

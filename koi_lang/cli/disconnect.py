@@ -8,9 +8,9 @@ import click
 
 from koi_lang.cli import late
 from koi_lang.errors import UsageError
-from koi_lang.keys.lookup import Keys
-from koi_lang.llm.catalogue import PROVIDERS, provider_named
 from koi_lang.llm.connection import Provider
+from koi_lang.llm.providers import PROVIDERS, provider_named
+from koi_lang.setup.keys.lookup import Keys
 
 ALL = "all"
 

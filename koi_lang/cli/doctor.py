@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.colours import colour_option
-from koi_lang.cli.lines import GREEN, RED, YELLOW, Look, counted, look_of
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Look, counted, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers
 from koi_lang.health.findings import Finding
-from koi_lang.keys.lookup import Keys
-from koi_lang.std.widths import clean
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.text_width import clean
 
 MARKS = {"ok": ("ok     ", GREEN), "warning": ("warning", YELLOW), "error": ("error  ", RED)}
 

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.doubts import RETRY, SKIP, STOP, Decision, Doubt
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.paths import Path
-from koi_lang.std.widths import clean
+from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decision, Doubt
+from koi_lang.runtime.replay.location import Path
+from koi_lang.text_width import clean
 
 RESULT = "result="
 QUESTION = "Do it again, leave it out, tell what it gave, or stop? (retry, skip, result=JSON, stop)"

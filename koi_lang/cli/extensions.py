@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from koi_lang import program
 from koi_lang.cli import COMMANDS
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, ExtensionError
 from koi_lang.extensions.collecting import collected, extended
 from koi_lang.extensions.finding import Extension, installed, of_program
+from koi_lang.program import loader
 
 ADDED = ("actions", "hooks", "providers", "commands", "rpc")
 
@@ -22,7 +22,7 @@ ADDED = ("actions", "hooks", "providers", "commands", "rpc")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(file: str | None, as_json: bool) -> None:
     """List installed extensions, and those of FILE, with what each adds. Exit code 1 when one cannot be used."""
-    found = [*installed(), *(of_program(program.load(file)) if file else ())]
+    found = [*installed(), *(of_program(loader.load(file)) if file else ())]
     described = [_described(extension) for extension in found]
     if as_json:
         click.echo(json.dumps(described, indent=2))

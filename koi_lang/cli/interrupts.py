@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from koi_lang.cli import late
-from koi_lang.runtime.cancelling import CancelScope
+from koi_lang.runtime.cancellation import CancelScope
 
 # What ends a command in order, each with what the person is told.
 SIGNALS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.loading import on_demand
+from koi_lang.lazy import on_demand
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor as ThreadPoolExecutor
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from webbrowser import open_new_tab as open_new_tab
 
     from koi_lang.cli.chat.editor import Editor as Editor
-    from koi_lang.cli.chat.talking import talk as talk
+    from koi_lang.cli.chat.start import talk as talk
     from koi_lang.cli.connect_server import connect_server as connect_server
     from koi_lang.cli.connect_server import forget_server as forget_server
     from koi_lang.cli.connect_server import is_server as is_server
-    from koi_lang.cli.keyboard import Draft as Draft
-    from koi_lang.cli.keyboard import Keyboard as Keyboard
-    from koi_lang.cli.keyboard import in_background as in_background
-    from koi_lang.cli.keyboard import set_terminal_modes as set_terminal_modes
-    from koi_lang.cli.keyboard import terminal_modes as terminal_modes
     from koi_lang.cli.messages import show_diagnostics as show_diagnostics
     from koi_lang.cli.messages import show_error as show_error
     from koi_lang.cli.models import pick as pick
-    from koi_lang.cli.picking import pick_one as pick_one
-    from koi_lang.cli.serving import served as served
-    from koi_lang.cli.serving import service_of as service_of
-    from koi_lang.cli.watching import watched as watched
+    from koi_lang.cli.ui.keyboard import Draft as Draft
+    from koi_lang.cli.ui.keyboard import Keyboard as Keyboard
+    from koi_lang.cli.ui.keyboard import in_background as in_background
+    from koi_lang.cli.ui.keyboard import set_terminal_modes as set_terminal_modes
+    from koi_lang.cli.ui.keyboard import terminal_modes as terminal_modes
+    from koi_lang.cli.ui.live_view import watched as watched
+    from koi_lang.cli.ui.selection import pick_one as pick_one
     from koi_lang.diagnostics import nearest as nearest
     from koi_lang.extensions.collecting import commands as commands
     from koi_lang.llm.scripted import read_answers as read_answers
+    from koi_lang.mcp_server.service import served as served
+    from koi_lang.mcp_server.service import service_of as service_of
 else:
     __getattr__ = on_demand(
         __name__,
@@ -39,14 +39,14 @@ else:
             "getpass": ("getpass",),
             "webbrowser": ("open_new_tab",),
             "koi_lang.cli.chat.editor": ("Editor",),
-            "koi_lang.cli.chat.talking": ("talk",),
+            "koi_lang.cli.chat.start": ("talk",),
             "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),
-            "koi_lang.cli.keyboard": ("Draft", "Keyboard", "in_background", "set_terminal_modes", "terminal_modes"),
+            "koi_lang.cli.ui.keyboard": ("Draft", "Keyboard", "in_background", "set_terminal_modes", "terminal_modes"),
             "koi_lang.cli.messages": ("show_diagnostics", "show_error"),
             "koi_lang.cli.models": ("pick",),
-            "koi_lang.cli.picking": ("pick_one",),
-            "koi_lang.cli.serving": ("served", "service_of"),
-            "koi_lang.cli.watching": ("watched",),
+            "koi_lang.cli.ui.selection": ("pick_one",),
+            "koi_lang.mcp_server.service": ("served", "service_of"),
+            "koi_lang.cli.ui.live_view": ("watched",),
             "koi_lang.diagnostics": ("nearest",),
             "koi_lang.extensions.collecting": ("commands",),
             "koi_lang.llm.scripted": ("read_answers",),

@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 
 from koi_lang.cli.interrupts import SignalError
-from koi_lang.cli.lines import coloured, has_colours
+from koi_lang.cli.ui.text import coloured, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, exit_code
-from koi_lang.failures import explain
-from koi_lang.std.widths import clean
+from koi_lang.program.error_report import explain
+from koi_lang.text_width import clean
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

@@ -13,17 +13,17 @@ from typing import Any, TypeAlias
 import click
 
 from koi_lang import settings
-from koi_lang.cli.picking import pick_one
+from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKey, ProviderError
-from koi_lang.keys.lookup import Keys
 from koi_lang.llm.cards import PRICES_AS_OF
-from koi_lang.llm.catalogue import provider_named
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.known import Known
-from koi_lang.llm.lists import Listed
+from koi_lang.llm.model_list_cache import Known
+from koi_lang.llm.model_listing import Listed
 from koi_lang.llm.models import card_of
-from koi_lang.preferences import name_of
-from koi_lang.reach import Reached, all_reached, ollama_address, set_up
+from koi_lang.llm.providers import provider_named
+from koi_lang.setup.availability import Reached, all_reached, ollama_address, set_up
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.preferences import name_of
 
 MINUTE_S, HOUR_S = 60, 3600
 Row: TypeAlias = tuple[str, str, str, str, str]

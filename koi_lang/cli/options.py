@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import click
 
 from koi_lang import settings
-from koi_lang.cli.colours import colour_option
+from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import UsageError
-from koi_lang.keys.lookup import Keys
-from koi_lang.redaction import MOST_FOUND, Secrets
+from koi_lang.redaction.redactor import MOST_FOUND, Secrets
+from koi_lang.setup.keys.lookup import Keys
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}

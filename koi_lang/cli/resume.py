@@ -10,28 +10,28 @@ from typing import Any
 
 import click
 
-from koi_lang import cache, program
 from koi_lang.cli import late
-from koi_lang.cli.colours import colour_option
-from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.doubts import Doubts, Wish, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
-from koi_lang.cli.known import going_on, is_changed, readable, require_entry
 from koi_lang.cli.options import Options, added, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import require_trust
+from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import JournalError, UsageError
-from koi_lang.keys.lookup import Keys
-from koi_lang.redaction import HIDDEN
+from koi_lang.program import cache, loader
+from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.past import ANSWERED, RESUMED, Past, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.history import ANSWERED, RESUMED, Past, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
-from koi_lang.std.widths import clean
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.text_width import clean
 
 MOST_LISTED = 3
 MODEL = "-m"
@@ -84,7 +84,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
     options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
     _require_known(options, journal)
-    entry = program.compiled(journal.header.program)
+    entry = loader.compiled(journal.header.program)
     going = _continuation(
         path, journal, entry, options, Wishes(**{wish: given[wish] for wish in Wishes.__dataclass_fields__})
     )

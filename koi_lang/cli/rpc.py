@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from koi_lang import cache, inventory, program
 from koi_lang.cli.interrupts import carried_out, leave
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options, seconds
-from koi_lang.cli.prepared import prepared
-from koi_lang.cli.sessions import Opener
-from koi_lang.rpc.served import OpenRun
+from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
+from koi_lang.sessions.config import OpenRun
+from koi_lang.sessions.factory import Opener
+from koi_lang.sessions.prepared import prepared
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."
 
@@ -37,7 +37,7 @@ def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: 
     Nothing that FILE runs is carried out before the command `run`.
     """
     options, answer_s = options_from(given), seconds("--ask-time", ask_time)
-    entry = program.compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    entry = loader.compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
     leave(_serve(file, entry, options, answer_s, lambda opener: opener.reopen(resume, None, trust) if resume else None))
@@ -57,7 +57,7 @@ def _serve(
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
-            inventory.require_servers(ready.module, Path.cwd())
+            declarations.require_servers(ready.module, Path.cwd())
             opener = Opener(ready)
             serving = serve_stdio(opener.served(), redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))

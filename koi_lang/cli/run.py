@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from koi_lang import program
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
+from koi_lang.program import loader
 
 
 @click.command()
@@ -32,7 +32,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     options = options_from(given)
     if options.model == "?":
         options = replace(options, model=late.pick(options.key_lookup()))
-    entry = program.compiled(file, strict=strict, fresh=no_cache)
+    entry = loader.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
     leave(run_program(file, entry, options))

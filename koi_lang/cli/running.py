@@ -9,20 +9,20 @@ from pathlib import Path
 
 import click
 
-from koi_lang import cache, inventory
 from koi_lang.cli import late
-from koi_lang.cli.continuing import Continuation
 from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.options import Options
-from koi_lang.cli.prepared import Prepared, prepared
-from koi_lang.cli.progress import DETAILS, TOLD, Bill, Denials, as_json, as_lines
-from koi_lang.cli.recording import recorded
-from koi_lang.cli.terminal import Terminal
-from koi_lang.cli.typing import typing
+from koi_lang.cli.ui.reporters import DETAILS, TOLD, Bill, Denials, as_json, as_lines
+from koi_lang.cli.ui.terminal import Terminal
+from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
+from koi_lang.program import cache, declarations
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.prepared import Prepared, prepared
+from koi_lang.sessions.recording import recorded
 
 
 def run_program(file: str, entry: cache.Entry, options: Options, going: Continuation | None = None) -> int:
@@ -38,7 +38,7 @@ def run_program(file: str, entry: cache.Entry, options: Options, going: Continua
         if going is None and options.answers is not None:
             late.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:
-            inventory.require_servers(ready.module, Path.cwd())
+            declarations.require_servers(ready.module, Path.cwd())
         carried_out(_main(ready, host, going or Continuation(), journals.append), host.log)
 
     code = exit_code_of(work, debug=options.debug, redact=redact)

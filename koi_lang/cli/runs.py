@@ -14,19 +14,19 @@ from typing import Any
 
 import click
 
-from koi_lang.cli import branches
-from koi_lang.cli.lines import counted
 from koi_lang.cli.options import seconds
 from koi_lang.cli.output import writing
+from koi_lang.cli.ui import journal_tree
+from koi_lang.cli.ui.text import counted
 from koi_lang.errors import JournalError, UsageError
-from koi_lang.runtime.images import noted
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, Summary, summarise
 from koi_lang.runtime.journal.totals import TOTALS, Totals
-from koi_lang.std.widths import clean
+from koi_lang.runtime.model_calls.images import noted
+from koi_lang.text_width import clean
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
 NARROWEST = 60
@@ -150,7 +150,7 @@ def _warn(path: Path, journal: Journal) -> None:
 @click.argument("run", metavar="[ID]", default=store.LAST)
 def tree(run: str) -> None:
     """Show the entries that `koi resume --at` can go back to, with the branches of the run."""
-    for line in branches.tree(Path.cwd(), store.find(Path.cwd(), run)):
+    for line in journal_tree.tree(Path.cwd(), store.find(Path.cwd(), run)):
         _say(line)
 
 

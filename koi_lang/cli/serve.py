@@ -12,14 +12,15 @@ from typing import Any
 
 import click
 
-from koi_lang import cache, program, settings
+from koi_lang import settings
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import served
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import Options, options_from, running_options
-from koi_lang.cli.prepared import prepared
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
+from koi_lang.program import cache, loader
+from koi_lang.sessions.prepared import prepared
 
 ADDRESS = "127.0.0.1:8420"
 TOKEN = "KOI_SERVE_TOKEN"
@@ -75,7 +76,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
         raise UsageError("no program is named", help="Write koi serve mcp FILE.")
     options = replace(options_from(given), record=False)
     address = _address(reach)
-    entry = program.compiled(file, strict=strict, fresh=no_cache)
+    entry = loader.compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
     sys.exit(_serve(file, entry, options, address))

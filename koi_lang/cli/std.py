@@ -12,9 +12,10 @@ from typing import Any
 
 import click
 
-from koi_lang import program, resources
+from koi_lang import resources
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.program import loader
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.agents.team import Team
 from koi_lang.runtime.playbook.prompting import parameters
@@ -77,7 +78,7 @@ def files() -> list[Path]:
 
 def part(path: Path) -> Part:
     """What a file of the standard library declares for others."""
-    declared = vars(program.load(f"std/{path.stem}")).values()
+    declared = vars(loader.load(f"std/{path.stem}")).values()
     head = HEAD.match(path.read_text("utf-8"))
     skills = (_skill(value) for value in declared if isinstance(value, Skill))
     teams = (_team(value) for value in declared if isinstance(value, Team))

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.colours import colour_option
-from koi_lang.cli.lines import has_colours
 from koi_lang.cli.output import writing
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from koi_lang.std.widths import clean
 from koi_lang.testing.cases import Case, Result, Stopwatch, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
 from koi_lang.testing.report import line, report
 from koi_lang.testing.selection import selection
+from koi_lang.text_width import clean
 
 EXIT_NOTHING = 5
 

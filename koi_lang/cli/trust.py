@@ -10,10 +10,10 @@ import click
 from koi_lang import settings
 from koi_lang.cli.doubts import can_ask
 from koi_lang.errors import SettingsError, UntrustedJournalError
-from koi_lang.keys.signing import signing_key
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.signatures import Signer
-from koi_lang.std.widths import clean
+from koi_lang.setup.keys.signing import signing_key
+from koi_lang.text_width import clean
 
 
 def signer(folder: Path) -> Signer:

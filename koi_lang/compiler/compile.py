@@ -10,10 +10,10 @@ from functools import partial
 from koi_lang.compiler.analysis import Analysis, analyse
 from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen.module import module
-from koi_lang.compiler.hints import nested_too_deeply
 from koi_lang.compiler.imports import Files, Loaded, load, standard_names
 from koi_lang.compiler.rules import check
 from koi_lang.compiler.rules.gaps import without_follow_ups
+from koi_lang.compiler.syntax_errors import nested_too_deeply
 from koi_lang.diagnostics import CompileError, Diagnostic, Place
 from koi_lang.source import Source, Span
 

@@ -14,8 +14,8 @@ from lark.exceptions import UnexpectedInput
 from koi_lang import resources, settings
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
-from koi_lang.compiler.hints import explain, explain_neighbours, nested_too_deeply, resume_after
 from koi_lang.compiler.recovery import recover
+from koi_lang.compiler.syntax_errors import explain, explain_neighbours, nested_too_deeply, resume_after
 from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.hints.pieces import Piece, Scan, scan
+from koi_lang.compiler.syntax_errors.scanner import Piece, Scan, scan
 from koi_lang.diagnostics import Diagnostic, Place
 from koi_lang.source import Source, Span
 

@@ -21,29 +21,29 @@ from typing import TYPE_CHECKING
 
 from koi_lang.extensions import late
 from koi_lang.extensions.finding import installed, of_program
-from koi_lang.loading import on_demand
-from koi_lang.runtime.additions import NOTHING_ADDED, Additions
+from koi_lang.lazy import on_demand
+from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
 if TYPE_CHECKING:
     from koi_lang.extensions.koi import Koi as Koi
-    from koi_lang.runtime.actions.table import ActionContext as ActionContext
-    from koi_lang.runtime.additions import State as State
-    from koi_lang.runtime.hooks import ActionCall as ActionCall
-    from koi_lang.runtime.hooks import Allow as Allow
-    from koi_lang.runtime.hooks import Ask as Ask
-    from koi_lang.runtime.hooks import Deny as Deny
-    from koi_lang.runtime.hooks import ModelCall as ModelCall
-    from koi_lang.runtime.hooks import Replace as Replace
-    from koi_lang.runtime.hooks import Rewrite as Rewrite
+    from koi_lang.runtime.actions.registered import ActionContext as ActionContext
+    from koi_lang.runtime.hooks.additions import State as State
+    from koi_lang.runtime.hooks.types import ActionCall as ActionCall
+    from koi_lang.runtime.hooks.types import Allow as Allow
+    from koi_lang.runtime.hooks.types import Ask as Ask
+    from koi_lang.runtime.hooks.types import Deny as Deny
+    from koi_lang.runtime.hooks.types import ModelCall as ModelCall
+    from koi_lang.runtime.hooks.types import Replace as Replace
+    from koi_lang.runtime.hooks.types import Rewrite as Rewrite
 else:
     # What an extension needs is loaded when it is asked for: most runs have no extension.
     __getattr__ = on_demand(
         __name__,
         {
             "koi_lang.extensions.koi": ("Koi",),
-            "koi_lang.runtime.actions.table": ("ActionContext",),
-            "koi_lang.runtime.additions": ("State",),
-            "koi_lang.runtime.hooks": ("ActionCall", "Allow", "Ask", "Deny", "ModelCall", "Replace", "Rewrite"),
+            "koi_lang.runtime.actions.registered": ("ActionContext",),
+            "koi_lang.runtime.hooks.additions": ("State",),
+            "koi_lang.runtime.hooks.types": ("ActionCall", "Allow", "Ask", "Deny", "ModelCall", "Replace", "Rewrite"),
         },
     )
 

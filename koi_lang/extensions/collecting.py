@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import ExtensionError
 from koi_lang.extensions.finding import FUNCTION, HELP, Extension, installed
 from koi_lang.extensions.koi import Koi
-from koi_lang.runtime.additions import NOTHING_ADDED, Additions
+from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
 if TYPE_CHECKING:
     import click

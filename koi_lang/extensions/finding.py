@@ -11,9 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang import inventory
 from koi_lang.errors import ExtensionError
 from koi_lang.extensions import late
+from koi_lang.program import declarations
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -106,7 +106,7 @@ def _loaded(point: EntryPoint, package: str) -> Callable[[Koi], None]:
 
 def of_program(module: ModuleType) -> list[Extension]:
     """The extensions among the Python modules that a program imports: those with a function `extend_koi`."""
-    return [_of_module(found) for found in inventory.python_modules_of(module) if hasattr(found, FUNCTION)]
+    return [_of_module(found) for found in declarations.python_modules_of(module) if hasattr(found, FUNCTION)]
 
 
 def _of_module(module: ModuleType) -> Extension:

@@ -9,17 +9,17 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import ExtensionError
-from koi_lang.llm.catalogue import is_known, mistyped
-from koi_lang.runtime.actions.builtin import find
-from koi_lang.runtime.actions.table import ActionKind, kind_of
-from koi_lang.runtime.additions import State
-from koi_lang.runtime.hooks import TIMEOUT_S, Hook, Kind
+from koi_lang.llm.providers import is_known, mistyped
+from koi_lang.runtime.actions.lookup import find
+from koi_lang.runtime.actions.registered import ActionKind, kind_of
+from koi_lang.runtime.hooks.additions import State
+from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
 
 if TYPE_CHECKING:
     import click
 
+    from koi_lang.llm.connect import Make
     from koi_lang.llm.connection import Provider
-    from koi_lang.llm.providers import Make
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ACTION = re.compile(r"[A-Za-z_]\w*")

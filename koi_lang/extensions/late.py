@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.loading import on_demand
+from koi_lang.lazy import on_demand
 
 if TYPE_CHECKING:
     from importlib.metadata import entry_points as entry_points

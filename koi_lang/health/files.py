@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from koi_lang import cache, resources, settings
+from koi_lang import resources, settings
 from koi_lang.compiler.parser import parse
-from koi_lang.endings import failure_of
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.health.findings import Finding, Level
-from koi_lang.keys.signing import FILE, signing_key
-from koi_lang.keys.store import BEGUN, Store
+from koi_lang.outcome import failure_of
+from koi_lang.program import cache
 from koi_lang.runtime.journal.store import OUTPUT, runs_folder, unordered
+from koi_lang.setup.keys.signing import FILE, signing_key
+from koi_lang.setup.keys.store import BEGUN, Store
 from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from koi_lang import settings
 from koi_lang.health.findings import Finding, Level
-from koi_lang.keys import system
+from koi_lang.setup.keys import system
 
 PACKAGE = "koi-lang"
 OLDEST = (3, 11)

@@ -12,12 +12,13 @@ from typing import Any
 
 from httpx2 import AsyncClient, HTTPError, InvalidURL
 
-from koi_lang import building, program, settings
+from koi_lang import settings
 from koi_lang.compiler import nodes as n
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.health.findings import Finding
-from koi_lang.redaction import redactor
-from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.program import build, loader
+from koi_lang.redaction.redactor import redactor
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 
@@ -77,7 +78,7 @@ def started_servers(folder: Path) -> Iterator[Finding]:
     """What the MCP servers that the programs in a folder declare offer; programs are loaded and servers started."""
     for path in _programs(folder):
         try:
-            declared = [value for value in vars(program.load(str(path))).values() if isinstance(value, Mcp)]
+            declared = [value for value in vars(loader.load(str(path))).values() if isinstance(value, Mcp)]
         except KoiError:
             yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
         else:
@@ -96,7 +97,7 @@ def _declared(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in _programs(folder):
         with suppress(KoiError):
-            files = building.check(str(path)).files
+            files = build.check(str(path)).files
             nodes = (node for file in files for node, _ in file.index.of(n.Mcp))
             found |= {node.name.name: _plain(node.options) for node in nodes}
     return found

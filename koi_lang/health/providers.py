@@ -9,12 +9,12 @@ from typing import Any
 
 from koi_lang.errors import REFUSED, KoiError, RequestFailed
 from koi_lang.health.findings import Finding
-from koi_lang.keys.lookup import Keys
-from koi_lang.llm.catalogue import PROVIDERS
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
-from koi_lang.preferences import name_of, preferences
-from koi_lang.reach import Reached, all_reached, embedding_reached, ollama_address
+from koi_lang.llm.providers import PROVIDERS
+from koi_lang.setup.availability import Reached, all_reached, embedding_reached, ollama_address
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.preferences import name_of, preferences
 
 
 def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:

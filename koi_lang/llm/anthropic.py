@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.llm import late
-from koi_lang.llm.accounting import Candidate, weight
 from koi_lang.llm.connection import Connection
 from koi_lang.llm.images import Image
+from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.schemas import can_be_sent
+from koi_lang.llm.sdk_model import Ending, SdkModel
 from koi_lang.llm.stream_fields import count, field, text_of, word
-from koi_lang.llm.streaming import Ending, SdkModel
+from koi_lang.llm.usage import Candidate, weight
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock

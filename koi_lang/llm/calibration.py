@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from koi_lang.llm.accounting import Estimate, input_tokens_of
 from koi_lang.llm.messages import Request
+from koi_lang.llm.usage import Estimate, input_tokens_of
 
 # Of a shorter request, what a provider adds to every request says more than how it counts texts.
 LONG_TOKENS = 200

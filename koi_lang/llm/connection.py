@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from koi_lang.llm.accounting import least
 from koi_lang.llm.messages import Request
+from koi_lang.llm.usage import least
 
 
 @dataclass(frozen=True, slots=True)

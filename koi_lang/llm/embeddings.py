@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKey, ProviderError, RequestFailed, SettingsError
 from koi_lang.llm import late
-from koi_lang.llm.accounting import usage_of
-from koi_lang.llm.catalogue import STAND_INS, KeyLookup, key_of, provider_named
-from koi_lang.llm.choice import choose, written
+from koi_lang.llm.connect import NOTHING_AROUND, Surroundings, added, connection_to
 from koi_lang.llm.connection import Connection, Provider
 from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Usage
-from koi_lang.llm.providers import NOTHING_AROUND, Surroundings, added, connection_to
+from koi_lang.llm.model_choice import choose, written
+from koi_lang.llm.model_name_check import LIMIT_S, check
+from koi_lang.llm.providers import STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.retry import retry
-from koi_lang.llm.spelling import LIMIT_S, check
+from koi_lang.llm.usage import usage_of
 from koi_lang.llm.vectors import Vector, Vectors, unpacked
 
 if TYPE_CHECKING:

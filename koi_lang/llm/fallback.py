@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.accounting import Candidate
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
+from koi_lang.llm.usage import Candidate
 
 BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
 LONGEST_REASON = 120

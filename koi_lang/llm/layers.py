@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from koi_lang.errors import ProviderError
-from koi_lang.llm.accounting import Candidate
 from koi_lang.llm.messages import Adapter, Delta, Discarded, Request
+from koi_lang.llm.usage import Candidate
 
 OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 

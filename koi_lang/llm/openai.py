@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm import late
-from koi_lang.llm.accounting import weight
+from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.schemas import can_be_sent
+from koi_lang.llm.sdk_model import Ending, SdkModel
 from koi_lang.llm.stream_fields import count, field, first, text_of, word
-from koi_lang.llm.streaming import Ending, SdkModel
+from koi_lang.llm.usage import weight
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

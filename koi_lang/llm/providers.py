@@ -1,209 +1,130 @@
-"""The options of an `llm` block turned into a model with its layers around it."""
+"""The providers that are known, as data, and finding one by its name."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeAlias
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TypeAlias
 
-from koi_lang.errors import MissingKey, ProviderError, SettingsError
-from koi_lang.llm import late
-from koi_lang.llm.anthropic import Anthropic
-from koi_lang.llm.bedrock import Bedrock
-from koi_lang.llm.cards import CARDS
-from koi_lang.llm.catalogue import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
-from koi_lang.llm.choice import Choice, choose, written
-from koi_lang.llm.connection import Connection, Provider, Secret
-from koi_lang.llm.fallback import fallback
-from koi_lang.llm.known import Lists
-from koi_lang.llm.layers import OnEvent, tell_nobody
-from koi_lang.llm.messages import Adapter
-from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.retry import Sleep, retry
-from koi_lang.llm.scripted import Scripted, read_answers
-from koi_lang.llm.spelling import checked, nearest_models
-from koi_lang.llm.streaming import SdkModel
+from koi_lang.errors import ProviderError
+from koi_lang.llm.connection import Provider
 
-__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
+KeyLookup: TypeAlias = Callable[[str], str | None]
 
-Note: TypeAlias = Callable[[str], None]
-Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
-INHERITED = ("temperature", "max_tokens", "cache")
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the layers around a model work with.
-
-    Attributes:
-        on_event: told when a request is repeated or another model steps in.
-        sleep: waits between attempts.
-        cache_folder: where answers are kept for blocks that say `cache: true`; None keeps none.
-        ollama: the address `auto` looks at for a running Ollama, as in OLLAMA_HOST; None does not look.
-        lists: what providers say about their models; a name that is not among them is not asked. None knows nothing.
-        ask_for_lists: whether a list that is not there yet is asked for.
-        providers: those that extensions add, by name: a row, or a function that makes a model of the options of an
-            `llm` block and what finds keys.
-    """
-
-    on_event: OnEvent = tell_nobody
-    sleep: Sleep = asyncio.sleep
-    cache_folder: Path | None = None
-    ollama: str | None = None
-    lists: Lists | None = None
-    ask_for_lists: bool = False
-    providers: Mapping[str, Provider | Make] = field(default_factory=dict)
-
-
-NOTHING_AROUND = Surroundings()
-
-
-def connect(
-    options: Mapping[str, Any],
-    key: KeyLookup,
-    *,
-    on_note: Note | None = None,
-    around: Surroundings = NOTHING_AROUND,
-) -> Adapter:
-    """The model that an `llm` block asks for; the caller closes it.
-
-    Args:
-        options: `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `cache`; for `scripted` also `answers`,
-            a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`. `fallback`
-            lists models to ask when this one cannot answer: names as for `model`, or objects with such options.
-        key: the value of a key by the name of its environment variable, None when it is not known.
-        on_note: told by the rehearsal model which sentences would need a real one.
-
-    Raises:
-        MissingKey: a provider is named whose key is not known.
-        ProviderError: the provider does not exist.
-        SettingsError: `fallback` is not a list of models.
-    """
-    models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
-    return fallback(models, around.on_event) if len(models) > 1 else models[0]
-
-
-def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The options of each model in `fallback`, with what they leave open taken from the first model."""
-    listed = options.get("fallback") or []
-    inherited = {name: options[name] for name in INHERITED if name in options}
-    if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
-        return [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
-    raise SettingsError(
-        "`fallback` of an `llm` block is not a list of models",
-        help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',
-    )
+# In the order in which `auto` looks for a key.
+PROVIDERS = (
+    Provider(
+        "openai", ("OPENAI_API_KEY",), "gpt-5.4-mini", prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"), json_schema=True
+    ),
+    Provider(
+        "anthropic",
+        ("ANTHROPIC_API_KEY",),
+        "claude-sonnet-5-5",
+        style="anthropic",
+        json_mode=False,
+        json_schema=True,
+        prefixes=("claude-", "sonnet", "opus", "haiku"),
+    ),
+    Provider(
+        "gemini",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-flash-latest",
+        "https://generativelanguage.googleapis.com/v1beta/openai/",
+        json_schema=True,
+        prefixes=("gemini-",),
+    ),
+    Provider(
+        "groq",
+        ("GROQ_API_KEY",),
+        "openai/gpt-oss-120b",
+        "https://api.groq.com/openai/v1",
+        json_schema=True,
+        seeing="qwen/qwen3.8-27b",
+    ),
+    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-flash", "https://api.deepseek.com", prefixes=("deepseek-",)),
+    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k3.1-pro", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
+    Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", json_schema=True, prefixes=("grok-",)),
+    Provider(
+        "qwen",
+        ("DASHSCOPE_API_KEY", "QWEN_API_KEY"),
+        "qwen-plus",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        prefixes=("qwen",),
+        seeing="qwen3-vl-plus",
+    ),
+    Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b", "https://api.together.xyz/v1", json_schema=True),
+    Provider(
+        "openrouter", ("OPENROUTER_API_KEY",), "openrouter/auto", "https://openrouter.ai/api/v1", json_schema=True
+    ),
+    Provider(
+        "mistral",
+        ("MISTRAL_API_KEY",),
+        "mistral-small-latest",
+        "https://api.mistral.ai/v1",
+        json_schema=True,
+        stream_usage=False,  # counts tokens of streams unasked and rejects the option
+        prefixes=("mistral-", "ministral-", "codestral-"),
+    ),
+    Provider(
+        "bedrock",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        "global.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        style="bedrock",
+        json_mode=False,
+        needs_key=False,
+    ),
+    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True, seeing="llama3.2-vision"),
+)
+STAND_INS = ("rehearsal", "scripted")
+# Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
+MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
+CLOSE = 0.75
+# How tags begin that Ollama puts behind names: sizes such as `7b`, `8x7b`, `0.6b`, `567m`, or `latest`.
+TAG = re.compile(r"(?:latest|(?:\d+x)?\d+(?:\.\d+)?[bm])\b", re.IGNORECASE)
 
 
-def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
-    name, model_name = added(options, around)
-    row = around.providers.get(name)
-    if row is not None and not isinstance(row, Provider):
-        made = _made(name, row, {**options, "model": model_name}, key)
-        return retry(made, sleep=around.sleep, on_event=around.on_event)
-    choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
-    if choice.provider == "rehearsal":
-        if around.ask_for_lists:
-            _require_stand_in(options)
-        return late.Rehearsal(on_note)
-    if choice.provider == "scripted":
-        return _scripted(options.get("answers"))
-    connection = connection_to(choice, options, key, row)
-    adapter = _adapter(connection)
-    model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
-    if options.get("cache") and around.cache_folder is not None:
-        model = late.cached(model, around.cache_folder, adapter.connection, around.on_event)
-    if around.lists is None:
-        return model
-    return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
+def provider_named(name: str) -> Provider:
+    """The row of a provider. Raises ProviderError with the nearest name."""
+    for provider in PROVIDERS:
+        if provider.name == name.lower():
+            return provider
+    names = [*(provider.name for provider in PROVIDERS), *STAND_INS]
+    near = get_close_matches(name.lower(), names, n=1)
+    help = f"Did you mean `{near[0]}`?" if near else f"Known are {', '.join(f'`{known}`' for known in names)}."
+    raise ProviderError(f"there is no provider `{name}`", help=help)
 
 
-def _require_stand_in(options: Mapping[str, Any]) -> None:
-    """Raise ProviderError when a person named a model that nothing here can reach; they did not mean a rehearsal."""
-    provider, name = written(options)
-    if provider != "auto" or not name:
-        return
-    makers = [each for each in PROVIDERS if name.startswith(each.prefixes)]
-    if makers:
-        raise _missing_key(makers[0])
-    known = [each for card in CARDS for each in card.names.split() if not set("*[") & set(each)]
-    near = nearest_models(name, known)
-    meant = f"Did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
-    help = f"{meant}Write `provider/model`, such as `openai/gpt-5.4-mini`; `koi connect` stores a key."
-    raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
-
-
-def added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
-    """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
-    provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
-    maker, rest = split_model(model)
-    if provider == "auto" and maker.lower() in around.providers:
-        provider, model = maker.lower(), rest
-    return (provider, "" if model == "auto" else model) if provider in around.providers else ("", "")
-
-
-def _made(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
-    model = make(options, key)
-    if not callable(model) or not all(hasattr(model, part) for part in ("provider", "model", "aclose")):
-        told = f"the provider `{name}` of an extension made {model!r}, which is no model"
-        raise ProviderError(told, help="A model is called with a request, and has `provider`, `model` and `aclose`.")
-    return model
-
-
-def connection_to(
-    choice: Choice, options: Mapping[str, Any], key: KeyLookup, row: Provider | None = None
-) -> Connection:
-    """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
-
-    Args:
-        row: the provider, where it stands in no table.
-
-    Raises:
-        MissingKey: the provider needs a key that is not known.
-    """
-    provider = row or provider_named(choice.provider)
-    base_url = options.get("base_url") or choice.base_url or key(f"{provider.name.upper()}_BASE_URL")
-    value = key_of(provider, key)
-    if provider.keys and provider.needs_key and not value and not base_url:
-        raise _missing_key(provider)
-    return Connection(
-        provider,
-        Secret(value),
-        choice.model or provider.model,
-        str(base_url) if base_url else None,
-        options.get("temperature"),
-        _max_tokens(options),
-    )
-
-
-def _max_tokens(options: Mapping[str, Any]) -> int | None:
-    """The most tokens of an answer. Raises SettingsError when that is no number of them."""
-    most = options.get("max_tokens")
-    if most is None:
+def mistyped(name: str) -> str | None:
+    """The provider that somebody meant who wrote `name/model`; None where it may be the maker of a model."""
+    if is_known(name) or name in MAKERS:
         return None
-    if isinstance(most, bool) or not isinstance(most, (int, float)) or most < 1 or most % 1 != 0:
-        help = "Write for example `max_tokens: 4000`."
-        raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
-    return int(most)
+    near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=CLOSE)
+    return near[0] if near else None
 
 
-def _missing_key(provider: Provider) -> MissingKey:
-    name = provider.keys[0]
-    return MissingKey(
-        f"the provider `{provider.name}` needs a key, and `{name}` is not set",
-        help=f"Store one with `koi connect {provider.name}`, or set it with `export {name}=…`.",
-    )
+def split_model(name: str) -> tuple[str, str]:
+    """`provider/model` or `provider:model` as its two parts; what names no provider is the first one alone.
+
+    A colon may also stand before a tag of a model, as in `mistral:7b` or `qwen:latest`.
+    """
+    provider, mark, model = name.partition("/")
+    before, colon, behind = provider.partition(":")
+    if not colon or TAG.match(behind):
+        return provider, model
+    maker = before.lower()
+    # A model such as `qwen2:instruct` is called after its maker, which is no mistake.
+    is_model = maker.startswith(tuple(row.name for row in PROVIDERS))
+    if is_known(maker) or (not mark and not is_model and mistyped(maker)):
+        return before, f"{behind}{mark}{model}"
+    return provider, model
 
 
-def _adapter(connection: Connection) -> SdkModel:
-    if connection.provider.style == "anthropic":
-        return Anthropic(connection)
-    if connection.provider.style == "bedrock":
-        return Bedrock(connection)
-    return OpenAI(connection)
+def is_known(name: str) -> bool:
+    """Whether there is a provider, or a stand-in, of this name."""
+    return name in STAND_INS or any(provider.name == name for provider in PROVIDERS)
 
 
-def _scripted(answers: Any) -> Adapter:
-    return Scripted(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])
+def key_of(provider: Provider, key: KeyLookup) -> str:
+    """The first key that is set for a provider; empty without one."""
+    return next((value for value in map(key, provider.keys) if value), "").strip()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.streaming import Ending
+from koi_lang.llm.sdk_model import Ending
 
 Vector: TypeAlias = Sequence[float]
 

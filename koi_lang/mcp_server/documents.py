@@ -14,7 +14,7 @@ from mcp.shared.uri_template import UriTemplate
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.results import blocks_of, plain_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Handler
+from koi_lang.runtime.agents.declarations import Handler
 
 Payload = dict[str, Any]
 ROLES = ("user", "assistant")

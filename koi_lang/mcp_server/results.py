@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp import types
 
-from koi_lang.runtime.values.json_text import stringify
+from koi_lang.js.json_text import stringify
 
 BLOCKS: dict[str, type[types.ContentBlock]] = {
     "text": types.TextContent,

@@ -16,16 +16,16 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
-from koi_lang.mcp_server.calls import Call, Done, Failed
+from koi_lang.mcp_server.call import Call, Done, Failed
+from koi_lang.mcp_server.client_stream import Request, answered, can_ask, connection_of, set_level, told
 from koi_lang.mcp_server.completions import completion
-from koi_lang.mcp_server.contents import Sources, message_of, prompt_of
 from koi_lang.mcp_server.documents import Documents, Made, Payload, contents_of, made_prompt, messages_of
+from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of, result_of
 from koi_lang.mcp_server.sessions import OpenRun, Session, Sessions, Work, sessions_of
-from koi_lang.mcp_server.talk import Request, answered, can_ask, connection_of, set_level, told
 from koi_lang.mcp_server.tools import Offer
+from koi_lang.runtime.budget.limits import Budget, Spending, in_time
 from koi_lang.runtime.engine import Run
-from koi_lang.runtime.limits import Budget, Spending, in_time
 from koi_lang.runtime.prompts import Prompt
 
 SESSION = "koi session"

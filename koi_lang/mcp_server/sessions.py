@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from typing import Any
 
-from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
-from koi_lang.failures import explain
-from koi_lang.mcp_server.calls import ANSWER_S, Call, ClientHost, calling, follow
+from koi_lang.mcp_server.call import ANSWER_S, Call, ClientHost, calling, follow
 from koi_lang.mcp_server.completions import Given
 from koi_lang.mcp_server.watching import Watch
-from koi_lang.runtime.cancelling import detached_context
+from koi_lang.outcome import end_of
+from koi_lang.program.error_report import explain
+from koi_lang.runtime.cancellation import detached_context
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import Host

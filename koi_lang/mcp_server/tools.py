@@ -12,11 +12,11 @@ from typing import Any
 from mcp import types
 
 from koi_lang.errors import UsageError
-from koi_lang.runtime.actions.table import ActionKind
+from koi_lang.js.json_text import parse
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Handler
-from koi_lang.runtime.values.json_text import parse
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.agents.declarations import Handler
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Actions that change nothing but what is shown; with the permissions for others, a playbook may do anything.

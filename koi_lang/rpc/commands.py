@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.rpc.refusals import Refused
-from koi_lang.rpc.session import Session
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import Session
 
 CommandFunction = Callable[..., Awaitable[Any]]
 # Fields that every message may have.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from koi_lang.rpc.client import APPROVAL, QUESTION
 from koi_lang.rpc.commands import command
-from koi_lang.rpc.refusals import Refused
-from koi_lang.rpc.session import GRACE_S, Session
-from koi_lang.rpc.targets import say, shown
-from koi_lang.runtime.steering import PERSON
+from koi_lang.runtime.playbook.steering import PERSON
+from koi_lang.sessions.client_host import APPROVAL, QUESTION
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import GRACE_S, Session
+from koi_lang.sessions.targets import say, shown
 
 # ---------------------------------------------------------------- talking
 

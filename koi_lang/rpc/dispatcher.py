@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang import __version__
-from koi_lang.endings import end_of
 from koi_lang.errors import KoiError
-from koi_lang.failures import message as message_of
-from koi_lang.rpc import asking, beginning, changing, control, listing, resuming  # noqa: F401  (they fill the table)
-from koi_lang.rpc.again import go_over
-from koi_lang.rpc.client import ANSWER_S, Message
+from koi_lang.outcome import end_of
+from koi_lang.program.error_report import message as message_of
+from koi_lang.rpc import configure, control, discovery, queries, resume, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
-from koi_lang.rpc.refusals import Refused
-from koi_lang.rpc.served import Served
-from koi_lang.rpc.session import Session
+from koi_lang.sessions.client_host import ANSWER_S, Message
+from koi_lang.sessions.config import Served
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.replay_calls import go_over
+from koi_lang.sessions.session import Session
 
 SCHEMA_VERSION = 1
 PARSE = "parse"

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from koi_lang.rpc.refusals import Refused
 from koi_lang.runtime.journal.entries import Redact, json_line
+from koi_lang.sessions.errors import Refused
 
 # Bytes: the images of a message take at most 18 MiB.
 LONGEST = 20 << 20

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Literal
 
 from koi_lang.rpc.framing import Lines, message_in
-from koi_lang.rpc.refusals import Refused
+from koi_lang.sessions.errors import Refused
 
 READ_SIZE = 1 << 16
 # Bytes that may wait for being taken up.

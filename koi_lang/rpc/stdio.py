@@ -10,15 +10,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from koi_lang.errors import KoiError
-from koi_lang.rpc.client import ANSWER_S, Message
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import Lines, line_of, message_in
 from koi_lang.rpc.incoming import Incoming
-from koi_lang.rpc.refusals import Refused
-from koi_lang.rpc.served import OpenRun, Served
-from koi_lang.rpc.session import GRACE_S
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.runtime.tasks import together
+from koi_lang.sessions.client_host import ANSWER_S, Message
+from koi_lang.sessions.config import OpenRun, Served
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import GRACE_S
 
 READ_SIZE = 1 << 16
 # Bytes that a client may leave unread.

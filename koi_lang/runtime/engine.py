@@ -14,36 +14,36 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.js.console_state import use_marks
+from koi_lang.js.promises import Scope
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime import late
-from koi_lang.runtime.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.team import Query, Team
+from koi_lang.runtime.budget.ledger import Ledger
+from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current, handling
-from koi_lang.runtime.effects import Effects
 from koi_lang.runtime.events import Events
-from koi_lang.runtime.failing import origin_of
+from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAsk, SilentHost, use_host
-from koi_lang.runtime.ledger import Ledger
-from koi_lang.runtime.limits import in_time
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
-from koi_lang.runtime.outside import Effect
-from koi_lang.runtime.paths import enter_run, leave_run, passing
-from koi_lang.runtime.patience import Patience
+from koi_lang.runtime.playbook.loop_guard import Patience
+from koi_lang.runtime.playbook.steering import Steering
 from koi_lang.runtime.prompts import Scope as PromptScope
-from koi_lang.runtime.steering import Steering
-from koi_lang.runtime.values.marks import use_marks
-from koi_lang.runtime.values.promises import Scope
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.replay.error_records import origin_of
+from koi_lang.runtime.replay.location import enter_run, leave_run, passing
+from koi_lang.runtime.replay.recorder import Effects
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Embedder
     from koi_lang.llm.messages import Adapter
-    from koi_lang.runtime.asking import Models
-    from koi_lang.runtime.hooking import Hooks
-    from koi_lang.runtime.journal.past import Past
-    from koi_lang.runtime.meaning import Meaning
+    from koi_lang.runtime.hooks.runner import Hooks
+    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.model_calls.gateway import Models
     from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.routing.semantic import Meaning
 
 Connect = Callable[[Mapping[str, Any]], "Adapter"]
 ConnectEmbedder = Callable[[Mapping[str, Any]], "Embedder"]

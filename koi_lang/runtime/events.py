@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.endings import failure_of
-from koi_lang.runtime.paths import Path, current_path
-from koi_lang.runtime.write_quota import count_written
+from koi_lang.outcome import failure_of
+from koi_lang.runtime.guards.write_quota import count_written
+from koi_lang.runtime.replay.location import Path, current_path
 
 VERSION = 1
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from koi_lang.runtime import late
 from koi_lang.runtime.host import FormHost, Host
-from koi_lang.runtime.mcp.text import one_line
+from koi_lang.runtime.mcp.safe_text import one_line
 
 Ask = Callable[[str], Awaitable[str]]
 MOST_TRIES = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.loading import on_demand
+from koi_lang.lazy import on_demand
 
 if TYPE_CHECKING:
     from datetime import datetime as datetime
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from koi_lang.llm.images import size_of as size_of
     from koi_lang.llm.images import size_text as size_text
     from koi_lang.llm.messages import message_of as message_of
-    from koi_lang.runtime.actions.builtin import called as called
-    from koi_lang.runtime.asking import Models as Models
+    from koi_lang.runtime.actions.lookup import called as called
+    from koi_lang.runtime.budget.reservations import Reservations as Reservations
     from koi_lang.runtime.forms import Form as Form
-    from koi_lang.runtime.hooking import Hooks as Hooks
-    from koi_lang.runtime.mcp.checks import Checks as Checks
+    from koi_lang.runtime.hooks.runner import Hooks as Hooks
     from koi_lang.runtime.mcp.connection import Connection as Connection
-    from koi_lang.runtime.meaning import Meaning as Meaning
+    from koi_lang.runtime.mcp.validation import Checks as Checks
+    from koi_lang.runtime.model_calls.gateway import Models as Models
     from koi_lang.runtime.playbook.loop import run_playbook as run_playbook
     from koi_lang.runtime.registry import KeptRegistry as KeptRegistry
     from koi_lang.runtime.registry import open_registry as open_registry
-    from koi_lang.runtime.reservations import Reservations as Reservations
+    from koi_lang.runtime.routing.semantic import Meaning as Meaning
     from koi_lang.settings import environment as environment
 else:
     __getattr__ = on_demand(
@@ -44,16 +44,16 @@ else:
             "koi_lang.llm.calibration": ("Calibration",),
             "koi_lang.llm.images": ("BadImage", "Image", "size_of", "size_text"),
             "koi_lang.llm.messages": ("message_of",),
-            "koi_lang.runtime.actions.builtin": ("called",),
-            "koi_lang.runtime.asking": ("Models",),
+            "koi_lang.runtime.actions.lookup": ("called",),
+            "koi_lang.runtime.model_calls.gateway": ("Models",),
             "koi_lang.runtime.forms": ("Form",),
-            "koi_lang.runtime.hooking": ("Hooks",),
-            "koi_lang.runtime.meaning": ("Meaning",),
-            "koi_lang.runtime.mcp.checks": ("Checks",),
+            "koi_lang.runtime.hooks.runner": ("Hooks",),
+            "koi_lang.runtime.routing.semantic": ("Meaning",),
+            "koi_lang.runtime.mcp.validation": ("Checks",),
             "koi_lang.runtime.mcp.connection": ("Connection",),
             "koi_lang.runtime.playbook.loop": ("run_playbook",),
             "koi_lang.runtime.registry": ("KeptRegistry", "open_registry"),
-            "koi_lang.runtime.reservations": ("Reservations",),
+            "koi_lang.runtime.budget.reservations": ("Reservations",),
             "koi_lang.settings": ("environment",),
         },
     )

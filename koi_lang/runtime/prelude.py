@@ -4,36 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime import late
-from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Mcp, on
-from koi_lang.runtime.agents.declared import role as Role
-from koi_lang.runtime.agents.skills import export, skill
-from koi_lang.runtime.agents.team import Query, Team, query, send
-from koi_lang.runtime.bindings import Box, both, coalesce, either, named, open_object, peek, put_last, unpack, without
-from koi_lang.runtime.context import current_run
-from koi_lang.runtime.expectations import compare, expect, expect_failure
-from koi_lang.runtime.mcp.remote import server, tool
-from koi_lang.runtime.modules import python_file
-from koi_lang.runtime.prompts import Composed, Prompt, fill
-from koi_lang.runtime.trials import given, output
-from koi_lang.runtime.values.failures import handled as caught
-from koi_lang.runtime.values.failures import thrown
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.members import (
-    apply,
-    apply_member,
-    call,
-    get,
-    invoke,
-    iterate,
-    keys,
-    new,
-    put,
-    remove,
-    spread,
-)
-from koi_lang.runtime.values.operators import (
+from koi_lang.js.call_helpers import apply, apply_member, call, get, invoke, iterate, keys, new, put, remove, spread
+from koi_lang.js.errors import handled as caught
+from koi_lang.js.errors import thrown
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.operators import (
     add,
     decrement,
     divide,
@@ -58,9 +33,33 @@ from koi_lang.runtime.values.operators import (
     truth,
     type_of,
 )
-from koi_lang.runtime.values.promises import settle
-from koi_lang.runtime.values.regexes import regex
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.promises import settle
+from koi_lang.js.regexes import regex
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime import late
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declarations import Mcp, on
+from koi_lang.runtime.agents.declarations import role as Role
+from koi_lang.runtime.agents.skills import export, skill
+from koi_lang.runtime.agents.team import Query, Team, query, send
+from koi_lang.runtime.context import current_run
+from koi_lang.runtime.destructuring import (
+    Box,
+    both,
+    coalesce,
+    either,
+    named,
+    open_object,
+    peek,
+    put_last,
+    unpack,
+    without,
+)
+from koi_lang.runtime.mcp.remote import server, tool
+from koi_lang.runtime.prompts import Composed, Prompt, fill
+from koi_lang.runtime.python_modules import python_file
+from koi_lang.runtime.test_blocks.context import given, output
+from koi_lang.runtime.test_blocks.expect import compare, expect, expect_failure
 
 if TYPE_CHECKING:
     from koi_lang.runtime.registry import KeptRegistry

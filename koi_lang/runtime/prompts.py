@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import AgentError
 from koi_lang.interpolation import Interpolation, Part, Rendered, join_rendered
+from koi_lang.js.operators import text
+from koi_lang.js.promises import settle
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.images import told
-from koi_lang.runtime.values.operators import text
-from koi_lang.runtime.values.promises import settle
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.model_calls.images import told
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent

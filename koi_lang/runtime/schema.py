@@ -9,8 +9,8 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from koi_lang.runtime.values.inspection import inspect as as_text
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.inspect_value import inspect as as_text
+from koi_lang.js.undefined import undefined
 
 Schema = Mapping[str, Any]
 NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError, reason
-from koi_lang.runtime.outside import Effect
+from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.registry.automaton import compile_pattern
-from koi_lang.runtime.write_quota import count_written
-from koi_lang.std.outside import folder, told
-from koi_lang.std.places import place
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.std.effects import folder, told
+from koi_lang.std.project_paths import place
 
 MOST_READ = 1_000_000
 MOST_WRITTEN = 1_000_000

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.values import json_text
-from koi_lang.runtime.values.failures import ErrorValue
+from koi_lang.js import json_text
+from koi_lang.js.errors import ErrorValue
 from koi_lang.std import late
-from koi_lang.std.asked import checked
-from koi_lang.std.outside import told
+from koi_lang.std.effects import told
+from koi_lang.std.http_request import checked
 
 
 async def request(address: str, options: Any) -> dict[str, Any]:

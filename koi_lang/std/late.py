@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.loading import on_demand
+from koi_lang.lazy import on_demand
 
 if TYPE_CHECKING:
     from wcwidth import clip as clip
     from wcwidth import width as width
     from wcwidth import wrap as wrap
 
-    from koi_lang.std.exchange import answered as answered
+    from koi_lang.std.http_client import answered as answered
 else:
     __getattr__ = on_demand(
         __name__,
         {
             "wcwidth": ("clip", "width", "wrap"),
-            "koi_lang.std.exchange": ("answered",),
+            "koi_lang.std.http_client": ("answered",),
         },
     )

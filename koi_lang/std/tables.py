@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.outside import seen
-from koi_lang.std.cells import columns_of, shown
-from koi_lang.std.widths import clean, clipped, padded, width, wrapped
+from koi_lang.runtime.replay.calls import seen
+from koi_lang.std.csv_text import columns_of, shown
+from koi_lang.text_width import clean, clipped, padded, width, wrapped
 
 GAP = 2
 # A column is not made narrower than this; where that is not enough, each row becomes a block of lines.

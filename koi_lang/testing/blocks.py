@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
 
-from koi_lang import inventory, program, settings
+from koi_lang import settings
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError
-from koi_lang.expressions import evaluate
 from koi_lang.extensions import additions
+from koi_lang.js.clock import use_clock
+from koi_lang.program import declarations, loader
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.host import use_host
-from koi_lang.runtime.trials import Trial, use_trial
-from koi_lang.runtime.values.clocks import use_clock
+from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, Models, NoServers
@@ -32,7 +33,7 @@ STALLED = "this test waits for something that never happens"
 def collect(path: Path, update: bool) -> Sequence[Case]:
     """The tests of a Koi file in their order; a file that does not compile is a case that fails."""
     try:
-        entry = program.compiled(str(path))
+        entry = loader.compiled(str(path))
     except CompileError as error:
         here = Path.cwd().as_posix()
         return [Broken(path, "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics))]
@@ -53,14 +54,14 @@ class Block:
         watch, trial = Stopwatch.started(), Trial()
         audience = Audience(trial)
         error: BaseException | None = None
-        program.unload()
+        loader.unload()
         try:
             with asyncio.Runner(loop_factory=JumpingLoop) as runner, redirect_stdout(_Printed(audience)):
                 runner.run(_play(self, audience))
         except (Exception, SystemExit) as raised:  # becomes part of the outcome
             error = raised
         finally:
-            program.unload()
+            loader.unload()
         error = error or trial.missed
         outcome = Outcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
         return outcome if error is None else failed(error, outcome)
@@ -89,12 +90,12 @@ async def _play(block: Block, audience: Audience) -> None:
 
 
 async def _run(block: Block, audience: Audience, loop: JumpingLoop) -> None:
-    module = program.module_of(block.path.as_posix())
+    module = loader.module_of(block.path.as_posix())
     folder = Path.cwd()
     services = Services(
         connect=Models(audience.trial).connect,
         host=audience,
-        teams=lambda: inventory.teams_of(module),
+        teams=lambda: declarations.teams_of(module),
         folder=folder,
         config={"registry": {"backend": "memory"}},
         evaluate=evaluate,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from koi_lang.errors import ExpectationFailed
-from koi_lang.failures import explain, innermost
+from koi_lang.program.error_report import explain, innermost
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from koi_lang.disk import inside
 from koi_lang.errors import UsageError
+from koi_lang.program.files import inside
 from koi_lang.testing import blocks, recordings
 from koi_lang.testing.cases import Case, Collect
 

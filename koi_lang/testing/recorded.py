@@ -10,22 +10,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from koi_lang import inventory, program
-from koi_lang.disk import absolute
 from koi_lang.errors import JournalError, ProviderError
-from koi_lang.expressions import evaluate
 from koi_lang.extensions import additions
-from koi_lang.failures import message
 from koi_lang.llm.messages import Delta, Request
-from koi_lang.redaction import redactor
+from koi_lang.program import declarations, loader
+from koi_lang.program.error_report import message
+from koi_lang.program.files import absolute
+from koi_lang.program.safe_expressions import evaluate
+from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import ENDED, Entry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import RESUMED, Past, until_interrupted
+from koi_lang.runtime.journal.history import RESUMED, Past, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
-from koi_lang.runtime.tagged_values import is_same_input
+from koi_lang.runtime.replay.tagged_values import is_same_input
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
@@ -127,7 +127,7 @@ def replayed(path: Path, show: Callable[[str], None], also: Sequence[Consumer] =
     if not file.is_file():
         help = "Give the program its place back; `koi runs export` writes a recording that goes with its program."
         raise JournalError(f"the program `{file}` of the recording does not exist", help=help)
-    module = program.module_of(absolute(str(file)))
+    module = loader.module_of(absolute(str(file)))
     return asyncio.run(_replay(module, journal, show, also))
 
 
@@ -147,7 +147,7 @@ async def _replay(
     services = Services(
         connect=lambda llm: Recorded(),
         host=_Shown(show),
-        teams=lambda: inventory.teams_of(module),
+        teams=lambda: declarations.teams_of(module),
         config={"registry": {"backend": "memory"}},
         consumers=[comparison, *also],
         payload=journal.header.payload,
@@ -246,7 +246,7 @@ class Comparison:
     def _where(self, entry: Entry) -> str:
         """The line of the handler that an entry belongs to."""
         for label in reversed(entry.path):
-            found = inventory.handler_line(self._module, label.partition("#")[0])
+            found = declarations.handler_line(self._module, label.partition("#")[0])
             if found:
                 return found
         return ""

@@ -8,9 +8,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from koi_lang import program
 from koi_lang.errors import JournalError
-from koi_lang.redaction import redactor
+from koi_lang.program import loader
+from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.settings import environment
@@ -44,13 +44,13 @@ class Recording:
         """Run the program against the recorded answers."""
         watch = Stopwatch.started()
         printed: list[str] = []
-        program.unload()
+        loader.unload()
         try:
             found = self._updated(printed) if self.update else replayed(self.path, printed.append)
         except (Exception, SystemExit) as error:  # becomes part of the outcome
             return failed(error, Outcome(False, watch.seconds, "", tuple(printed)))
         finally:
-            program.unload()
+            loader.unload()
         if found.is_same or (self.update and _is_complete(found)):
             return Outcome(True, watch.seconds, "", tuple(printed))
         message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else ANEW}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from koi_lang.std.widths import clean
 from koi_lang.testing.cases import Result, title
+from koi_lang.text_width import clean
 
 RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 # Of what a failed case has printed, the last lines are shown.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError, ProviderError, Unscripted
+from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Delta, Request
-from koi_lang.llm.providers import connect
 from koi_lang.llm.scripted import Scripted
-from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.trials import Trial
+from koi_lang.runtime.test_blocks.context import Trial
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import Connection

@@ -14,15 +14,15 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from koi_lang import program
 from koi_lang.cli.chat.conversation import Conversation
 from koi_lang.cli.chat.editor import Editor
-from koi_lang.cli.lines import ASCII
 from koi_lang.cli.options import Options
-from koi_lang.cli.prepared import prepared
-from koi_lang.cli.sessions import Opener
-from koi_lang.redaction import redactor
-from koi_lang.rpc.message_targets import targets
+from koi_lang.cli.ui.text import ASCII
+from koi_lang.program import loader
+from koi_lang.redaction.redactor import redactor
+from koi_lang.sessions.factory import Opener
+from koi_lang.sessions.message_targets import targets
+from koi_lang.sessions.prepared import prepared
 from tests.cli.screens import Shown
 from tests.playbook.playing import act
 from tests.projects import Project
@@ -86,7 +86,7 @@ class Typed:
         answers = str(folder / "answers.json")
         options = Options(debug=False, quiet=True, answers=answers, rehearse=False, allow=(), limits={}, payload={})
         file = str(folder / "a.koi")
-        served = Opener(prepared(file, program.compiled(file), options), self.editor.note).served()
+        served = Opener(prepared(file, loader.compiled(file), options), self.editor.note).served()
         self.chat = self.editor.chat = Conversation(served, targets(served.agents)[0], self.editor, str)
 
     def press(self, *keys: str) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang import building
 from koi_lang.cli import main
 from koi_lang.diagnostics import suggestion
-from koi_lang.llm.catalogue import provider_named
 from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.spelling import unknown
+from koi_lang.llm.model_name_check import unknown
+from koi_lang.llm.providers import provider_named
+from koi_lang.program import build
 from tests.projects import Project
 
 
@@ -28,7 +28,7 @@ def test_an_import_that_leads_nowhere(project: Project, wanted: str, message: st
         project.write(name, "role Idle { can rest }\n")
     main = project.write("main.koi", f'import "{wanted}"\n')
 
-    first = building.check(str(main)).diagnostics[0]
+    first = build.check(str(main)).diagnostics[0]
 
     assert (message, help) == (first.message[: len(message)], (first.help or "")[: len(help)])
 

@@ -17,10 +17,10 @@ from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import Attached, pasted_files
 from koi_lang.cli.runs import command as runs
 from koi_lang.errors import UsageError
-from koi_lang.rpc.message_targets import Target, text_of
-from koi_lang.runtime.images import images_in, value_of
 from koi_lang.runtime.journal.calls import CALL_STARTED
 from koi_lang.runtime.journal.reader import read
+from koi_lang.runtime.model_calls.images import images_in, value_of
+from koi_lang.sessions.message_targets import Target, text_of
 from tests.cli.chatting import CTRL_C, ENTER, WAIT, Typed, let_go, say, typed
 from tests.pictures import DARK, RED, png
 from tests.playbook.playing import done

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from koi_lang.errors import ProviderError
-from koi_lang.keys.lookup import Keys
 from koi_lang.llm.messages import Request
-from koi_lang.reach import require_model
+from koi_lang.setup.availability import require_model
+from koi_lang.setup.keys.lookup import Keys
 from tests.first.machine import KEY, Machine
 from tests.llm.server import ModelServer
 from tests.projects import Project

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang import inventory, program
-from koi_lang.cli.chat.screens import answer_text
+from koi_lang.cli.chat.view import answer_text
 from koi_lang.errors import UsageError
-from koi_lang.rpc.message_targets import targets, text_of
+from koi_lang.program import declarations, loader
+from koi_lang.sessions.message_targets import targets, text_of
 from tests.projects import Project
 
 ROLE = "role W { can execute }\n"
@@ -18,7 +18,7 @@ ROLE = "role W { can execute }\n"
 def found(project: Project, source: str, *chosen: str) -> list[str]:
     """The handlers that messages may be for."""
     module = project.load("a.koi", ROLE + source)
-    return [target.name for target in targets(inventory.agents_of(module), *chosen)]
+    return [target.name for target in targets(declarations.agents_of(module), *chosen)]
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,9 @@ def test_an_agent_and_an_event_can_be_chosen(project: Project) -> None:
     source = "agent A : W { on chat(args) {} on x(args) {} } agent B : W { on chat(args) {} }"
 
     assert ["A.chat", "B.chat"] == found(project, source)
-    program.unload()
+    loader.unload()
     assert ["B.chat"] == found(project, source, "B")
-    program.unload()
+    loader.unload()
     assert ["A.x"] == found(project, source, "A", "x")
 
 
@@ -75,7 +75,7 @@ def test_nobody_to_talk_to(project: Project, chosen: tuple[str, ...], message: s
 def test_what_the_handler_is_given(project: Project, handler: str, payload: Any) -> None:
     """The text itself, or an object with it in the field that must be given; and the text is found again."""
     module = project.load("a.koi", f"{ROLE}agent A : W {{ on x(args: {handler}) {{}} }}")
-    (target,) = targets(inventory.agents_of(module))
+    (target,) = targets(declarations.agents_of(module))
 
     assert (payload, "hi") == (target.payload("hi"), text_of(payload))
 

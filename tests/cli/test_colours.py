@@ -8,8 +8,8 @@ import click
 import pytest
 
 from koi_lang.cli import main
-from koi_lang.cli.colours import Colours, command_words
-from koi_lang.cli.lines import coloured, has_colours
+from koi_lang.cli.ui.colours import Colours, command_words
+from koi_lang.cli.ui.text import coloured, has_colours
 from tests.projects import Project
 
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM")

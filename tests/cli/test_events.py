@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from koi_lang.redaction import HIDDEN, redactor
+from koi_lang.redaction.redactor import HIDDEN, redactor
 from tests.projects import Project
 
 PROGRAM = '''

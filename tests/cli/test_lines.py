@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.keyboard import Draft
-from koi_lang.cli.lines import brief, counted, duration, ending, fitted, harmless, heard_when, width
-from koi_lang.cli.watching import Lines
+from koi_lang.cli.ui.keyboard import Draft
+from koi_lang.cli.ui.live_view import Lines
+from koi_lang.cli.ui.text import brief, counted, duration, ending, fitted, harmless, heard_when, width
 
 
 @pytest.mark.parametrize("columns", range(8))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import koi_lang
-from koi_lang.expressions import evaluate
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from tests import forks
 from tests.llm.server import Answer, ModelServer

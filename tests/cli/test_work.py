@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.doing import doing, doing_now
-from koi_lang.cli.work import Outcome, Work
+from koi_lang.cli.ui.activity import Outcome, Work
+from koi_lang.cli.ui.activity_text import doing, doing_now
 from koi_lang.runtime.events import Event, Events
-from koi_lang.runtime.playbook.drafts import Written
+from koi_lang.runtime.playbook.partial_reply import Written
 
 LEAD, ANN, TWIN = ("Lead.go#1",), ("Lead.go#1", "ann::go#1", "Ann.go#1"), ("Lead.go#1", "ann::go#2", "Ann.go#1")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.runtime.additions import Additions
-from koi_lang.runtime.hooks import Hook, Kind
+from koi_lang.runtime.hooks.additions import Additions
+from koi_lang.runtime.hooks.types import Hook, Kind
 from koi_lang.runtime.host import Approval
 from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import Past, lasting_entries
+from koi_lang.runtime.journal.history import Past, lasting_entries
 from tests.playbook.playing import Played
 from tests.running import RecordingHost
 

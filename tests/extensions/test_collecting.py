@@ -12,7 +12,7 @@ from koi_lang.errors import ExtensionError
 from koi_lang.extensions import Koi, additions
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import Extension
-from koi_lang.runtime.actions.table import find
+from koi_lang.runtime.actions.registered import find
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
 

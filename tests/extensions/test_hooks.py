@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.hooks import ActionCall, Allow, Ask, Deny, Replace, Rewrite
+from koi_lang.runtime.hooks.types import ActionCall, Allow, Ask, Deny, Replace, Rewrite
 from tests.extensions.hooking import Person, hooks, saying, told
 from tests.playbook.playing import Player, act, ask, done, solo
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKey, PermissionDenied, ProviderError
+from koi_lang.llm.connect import Surroundings, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request
-from koi_lang.llm.providers import Surroundings, connect
 from koi_lang.llm.scripted import Scripted
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.hooks import Deny, ModelCall, Replace, Rewrite
+from koi_lang.runtime.hooks.types import Deny, ModelCall, Replace, Rewrite
 from tests.extensions.hooking import hooks, saying, told
 from tests.playbook.playing import Player, Voice, act, done, solo
 

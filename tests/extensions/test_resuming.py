@@ -10,10 +10,10 @@ from koi_lang.errors import ExtensionError
 from koi_lang.extensions import Koi
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import Extension
-from koi_lang.redaction import HIDDEN
-from koi_lang.runtime.additions import Additions, State
-from koi_lang.runtime.hooks import ActionCall, Ask, Deny, ModelCall, Replace, Rewrite
-from koi_lang.runtime.journal.past import in_doubt
+from koi_lang.redaction.redactor import HIDDEN
+from koi_lang.runtime.hooks.additions import Additions, State
+from koi_lang.runtime.hooks.types import ActionCall, Ask, Deny, ModelCall, Replace, Rewrite
+from koi_lang.runtime.journal.history import in_doubt
 from tests.extensions.hooking import Person, entries, hooks, past_of, saying, told
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 

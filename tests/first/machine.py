@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import program
 from koi_lang.cli import main
-from koi_lang.llm.catalogue import PROVIDERS
+from koi_lang.llm.providers import PROVIDERS
+from koi_lang.program import loader
 from tests.llm.server import ModelServer
 from tests.projects import Project
 
@@ -78,7 +78,7 @@ class Machine:
                 code = end.code if isinstance(end.code, int) else int(end.code is not None)
             finally:
                 sys.setrecursionlimit(limit)
-                program.unload()
+                loader.unload()
         return Outcome(code, out.getvalue(), err.getvalue())
 
     def files(self) -> dict[str, bytes]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.keys import late, system
-from koi_lang.keys.lookup import Keys
-from koi_lang.keys.store import Store
+from koi_lang.setup.keys import late, system
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.keys.store import Store
 from tests.first.machine import KEY, Machine
 from tests.llm.server import ModelServer
 

@@ -12,16 +12,16 @@ import pytest
 
 from koi_lang.compiler.rules import models as rule
 from koi_lang.errors import RequestFailed, UsageError
-from koi_lang.keys.lookup import Keys
-from koi_lang.llm import catalogue
-from koi_lang.llm.catalogue import provider_named
+from koi_lang.llm import providers
 from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.known import DAY_S, Lists
-from koi_lang.llm.lists import Listed, models_of
+from koi_lang.llm.model_list_cache import DAY_S, Lists
+from koi_lang.llm.model_listing import Listed, models_of
+from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.llm.ollama import LONGEST_LOOK_S
-from koi_lang.llm.spelling import fits, nearest_models
-from koi_lang.preferences import Preferences, preferences
-from koi_lang.reach import set_up
+from koi_lang.llm.providers import provider_named
+from koi_lang.setup.availability import set_up
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.preferences import Preferences, preferences
 from tests.first.machine import ANYBODY, GREETER, GREETING, KEY, Machine, Outcome
 from tests.llm.server import Answer, ModelServer
 
@@ -339,8 +339,8 @@ def test_nothing_waits_for_an_ollama_that_says_nothing(machine: Machine) -> None
 
 def test_compiler_and_catalogue_know_the_same_providers() -> None:
     """What a check calls mistyped is what a run would."""
-    assert [*rule.PROVIDERS] == [*(row.name for row in catalogue.PROVIDERS), *catalogue.STAND_INS]
-    assert (rule.MAKERS, rule.CLOSE) == (catalogue.MAKERS, catalogue.CLOSE)
+    assert [*rule.PROVIDERS] == [*(row.name for row in providers.PROVIDERS), *providers.STAND_INS]
+    assert (rule.MAKERS, rule.CLOSE) == (providers.MAKERS, providers.CLOSE)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.runtime.doubts import STOP, Choice, Decision, Doubt
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import RESUMED, Past, lasting_entries
+from koi_lang.runtime.journal.history import RESUMED, Past, lasting_entries
+from koi_lang.runtime.replay.doubts import STOP, Choice, Decision, Doubt
 from tests.playbook.playing import Played, Player
 
 SEED = "0123456789abcdef"

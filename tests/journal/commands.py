@@ -14,8 +14,8 @@ from tempfile import TemporaryFile
 from typing import Any
 from unittest import mock
 
-from koi_lang import program
 from koi_lang.cli import main
+from koi_lang.program import loader
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Entry
 from koi_lang.runtime.journal.reader import read
@@ -44,7 +44,7 @@ class Commands:
 
     def __call__(self, *words: str, stdin: str = "") -> Done:
         """The outcome of `koi` with some words."""
-        program.unload()
+        loader.unload()
         out, err = io.StringIO(), io.StringIO()
         given = mock.patch.object(sys, "argv", ["koi", *words])
         with chdir(self.folder), given, _typed(stdin), redirect_stdout(out), redirect_stderr(err), _limit_kept():

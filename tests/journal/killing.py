@@ -30,10 +30,10 @@ LOADED = (
     "koi_lang.runtime.registry.store",
     "koi_lang.runtime.journal.writer",
     "koi_lang.compiler.compile",
-    "koi_lang.llm.providers",
+    "koi_lang.llm.connect",
     "koi_lang.llm.scripted",
-    "koi_lang.expressions",
-    "koi_lang.failures",
+    "koi_lang.program.safe_expressions",
+    "koi_lang.program.error_report",
     "sqlite3",
 )
 FILES = ("main.koi", "effects.py", "answers.json")

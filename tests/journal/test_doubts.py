@@ -12,8 +12,8 @@ import pytest
 
 import koi_lang
 from koi_lang.errors import JournalError
-from koi_lang.runtime.doubts import Choice
 from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.replay.doubts import Choice
 from tests import forks
 from tests.journal.again import Recorder, Tape
 from tests.journal.commands import Commands

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, KoiError, RequestFailed
-from koi_lang.runtime.actions.table import ActionError
-from koi_lang.runtime.failing import data_of, from_data
+from koi_lang.js.errors import ErrorValue, RangeErrorValue, TypeErrorValue
+from koi_lang.runtime.actions.registered import ActionError
+from koi_lang.runtime.budget.limits import LimitReached
 from koi_lang.runtime.journal.entries import Entry, entry_in, line_of
-from koi_lang.runtime.limits import LimitReached
-from koi_lang.runtime.values.failures import ErrorValue, RangeErrorValue, TypeErrorValue
+from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.journal.again import Recorder, each_cut
 from tests.playbook.playing import Player
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.journal.past import Past
+from koi_lang.runtime.journal.history import Past
 from tests.journal.again import Recorder, Tape
 from tests.playbook.playing import Player, Voice, act, ask, done
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.runtime.paths import LONGEST_TRAIL, branch, current_path, enter_run, leave_run, step
+from koi_lang.runtime.replay.location import LONGEST_TRAIL, branch, current_path, enter_run, leave_run, step
 from tests.playbook.playing import Played, Player, act, ask, done
 
 PAUSE = "await new Promise(done => setTimeout(done, Math.random() * 3))"

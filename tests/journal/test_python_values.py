@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.doubts import Choice
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.past import Past
+from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.replay.doubts import Choice
 from tests.journal.again import Recorder, Tape
 from tests.playbook.playing import Player
 

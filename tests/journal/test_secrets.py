@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from koi_lang.errors import JournalError
-from koi_lang.redaction import HIDDEN, redactor
+from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.past import Past, lasting_entries
+from koi_lang.runtime.journal.history import Past, lasting_entries
 from tests.journal.again import Recorder, Tape, entry_of_line
 from tests.playbook.playing import Player, act, done
 

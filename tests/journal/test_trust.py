@@ -274,7 +274,7 @@ def test_a_trusted_journal_is_signed_as_a_whole(tmp_path: Path) -> None:
 MAKING = """
     import sys
     from pathlib import Path
-    from koi_lang.keys.signing import signing_key
+    from koi_lang.setup.keys.signing import signing_key
     sys.stdin.readline()
     print(signing_key(Path("config/koi")).hex())
     """

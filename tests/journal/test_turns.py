@@ -15,8 +15,8 @@ import pytest
 
 from koi_lang.llm.scripted import Scripted
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.ready_steps import ReadySteps
-from koi_lang.runtime.turns import END, Turns
+from koi_lang.runtime.replay.ordering import END, Turns
+from koi_lang.runtime.replay.ready_steps import ReadySteps
 from tests.playbook.playing import Player
 
 LIMIT_S = 10.0

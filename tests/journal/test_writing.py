@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message, Request
-from koi_lang.redaction import HIDDEN, redactor
+from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.paths import Place
-from koi_lang.runtime.told import Told
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.replay.location import Place
+from koi_lang.runtime.replay.request_digest import Told
 from tests.journal.conftest import HEADER, lines_of, printed
 
 LOOP: list[Any] = ["a"]

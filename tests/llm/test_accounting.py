@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.accounting import Candidate, Estimate, estimate, usage_of
 from koi_lang.llm.cards import PRICES_AS_OF
 from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.models import cost_usd
+from koi_lang.llm.usage import Candidate, Estimate, estimate, usage_of
 from tests.llm.flaky import REQUEST
 
 FOUR_TOKENS = Request("abcdefgh", (Message("user", "abcd"), Message("assistant", "abcd")))

@@ -13,10 +13,10 @@ import pytest
 
 from koi_lang.errors import RequestFailed
 from koi_lang.llm.anthropic import Anthropic
+from koi_lang.llm.connect import provider_named
 from koi_lang.llm.connection import Connection, Secret
 from koi_lang.llm.messages import Adapter, Delta, Finished, Message, Request, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.providers import provider_named
 from tests.llm.server import Answer, Asked, ModelServer
 
 KEY = "sk-very-secret-0123456789"

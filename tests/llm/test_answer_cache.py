@@ -14,10 +14,10 @@ import pytest
 
 from koi_lang.errors import SettingsError
 from koi_lang.llm.answer_cache import cached
-from koi_lang.llm.catalogue import provider_named
+from koi_lang.llm.connect import Surroundings, connect
 from koi_lang.llm.connection import Connection, Secret
 from koi_lang.llm.messages import Adapter, Finished, Message, Request, TextDelta, Usage
-from koi_lang.llm.providers import Surroundings, connect
+from koi_lang.llm.providers import provider_named
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer, ModelServer
 
@@ -143,7 +143,7 @@ def test_a_broken_store_costs_time_but_no_answer(tmp_path: Path) -> None:
 def test_it_is_off_unless_switched_on(tmp_path: Path) -> None:
     """Without `cache: true` nothing is written, and the package is not imported."""
     code = (
-        "import sys; from pathlib import Path; from koi_lang.llm.providers import Surroundings, connect\n"
+        "import sys; from pathlib import Path; from koi_lang.llm.connect import Surroundings, connect\n"
         f"around = Surroundings(cache_folder=Path({str(tmp_path)!r}))\n"
         "connect({'provider': 'openai'}, lambda key: 'k', around=around)\n"
         "print([name for name in ('diskcache', 'sqlite3', 'koi_lang.llm.answer_cache') if name in sys.modules])"

@@ -9,9 +9,9 @@ import pytest
 from koi_lang.errors import ProviderError
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
-from koi_lang.llm.catalogue import provider_named
+from koi_lang.llm.connect import connect
 from koi_lang.llm.models import card_of
-from koi_lang.llm.providers import connect
+from koi_lang.llm.providers import provider_named
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from koi_lang.llm.accounting import Candidate, Estimate, estimate, input_tokens_of, weight
 from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.usage import Candidate, Estimate, estimate, input_tokens_of, weight
 
 LONG = Request("", (Message("user", "four" * 1000),))
 LOOK = Request("", (Message("user", "four" * 1000, (Image("image/png", "aGk="),)),))

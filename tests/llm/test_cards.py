@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from koi_lang.llm.cards import CARDS
-from koi_lang.llm.catalogue import PROVIDERS
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.models import UNKNOWN, card_of, cost_usd
+from koi_lang.llm.providers import PROVIDERS
 
 # One name for every card, in the order of the cards.
 NAMES = """

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKey, ProviderError, SettingsError
-from koi_lang.llm.choice import Choice, choose
+from koi_lang.llm.connect import Surroundings, connect
+from koi_lang.llm.model_choice import Choice, choose
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
-from koi_lang.llm.providers import Surroundings, connect
 from tests.llm.flaky import REQUEST, Listener, text_of
 from tests.llm.server import Answer, ModelServer
 

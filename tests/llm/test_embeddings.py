@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError, MissingKey, ProviderError, RequestFailed, SettingsError
+from koi_lang.llm.connect import Surroundings
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.embeddings import Embedder, connection_for, embedder, require_embeddings
-from koi_lang.llm.known import Lists
 from koi_lang.llm.messages import Message, Request, Usage
-from koi_lang.llm.providers import Surroundings
-from koi_lang.llm.spelling import UnknownModel
+from koi_lang.llm.model_list_cache import Lists
+from koi_lang.llm.model_name_check import UnknownModel
 from koi_lang.llm.vectors import Vector, packed, unpacked
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer

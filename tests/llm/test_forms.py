@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import RequestFailed
+from koi_lang.llm.connect import connect
+from koi_lang.llm.json_schemas import is_strict
 from koi_lang.llm.messages import Message, Request, TextDelta
-from koi_lang.llm.providers import connect
-from koi_lang.llm.schemas import is_strict
 from tests.llm.server import Answer, Asked, ModelServer
 
 ANSWER = '{"intent": "return", "data": 7}'

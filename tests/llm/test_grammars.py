@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang import inventory
-from koi_lang.expressions import evaluate
-from koi_lang.llm.catalogue import PROVIDERS
+from koi_lang.llm.connect import Surroundings, connect
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.providers import Surroundings, connect
-from koi_lang.llm.schemas import can_be_sent
+from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.providers import PROVIDERS
 from koi_lang.mcp_server.tools import exposed, offers
-from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.program import declarations
+from koi_lang.program.safe_expressions import evaluate
+from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.playbook.replies import read_reply
+from koi_lang.runtime.playbook.reply_parser import read_reply
 from tests.llm.grammars import ANY, LIBRARIES, grammar
 from tests.llm.server import ModelServer
 from tests.playbook.playing import Player, act, ask, done, solo
@@ -174,7 +174,7 @@ def test_schemas_of_served_tools_become_grammars(library: str, play: Player) -> 
     """Clients hold their models to the schemas of the tools that `koi serve mcp` offers: arguments can be written."""
     handlers = "on add(args: { a: number, b?: number, tags: string[] }) { return 1 } on any(args: Json) { return 1 }"
     module = play.load(f"role R {{ can think }}\nagent Main : R {{ expose mcp\n{handlers} }}\n")
-    tools = {each.name: each.schema for each in offers(exposed(inventory.agents_of(module), "a.koi"), all_actions())}
+    tools = {each.name: each.schema for each in offers(exposed(declarations.agents_of(module), "a.koi"), all_actions())}
 
     assert {"add", "any"} == set(tools)
     assert grammar(library, tools["add"])('{"a": 1, "b": 2.5, "tags": ["x"]}')

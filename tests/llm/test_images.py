@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.accounting import usage_of
 from koi_lang.llm.answer_cache import cached
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
-from koi_lang.llm.catalogue import PROVIDERS, provider_named
 from koi_lang.llm.connection import Connection, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.images import MOST_BYTES, MOST_IMAGES, BadImage, Image, require_few
 from koi_lang.llm.messages import Finished, Message, Request, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.llm.rehearsal import Rehearsal
-from koi_lang.llm.sight import CannotSee, seen
+from koi_lang.llm.usage import usage_of
+from koi_lang.llm.vision import CannotSee, seen
 from tests.llm.server import ModelServer
 from tests.llm.test_adapters import asked_for, remembered
 from tests.pictures import DARK, RED, png

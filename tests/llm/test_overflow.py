@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import ContextOverflow
-from koi_lang.llm.catalogue import PROVIDERS
-from koi_lang.runtime.failing import data_of, from_data
+from koi_lang.llm.providers import PROVIDERS
+from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.llm.server import Answer
 from tests.llm.test_adapters import BOTH, failure_of
 

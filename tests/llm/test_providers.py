@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.llm.connect import PROVIDERS, connect
 from koi_lang.llm.messages import Adapter, Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of, cost_usd
-from koi_lang.llm.providers import PROVIDERS, connect
 from koi_lang.llm.rehearsal import Rehearsal
 from tests.llm.rehearsing import answer_text
 from tests.llm.server import ModelServer
@@ -123,7 +123,7 @@ def test_notes_of_the_rehearsal_reach_the_caller() -> None:
 def test_connecting_imports_no_sdk() -> None:
     """The SDKs, slow to import, wait for the first request."""
     code = (
-        "import sys; from koi_lang.llm.providers import connect\n"
+        "import sys; from koi_lang.llm.connect import connect\n"
         "for name in ('openai', 'anthropic', 'rehearsal'): connect({'provider': name}, lambda key: 'k')\n"
         "print([name for name in ('openai', 'anthropic', 'httpx2', 'pydantic', 'lark') if name in sys.modules])"
     )

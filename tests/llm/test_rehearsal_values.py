@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.expressions import evaluate
 from koi_lang.interpolation import Interpolation, Part
 from koi_lang.llm.rehearsal import Rehearsal, values
-from koi_lang.llm.rehearsal.plans import NESTED
-from koi_lang.llm.rehearsal.scene import UNREAD
+from koi_lang.llm.rehearsal.state import UNREAD
+from koi_lang.llm.rehearsal.written_actions import NESTED
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.playbook import references
-from koi_lang.runtime.playbook.intents import as_action
+from koi_lang.runtime.playbook.action_parsing import as_action
 from koi_lang.runtime.prompts import written
 from tests.llm.rehearsing import TASK, next_actions
 from tests.running import run_file

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang import program
+from koi_lang.program import loader
 from tests import forks
 from tests.playbook.playing import Played, Player, act
 
@@ -76,7 +76,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KOI_CACHE_DIR", str(tmp_path / "cache"))
         yield Shelf(Player(tmp_path), tmp_path / "pids")
-    program.unload()
+    loader.unload()
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.audit import audit
 from koi_lang.grants import covers
+from koi_lang.sessions.audit import audit
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_errands import SAMPLE, Person
 from tests.mcp.test_reference_servers import page as page

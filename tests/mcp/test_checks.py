@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.mcp.checks import Checks
+from koi_lang.runtime.mcp.validation import Checks
 
 SLOW = "^(a+)+$"
 TEXT = "a" * 60 + "!"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koi_lang.grants import covers, matches
-from koi_lang.inventory import servers_of
+from koi_lang.program.declarations import servers_of
 from koi_lang.runtime.host import Approval
 from koi_lang.settings import allowed_tools
 from tests.mcp.conftest import Shelf, call

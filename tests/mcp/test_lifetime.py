@@ -138,7 +138,7 @@ def test_the_library_is_imported_when_it_is_needed(tmp_path: Path) -> None:
 PAUSES = """
 import asyncio, sys, time
 from pathlib import Path
-from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.servers import Servers
 
 async def tick(pauses):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.mcp.offers import MemberTool, Offer, as_data, found, lines
+from koi_lang.runtime.mcp.tool_catalog import MemberTool, Offer, as_data, found, lines
 from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING

@@ -21,9 +21,9 @@ import httpx2
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.keys.store import Store
 from koi_lang.runtime.mcp.authorization import Around, Authorization
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
+from koi_lang.setup.keys.store import Store
 from tests import forks
 from tests.mcp.conftest import Refusal, Shelf, call
 from tests.mcp.test_errands import Person

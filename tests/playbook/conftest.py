@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from koi_lang import program
+from koi_lang.program import loader
 from tests.playbook.playing import Player
 
 
@@ -16,4 +16,4 @@ def play(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Player]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KOI_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
         yield Player(tmp_path_factory.mktemp("programs"))
-    program.unload()
+    loader.unload()

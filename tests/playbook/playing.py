@@ -10,15 +10,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from koi_lang import inventory, program
-from koi_lang.disk import absolute
-from koi_lang.expressions import evaluate
-from koi_lang.failures import explain
 from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
 from koi_lang.llm.scripted import Answers, Scripted
+from koi_lang.program import declarations, loader
+from koi_lang.program.error_report import explain
+from koi_lang.program.files import absolute
+from koi_lang.program.safe_expressions import evaluate
+from koi_lang.runtime.budget.limits import LimitReached
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.limits import LimitReached
 from tests.running import RecordingHost
 
 LIMIT_S = 30.0
@@ -98,7 +98,7 @@ class Player:
         path = self.folder / f"{hashlib.sha256(source.encode()).hexdigest()[:12]}.koi"
         if not path.exists():
             path.write_text(source, "utf-8")
-        return program.module_of(absolute(str(path)))
+        return loader.module_of(absolute(str(path)))
 
     def __call__(
         self,
@@ -129,7 +129,7 @@ class Player:
         given = Services(
             connect=lambda llm: model,
             host=host,
-            teams=lambda: inventory.teams_of(module),
+            teams=lambda: declarations.teams_of(module),
             folder=self.folder,
             config={"registry": {"backend": "memory"}},
             consumers=(events.append,),

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.errors import ContextOverflow, ProviderError
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, Usage, stream_text
+from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
-from koi_lang.runtime.journal.past import Past, lasting_entries
+from koi_lang.runtime.journal.history import Past, lasting_entries
 from koi_lang.runtime.playbook.summaries import Summary
 from tests.playbook.playing import Played, Player, act
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.runtime.actions.lookup import all_actions
 from tests.playbook.playing import Player, act, ask, done
 from tests.running import RecordingHost
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.progress import Bill
+from koi_lang.cli.ui.reporters import Bill
 from koi_lang.errors import RequestFailed
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
 from koi_lang.llm.retry import retry
+from koi_lang.llm.usage import tokens_of
+from koi_lang.runtime.budget.limits import LimitReached, Spending, current_spending
 from koi_lang.runtime.journal.entries import entry_of
 from koi_lang.runtime.journal.totals import Totals
-from koi_lang.runtime.limits import LimitReached, Spending, current_spending
 from tests.playbook.playing import Played, Player, act, ask, done
 
 AGENTS = 4

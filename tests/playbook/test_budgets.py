@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AnswerTooLongError
-from koi_lang.llm.accounting import Candidate, tokens_of
 from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
-from koi_lang.runtime.limits import DISCARDED, LimitReached
+from koi_lang.llm.usage import Candidate, tokens_of
+from koi_lang.runtime.budget.limits import DISCARDED, LimitReached
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 
 TEAM = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.redaction import redactor
+from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.actions import command_output
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project

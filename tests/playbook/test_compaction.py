@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koi_lang.errors import ContextOverflow, MissingKey
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Adapter, Message, Request, Usage
+from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.playbook.compaction import cut_of
 from koi_lang.runtime.playbook.summaries import LONGEST_LINE, Subject, Summary, plain
 from tests.playbook import playing

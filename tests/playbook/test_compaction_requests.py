@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import LimitReached
 from koi_lang.runtime.context import current
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.limits import LimitReached
 from koi_lang.runtime.playbook.compaction import AlreadyCompacted, NothingToCompact, request_compaction
 from koi_lang.runtime.playbook.summaries import Summary
 from tests.playbook.playing import Played, Player, done

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.scripted import Scripted
-from koi_lang.runtime.connections import Connections
+from koi_lang.runtime.model_calls.pool import Connections
 
 SETTINGS = {"model": "a"}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.undefined import undefined
 from tests.playbook.playing import Player, act, ask, done
 
 PROGRAM = """

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.progress import Bill
+from koi_lang.cli.ui.reporters import Bill
 from koi_lang.errors import RequestFailed
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Discarded, Request, Usage
 from koi_lang.llm.retry import retry
+from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, current_spending
+from koi_lang.runtime.budget.payment import tokens_in
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.limits import ANSWERED, DISCARDED, current_spending
-from koi_lang.runtime.payment import tokens_in
 from tests.journal.again import Recorder, Tape
 from tests.llm.flaky import Flaky, Listener
 from tests.playbook.playing import Played, Player, Voice, act, done, solo

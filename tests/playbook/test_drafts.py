@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.playbook.drafts import LONGEST_END, Draft, Written
+from koi_lang.runtime.playbook.partial_reply import LONGEST_END, Draft, Written
 
 ACTIONS = '{"thought": "ask Ann", "parallel": [{"intent": "ann::go", "data": {"text": "look at it"}}, {"intent": "b"'
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.expressions import ExpressionError, evaluate
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.undefined import undefined
+from koi_lang.program.safe_expressions import ExpressionError, evaluate
 
 NAMES: dict[str, Any] = {
     "a": {"output": {"n": 3, "s": "Ada", "list": [1, 2, 3], "none": None}},

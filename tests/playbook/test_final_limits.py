@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReached
 from tests.playbook.playing import Played, Player, act, ask, done
 
 TEAM = """

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koi_lang.llm.messages import Request
+from koi_lang.runtime.playbook.action_parsing import ReplyError
 from koi_lang.runtime.playbook.framing import frame, without_thoughts
-from koi_lang.runtime.playbook.intents import ReplyError
-from koi_lang.runtime.playbook.replies import CUT, MIXED, ReplyReader, read_reply
+from koi_lang.runtime.playbook.reply_parser import CUT, MIXED, ReplyReader, read_reply
 from tests.playbook.playing import Player, Voice, act, done, solo
 
 SHELL = '{"intent":"shell","command":"rm -rf ."}'

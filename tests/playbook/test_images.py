@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.images import TOKENS, Image
 from koi_lang.llm.messages import Message, Request
-from koi_lang.redaction import HIDDEN, redactor
+from koi_lang.llm.usage import tokens_of
+from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.images import image_in, images_in, noted, told, value_of
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
-from koi_lang.runtime.paths import Place
+from koi_lang.runtime.model_calls.images import image_in, images_in, noted, told, value_of
 from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.told import Told
+from koi_lang.runtime.replay.location import Place
+from koi_lang.runtime.replay.request_digest import Told
 from tests.pictures import DARK, RED
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
 

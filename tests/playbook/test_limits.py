@@ -12,7 +12,7 @@ import pytest
 
 from koi_lang.errors import exit_code
 from koi_lang.llm.messages import Request, Usage
-from koi_lang.runtime.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReached
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 from tests.running import RecordingHost
 

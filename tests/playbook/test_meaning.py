@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from koi_lang.llm.connect import Surroundings
 from koi_lang.llm.embeddings import embedder
 from koi_lang.llm.messages import Request
-from koi_lang.llm.providers import Surroundings
-from koi_lang.runtime.additions import Additions
-from koi_lang.runtime.agents.router import Offer, rank_by_meaning
-from koi_lang.runtime.hooks import Deny, Hook, ModelCall, Replace, Rewrite
-from koi_lang.runtime.journal.past import Past
+from koi_lang.runtime.hooks.additions import Additions
+from koi_lang.runtime.hooks.types import Deny, Hook, ModelCall, Replace, Rewrite
+from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.routing.lexical import Offer, rank_by_meaning
 from tests.journal.again import Recorder
 from tests.llm.meanings import close_together, meaning
 from tests.llm.server import Answer, ModelServer

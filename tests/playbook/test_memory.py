@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.values.undefined import undefined
 from tests.playbook.playing import Player, act, ask, done, solo
 
 FAMILY = """

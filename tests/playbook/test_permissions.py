@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.actions.builtin import all_actions, allowed
+from koi_lang.runtime.actions.lookup import all_actions, allowed
 from koi_lang.runtime.host import Approval
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 from tests.running import RecordingHost

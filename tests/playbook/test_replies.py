@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koi_lang.interpolation import Interpolation, Rendered
-from koi_lang.runtime.playbook.intents import Action, ReplyError, as_steps
-from koi_lang.runtime.playbook.replies import ReplyReader, read_reply
+from koi_lang.runtime.playbook.action_parsing import Action, ReplyError, as_steps
+from koi_lang.runtime.playbook.reply_parser import ReplyReader, read_reply
 from koi_lang.runtime.playbook.result_keys import Shapes, shapes_of
 
 A, B, C = ({"intent": name} for name in "abc")

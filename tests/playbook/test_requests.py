@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.messages import Delta, Finished, Request
-from koi_lang.runtime.limits import ANSWERED, DISCARDED, LimitReached
+from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, LimitReached
 from tests.journal.again import Recorder
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 

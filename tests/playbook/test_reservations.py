@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.accounting import Estimate
 from koi_lang.llm.calibration import Calibration
-from koi_lang.runtime.limits import Budget, LimitReached, Reservation, Spending
-from koi_lang.runtime.reservations import Reservations
+from koi_lang.llm.usage import Estimate
+from koi_lang.runtime.budget.limits import Budget, LimitReached, Reservation, Spending
+from koi_lang.runtime.budget.reservations import Reservations
 
 Asked = asyncio.Task[Reservation]
 

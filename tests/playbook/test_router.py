@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.runtime.agents.router import Offer, rank
+from koi_lang.runtime.routing.lexical import Offer, rank
 
 OFFERS = [
     Offer("translator", "translate", "Translates a text into another language"),

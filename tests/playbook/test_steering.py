@@ -14,8 +14,8 @@ from koi_lang.llm.messages import Request
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal.entries import entry_of
-from koi_lang.runtime.journal.past import Past, lasting_entries
-from koi_lang.runtime.steering import Steering
+from koi_lang.runtime.journal.history import Past, lasting_entries
+from koi_lang.runtime.playbook.steering import Steering
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 
 Meanwhile = Mapping[int, Callable[[Steering], Any]]

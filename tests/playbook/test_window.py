@@ -8,7 +8,7 @@ import pytest
 
 from koi_lang.errors import SettingsError
 from koi_lang.llm.scripted import Scripted
-from koi_lang.runtime.playbook.window import Window, window_of
+from koi_lang.runtime.playbook.context_window import Window, window_of
 from tests.playbook.tellers import Teller, in_turn, program
 from tests.support import diagnostics_of_text
 

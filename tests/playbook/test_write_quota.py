@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime import write_quota
-from koi_lang.runtime.room import LARGEST
-from koi_lang.runtime.write_quota import json_size
+from koi_lang.runtime.guards import write_quota
+from koi_lang.runtime.guards.size import LARGEST
+from koi_lang.runtime.guards.write_quota import json_size
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
 

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from koi_lang.errors import RegistryError
+from koi_lang.js.dates import DateValue
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.registry import Registry, open_registry
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.undefined import undefined
 
 
 @pytest.fixture(params=["local", "memory", "keyv-sqlite"])

@@ -12,22 +12,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from koi_lang import inventory
 from koi_lang.errors import ProviderError, UntrustedJournalError
-from koi_lang.expressions import evaluate
-from koi_lang.failures import explain
 from koi_lang.llm.messages import Request
+from koi_lang.program import declarations
+from koi_lang.program.error_report import explain
+from koi_lang.program.safe_expressions import evaluate
 from koi_lang.rpc.dispatcher import Dispatcher
-from koi_lang.rpc.served import Opened, OpenRun, Served
+from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.past import Past, lasting_entries, until
+from koi_lang.runtime.journal.history import Past, lasting_entries, until
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.limits import Budget
+from koi_lang.sessions.config import Opened, OpenRun, Served
 from tests.playbook.playing import Player, Voice
 
 LIMIT_S = 20.0
@@ -186,7 +186,7 @@ class Talker:
                 raise UntrustedJournalError(f"the journal `{run}` is not signed")
             return partial(open_run, going=self._going(run, at))
 
-        known = (module, inventory.agents_of(module), open_run, talk.choice, explain, limit)
+        known = (module, declarations.agents_of(module), open_run, talk.choice, explain, limit)
         served = Served(*known, reopen=reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
@@ -209,7 +209,7 @@ class Talker:
         return Services(
             connect=talk.connect,
             host=host,
-            teams=lambda: inventory.teams_of(module),
+            teams=lambda: declarations.teams_of(module),
             folder=self.folder,
             config={"registry": {"backend": "memory"}},
             consumers=consumers,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.hooks import Ask, ModelCall
+from koi_lang.runtime.hooks.types import Ask, ModelCall
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.store import path_of
 from tests.extensions.hooking import hooks

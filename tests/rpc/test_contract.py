@@ -14,7 +14,7 @@ import pytest
 
 from koi_lang.errors import KoiError
 from koi_lang.rpc.commands import command_of, known
-from koi_lang.rpc.refusals import Code, Refused
+from koi_lang.sessions.errors import Code, Refused
 from tests.playbook.playing import act, done
 from tests.rpc.processes import alive, are_gone
 from tests.rpc.talking import FOREIGN, Talk, Talker

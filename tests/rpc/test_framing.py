@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koi_lang.rpc.framing import LONGEST, Lines, line_of, message_in
-from koi_lang.rpc.refusals import Refused
+from koi_lang.sessions.errors import Refused
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.sampled_from(["\u2028", "\u2029\r\n"]),

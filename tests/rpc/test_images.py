@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.images import MOST_IMAGES
-from koi_lang.runtime.images import value_of
+from koi_lang.runtime.model_calls.images import value_of
 from tests.pictures import DARK, RED
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker

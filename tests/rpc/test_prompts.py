@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.rpc.message_targets import targets
-from koi_lang.runtime.images import value_of
+from koi_lang.runtime.model_calls.images import value_of
+from koi_lang.sessions.message_targets import targets
 from tests.pictures import RED
 from tests.rpc.talking import Talk, Talker
 

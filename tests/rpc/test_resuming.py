@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
-from koi_lang.runtime.limits import Budget
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from koi_lang.mcp_server.contents import sources
+from koi_lang.mcp_server.prompts_and_resources import sources
 from tests.serving.conftest import PROGRAM, Listening, Place, over_http
 
 

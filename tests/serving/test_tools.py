@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from koi_lang import building, inventory
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.tools import Offer, exposed, offers
-from koi_lang.runtime.actions.builtin import all_actions
+from koi_lang.program import build, declarations
+from koi_lang.runtime.actions.lookup import all_actions
 from tests.projects import Project
 from tests.serving.conftest import PROGRAM, Listening, Place, over_http, text
 
@@ -19,7 +19,7 @@ from tests.serving.conftest import PROGRAM, Listening, Place, over_http, text
 @pytest.fixture
 def tools(project: Project) -> dict[str, Offer]:
     """The tools of the program of these tests."""
-    agents = exposed(inventory.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
+    agents = exposed(declarations.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
     return {offer.name: offer for offer in offers(agents, all_actions())}
 
 
@@ -117,7 +117,7 @@ def test_all_of_it_may_be_one_argument(tools: dict[str, Offer], arguments: dict[
 )
 def test_programs_that_cannot_be_served(project: Project, text: str, told: str, help: str) -> None:
     """A program without a tool, or with two of one name, gets one message that says what to do."""
-    agents = inventory.agents_of(project.load("a.koi", f"role R {{ can execute }}\n{text}\n"))
+    agents = declarations.agents_of(project.load("a.koi", f"role R {{ can execute }}\n{text}\n"))
 
     with pytest.raises(UsageError) as raised:
         offers(exposed(agents, "a.koi"), all_actions())
@@ -128,4 +128,4 @@ def test_programs_that_cannot_be_served(project: Project, text: str, told: str, 
 
 def test_the_program_of_these_tests_has_no_errors() -> None:
     """What is served here is a program that `koi check` accepts."""
-    assert () == building.check(str(Path(PROGRAM))).errors
+    assert () == build.check(str(Path(PROGRAM))).errors

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang import program
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.program import loader
 from koi_lang.std import files
 from tests.projects import Project
 
@@ -93,13 +93,13 @@ def test_the_running_program_cannot_be_changed(folder: Path, path: str) -> None:
     """A model that may write files does not give its own role more from the next run on."""
     (folder / "program.koi").write_text("role Reader { can execute }\n")
     (folder / "alias.koi").symlink_to("program.koi")
-    program.load(str(folder / "program.koi"))
+    loader.load(str(folder / "program.koi"))
     try:
         for work in (files.write(path, "x"), files.append(path, "x"), files.remove(path), files.move(path, "y.koi")):
             with pytest.raises(PermissionDenied, match="is part of the running program"):
                 do(work)
     finally:
-        program.unload()
+        loader.unload()
 
 
 @pytest.mark.parametrize("path", ["koi.toml", "./KOI.toml", "settings"])

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDenied, SettingsError
-from koi_lang.std.addresses import Allowed, is_public, require_public
+from koi_lang.runtime.guards.hosts import Allowed, is_public, require_public
 from koi_lang.std.http import request
 from tests.running import run_file
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang import building, resources
+from koi_lang import resources
 from koi_lang.cli.std import files, part
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import own_symbols
+from koi_lang.program import build
 from tests import forks, pages
 from tests.projects import Project
 from tests.wheel import Installed
@@ -38,7 +39,7 @@ def test_a_page_tells_the_truth(name: str, project: Project) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_part_is_clean(name: str) -> None:
     """No check has anything to say about a part of the standard library or the example on its page."""
-    assert building.check(str(resources.standard_skills() / f"{name}.koi"), strict=True).diagnostics == ()
+    assert build.check(str(resources.standard_skills() / f"{name}.koi"), strict=True).diagnostics == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,7 +66,7 @@ def test_names_are_used_once() -> None:
 
 def unit_of(path: Path) -> Unit:
     """A file of the standard library, parsed."""
-    return next(file.unit for file in building.check(str(path)).files if file.unit.path == path.as_posix())
+    return next(file.unit for file in build.check(str(path)).files if file.unit.path == path.as_posix())
 
 
 def koi(*words: str) -> subprocess.CompletedProcess[str]:

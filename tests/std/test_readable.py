@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from koi_lang.std.pages import readable
+from koi_lang.std.html_text import readable
 
 
 @pytest.mark.parametrize(

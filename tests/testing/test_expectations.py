@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from koi_lang.errors import ExpectationFailed
-from koi_lang.runtime.expectations import compare, difference, expect, expect_failure
-from koi_lang.runtime.values.collections import MapValue, SetValue
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import RangeErrorValue, Thrown
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import RangeErrorValue, Thrown
+from koi_lang.js.keyed_collections import MapValue, SetValue
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.test_blocks.expect import compare, difference, expect, expect_failure
 from tests.projects import Project
 from tests.testing.trying import outcomes
 

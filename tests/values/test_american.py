@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.members import invoke
+from koi_lang.js.call_helpers import invoke
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import ErrorValue
 
 SUMMER, WINTER = 1748790249000, 1735086600000  # 2025-06-01T15:04:09Z, 2024-12-25T00:30:00Z
 FORMS: list[tuple[int, dict[str, Any], str]] = [

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.failures import ErrorValue, TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import get, invoke, iterate, put
-from koi_lang.runtime.values.numbers import INFINITY, NAN
-from koi_lang.runtime.values.promises import Promise, Scope, settle
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import get, invoke, iterate, put
+from koi_lang.js.errors import ErrorValue, TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.number_format import INFINITY, NAN
+from koi_lang.js.promises import Promise, Scope, settle
+from koi_lang.js.undefined import undefined
 
 METHODS: list[tuple[Any, ...]] = [
     ([1, 2, 3], "at", (-1,), "3"),

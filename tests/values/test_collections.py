@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.collections import MAP, SET
-from koi_lang.runtime.values.failures import TypeErrorValue
-from koi_lang.runtime.values.members import get, invoke, iterate, new
-from koi_lang.runtime.values.numbers import NAN
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import get, invoke, iterate, new
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.keyed_collections import MAP, SET
+from koi_lang.js.number_format import NAN
+from koi_lang.js.undefined import undefined
 
 
 def test_keys_are_told_apart_as_in_javascript() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from koi_lang.js.call_helpers import invoke
+from koi_lang.js.clock import use_clock
+from koi_lang.js.console_state import duration
+from koi_lang.js.globals import GLOBALS
 from koi_lang.runtime.host import SilentHost, use_host
-from koi_lang.runtime.values.clocks import use_clock
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.marks import duration
-from koi_lang.runtime.values.members import invoke
 
 
 class Recorder(SilentHost):

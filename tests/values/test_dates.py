@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.dates import DATE
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import call, invoke, new
-from koi_lang.runtime.values.numbers import NAN
-from koi_lang.runtime.values.operators import add, less, subtract
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import call, invoke, new
+from koi_lang.js.dates import DATE
+from koi_lang.js.errors import ErrorValue
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.number_format import NAN
+from koi_lang.js.operators import add, less, subtract
+from koi_lang.js.undefined import undefined
 
 METHODS: list[tuple[Any, ...]] = [
     ("2024-03-07T10:05:09.007Z", "getFullYear", (), "2024"),

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError, SendTimeout
-from koi_lang.runtime.values.failures import ErrorValue, Thrown, TypeErrorValue, caught, thrown
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.members import call, get, invoke, new, put
-from koi_lang.runtime.values.operators import instance_of, text
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import call, get, invoke, new, put
+from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue, caught, thrown
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.operators import instance_of, text
+from koi_lang.js.undefined import undefined
 
 
 def raised(error: BaseException) -> BaseException:

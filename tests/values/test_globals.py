@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import ErrorValue, TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import call, get, invoke, new, put
-from koi_lang.runtime.values.numbers import INFINITY, NAN
-from koi_lang.runtime.values.operators import same, type_of
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import call, get, invoke, new, put
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import ErrorValue, TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.number_format import INFINITY, NAN
+from koi_lang.js.operators import same, type_of
+from koi_lang.js.undefined import undefined
 
 CALLS: list[tuple[Any, ...]] = [
     ("Object.keys", ({"b": 1, "2": 2, "1": 3},), "[ '1', '2', 'b' ]"),
@@ -273,7 +273,7 @@ def test_constructors_are_functions_and_one_value_each() -> None:
 def test_importing_the_globals_loads_no_network_code() -> None:
     """What only some programs need is imported when it is used."""
     heavy = ("httpx2", "datetime", "random", "decimal", "uuid", "urllib.parse")
-    code = "import asyncio, sys; known = set(sys.modules); import koi_lang.runtime.values.globals; "
+    code = "import asyncio, sys; known = set(sys.modules); import koi_lang.js.globals; "
     code += f"print([name for name in {heavy!r} if name in sys.modules and name not in known])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.collections import new_map, new_set
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import AggregateErrorValue, ErrorValue, TypeErrorValue, caught
-from koi_lang.runtime.values.inspection import console_text, inspect
-from koi_lang.runtime.values.members import invoke, put
-from koi_lang.runtime.values.numbers import NAN
-from koi_lang.runtime.values.regexes import regex
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import invoke, put
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import AggregateErrorValue, ErrorValue, TypeErrorValue, caught
+from koi_lang.js.inspect_value import console_text, inspect
+from koi_lang.js.keyed_collections import new_map, new_set
+from koi_lang.js.number_format import NAN
+from koi_lang.js.regexes import regex
+from koi_lang.js.undefined import undefined
 
 VALUES: list[tuple[Any, ...]] = [
     (1, "1"),

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.collections import new_map
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import ErrorValue, SyntaxErrorValue, TypeErrorValue
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.json_text import parse, stringify
-from koi_lang.runtime.values.numbers import NAN
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import ErrorValue, SyntaxErrorValue, TypeErrorValue
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.json_text import parse, stringify
+from koi_lang.js.keyed_collections import new_map
+from koi_lang.js.number_format import NAN
+from koi_lang.js.undefined import undefined
 
 WRITTEN: list[tuple[Any, ...]] = [
     (1, (), "'1'"),

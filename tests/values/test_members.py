@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from koi_lang.runtime.values.failures import ErrorValue, TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.members import (
+from koi_lang.js.call_helpers import (
     apply,
     apply_member,
     call,
@@ -26,7 +24,9 @@ from koi_lang.runtime.values.members import (
     remove,
     spread,
 )
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.errors import ErrorValue, TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.undefined import undefined
 
 
 @dataclass

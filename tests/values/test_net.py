@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.failures import ErrorValue, SyntaxErrorValue, TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import call, get, invoke, iterate
-from koi_lang.runtime.values.promises import Scope, settle
+from koi_lang.js.call_helpers import call, get, invoke, iterate
+from koi_lang.js.errors import ErrorValue, SyntaxErrorValue, TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.promises import Scope, settle
 
 
 class Echo(BaseHTTPRequestHandler):

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import call, invoke
-from koi_lang.runtime.values.numbers import INFINITY, NAN
-from koi_lang.runtime.values.operators import text
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import call, invoke
+from koi_lang.js.errors import ErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.number_format import INFINITY, NAN
+from koi_lang.js.operators import text
+from koi_lang.js.undefined import undefined
 
 METHODS: list[tuple[Any, ...]] = [
     (1.005, "toFixed", (2,), "'1.00'"),

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values import operators
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.failures import TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import get
-from koi_lang.runtime.values.numbers import INFINITY, NAN
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js import operators
+from koi_lang.js.call_helpers import get
+from koi_lang.js.dates import DateValue
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.number_format import INFINITY, NAN
+from koi_lang.js.undefined import undefined
 
 BINARY: list[tuple[Any, ...]] = [
     ("add", 1, 2, "3"),

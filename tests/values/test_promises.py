@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.runtime.values.failures import ErrorValue, Thrown, TypeErrorValue
-from koi_lang.runtime.values.globals import GLOBALS
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import call, get, invoke, new
-from koi_lang.runtime.values.promises import Promise, Scope, settle, spawn
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import call, get, invoke, new
+from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue
+from koi_lang.js.globals import GLOBALS
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.promises import Promise, Scope, settle, spawn
+from koi_lang.js.undefined import undefined
 from tests.growth import MOST_GROWTH, growth
 
 PROMISE = GLOBALS["Promise"]

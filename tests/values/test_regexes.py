@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.failures import SyntaxErrorValue
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import get, invoke, new, put
-from koi_lang.runtime.values.regexes import REGEXP, regex
+from koi_lang.js.call_helpers import get, invoke, new, put
+from koi_lang.js.errors import SyntaxErrorValue
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.regexes import REGEXP, regex
 
 MATCHES: list[tuple[Any, ...]] = [
     ("\\d+", "a12b3", "", "[ '12', index: 1, input: 'a12b3', groups: undefined ]"),

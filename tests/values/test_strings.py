@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.inspection import inspect
-from koi_lang.runtime.values.members import get, invoke, iterate
-from koi_lang.runtime.values.regexes import regex
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.call_helpers import get, invoke, iterate
+from koi_lang.js.errors import ErrorValue
+from koi_lang.js.inspect_value import inspect
+from koi_lang.js.regexes import regex
+from koi_lang.js.undefined import undefined
 
 METHODS: list[tuple[Any, ...]] = [
     ("abc", "at", (-1,), "'c'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
-from koi_lang.runtime.values.undefined import Undefined, nullish, undefined
+from koi_lang.js.undefined import Undefined, nullish, undefined
 
 
 def test_there_is_one_undefined() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from koi_lang import program
 from koi_lang.cli import late
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.program import loader
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     options = options_from(given)
     if options.model == "?":
         options = replace(options, model=late.pick(options.key_lookup()))
-    entry = program.compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    entry = loader.compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
     sys.exit(late.talk(file, entry, options, Wishes(agent, event, resume, trust)))

@@ -10,20 +10,20 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.cli import branches
 from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import image_file, named_file
-from koi_lang.cli.chat.screens import bill
-from koi_lang.cli.lines import brief, fitted, one_line
+from koi_lang.cli.chat.view import bill
+from koi_lang.cli.ui import journal_tree
+from koi_lang.cli.ui.text import brief, fitted, one_line
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.llm.images import Image
-from koi_lang.rpc.client import APPROVAL
-from koi_lang.rpc.message_targets import targets, text_of
-from koi_lang.rpc.refusals import Refused
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import CALL_STARTED, call_at, is_session_of
 from koi_lang.runtime.journal.reader import lines, read, read_header
 from koi_lang.runtime.journal.summary import summarise
+from koi_lang.sessions.client_host import APPROVAL
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.message_targets import targets, text_of
 
 if TYPE_CHECKING:
     from koi_lang.cli.chat.conversation import Conversation
@@ -215,7 +215,7 @@ async def compact(chat: Conversation, given: str) -> None:
 @command()
 async def tree(chat: Conversation, given: str) -> None:
     """Show the entries that `/branch` can go back to, with all branches."""
-    shown, columns, more = branches.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
+    shown, columns, more = journal_tree.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
     chat.screen.say("\n".join(fitted(_one_line(line), columns, more) for line in shown))
 
 

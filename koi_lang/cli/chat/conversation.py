@@ -7,27 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.cli.chat.commands import command_in
+from koi_lang.cli.chat.event_view import Telling
 from koi_lang.cli.chat.images import Attached, pasted_images
-from koi_lang.cli.chat.screens import (
-    APPROVALS,
-    Request,
-    Screen,
-    bill,
-)
-from koi_lang.cli.chat.telling import Telling
-from koi_lang.cli.lines import harmless, heard_when, one_line
+from koi_lang.cli.chat.view import APPROVALS, Request, Screen, bill
+from koi_lang.cli.ui.text import harmless, heard_when, one_line
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.images import Image, require_few
-from koi_lang.rpc.client import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.rpc.dispatcher import Dispatcher
-from koi_lang.rpc.message_targets import IMAGES, Target, text_of
-from koi_lang.rpc.refusals import Refused
-from koi_lang.rpc.served import Served
-from koi_lang.rpc.session import Session
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.images import value_of
 from koi_lang.runtime.journal.calls import CALL_STARTED
-from koi_lang.runtime.steering import STEERED, How
+from koi_lang.runtime.model_calls.images import value_of
+from koi_lang.runtime.playbook.steering import STEERED, How
+from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
+from koi_lang.sessions.config import Served
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.message_targets import IMAGES, Target, text_of
+from koi_lang.sessions.session import Session
 
 # A person may take their time.
 ANSWER_S = 24 * 3600.0

@@ -19,13 +19,13 @@ from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.cli.chat.conversation import Conversation
 from koi_lang.cli.chat.history import Kept
 from koi_lang.cli.chat.images import pasted_files
-from koi_lang.cli.chat.paper import Paper, Stray
-from koi_lang.cli.chat.screens import Request, options_of, request_text
-from koi_lang.cli.lines import RED, WEAK, Look, fitted, harmless, one_line
+from koi_lang.cli.chat.scrollback import Paper, Stray
+from koi_lang.cli.chat.view import Request, options_of, request_text
+from koi_lang.cli.ui.text import RED, WEAK, Look, fitted, harmless, one_line
 from koi_lang.errors import KoiError
-from koi_lang.rpc.client import APPROVAL
-from koi_lang.runtime.steering import How
+from koi_lang.runtime.playbook.steering import How
 from koi_lang.runtime.tasks import together
+from koi_lang.sessions.client_host import APPROVAL
 
 # How long a key that may begin a longer one is waited for.
 KEY_S, SEQUENCE_S = 0.25, 0.05

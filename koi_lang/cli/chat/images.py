@@ -9,10 +9,10 @@ from shlex import split
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from koi_lang.cli.lines import one_line
+from koi_lang.cli.ui.text import one_line
 from koi_lang.errors import UsageError, reason
 from koi_lang.llm.images import FORMS, BadImage, Image, require_small, size_text
-from koi_lang.runtime.images import image_in
+from koi_lang.runtime.model_calls.images import image_in
 
 DATA = re.compile(r"data:image/[\w.+-]+;base64,(?P<data>[\w+/=\s]+)")
 MARK = re.compile(r"\[image (\d+): [^\[\]\n]*\]")

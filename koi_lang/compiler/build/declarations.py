@@ -5,16 +5,7 @@ from __future__ import annotations
 from lark import Token
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build.pieces import (
-    BuildError,
-    Children,
-    between,
-    cover,
-    name_of,
-    names_of,
-    only,
-    span_of,
-)
+from koi_lang.compiler.build.helpers import BuildError, Children, between, cover, name_of, names_of, only, span_of
 from koi_lang.compiler.build.statements import Statements
 
 ENTRIES = ("fragments", "template", "model")

@@ -7,16 +7,7 @@ from typing import Any, Literal
 from lark import Token
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build.pieces import (
-    RESERVED,
-    BuildError,
-    Children,
-    between,
-    cover,
-    name_of,
-    only,
-    span_of,
-)
+from koi_lang.compiler.build.helpers import RESERVED, BuildError, Children, between, cover, name_of, only, span_of
 from koi_lang.compiler.literals import duration_s, number, text_of_string, text_of_triple, unescape
 from koi_lang.compiler.operators import operation
 from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of, pattern_of, target_of

@@ -6,15 +6,7 @@ from itertools import pairwise
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.expressions import Expressions
-from koi_lang.compiler.build.pieces import (
-    BuildError,
-    Children,
-    between,
-    cover,
-    name_of,
-    only,
-    span_of,
-)
+from koi_lang.compiler.build.helpers import BuildError, Children, between, cover, name_of, only, span_of
 from koi_lang.compiler.literals import duration_s, number
 
 # Expressions that are written for what they do.

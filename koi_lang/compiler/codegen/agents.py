@@ -8,11 +8,11 @@ from typing import Any
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import outside_chain
 from koi_lang.compiler.codegen.functions import definition, parameters
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import payload_names, playbook, template_emitter
 from koi_lang.compiler.codegen.statements import body_statements, statements
 from koi_lang.compiler.codegen.types import schema

@@ -6,7 +6,7 @@ import ast
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import BuildError
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import (
     CHOICES,

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.build import BuildError
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import (
     adopt_functions,
     fill,

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.codegen import python as py
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen import py_ast as py
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.scope import FunctionScope, Resolution, Variable
 from koi_lang.source import Source, Span
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import Variable

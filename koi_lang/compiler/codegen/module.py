@@ -8,9 +8,9 @@ import posixpath
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.codegen import agents, compositions, prompts
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.expressions import no_payload
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.tests import tests
 from koi_lang.compiler.imports import Imported
 from koi_lang.compiler.symbols import Kind, Symbol

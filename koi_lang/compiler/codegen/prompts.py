@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import expression
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.scope import FunctionScope, Resolution, resolve
 from koi_lang.compiler.templates import PURE, STATE, Hole, PayloadPart, parts, payload_parts
 from koi_lang.compiler.walk import everything

@@ -6,7 +6,7 @@ import ast
 from functools import singledispatch
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain, read_variable

@@ -6,11 +6,11 @@ import ast
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.agents import emitter, place
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import outside_chain
-from koi_lang.compiler.codegen.modules import ModuleNames
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.statements import body_statements, statement
 
 COMPARED = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "in", "instanceof"})

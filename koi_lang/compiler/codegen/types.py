@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.codegen import python as py
+from koi_lang.compiler.codegen import py_ast as py
 
 SIMPLE = {
     "number": "float", "int": "int", "string": "str", "boolean": "bool", "bool": "bool", "void": "None", "null": "None",

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Sequence
 
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.hints import explanations as syntax_explanations
 from koi_lang.compiler.rules import (
     access,
     actions,
@@ -41,6 +40,7 @@ from koi_lang.compiler.rules import (
 from koi_lang.compiler.rules.files import EXPLANATIONS
 from koi_lang.compiler.rules.program import Library, Program
 from koi_lang.compiler.rules.table import RULES, Report
+from koi_lang.compiler.syntax_errors import explanations as syntax_explanations
 from koi_lang.diagnostics import Diagnostic
 
 __all__ = ["check", "explanation", "explanations"]

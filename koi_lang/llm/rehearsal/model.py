@@ -9,8 +9,8 @@ from typing import Any
 
 from koi_lang.errors import PlaybookError
 from koi_lang.llm.messages import Delta, Request, Result, Task, stream_text
-from koi_lang.llm.rehearsal.returning import end_of
-from koi_lang.llm.rehearsal.scene import Deed, NotYet, Scene, Unclear
+from koi_lang.llm.rehearsal.return_forms import end_of
+from koi_lang.llm.rehearsal.state import Deed, NotYet, Scene, Unclear
 from koi_lang.llm.rehearsal.steps import Step, steps_of
 
 NO_MODEL = "No model is configured, so this request has no answer."

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from koi_lang.llm.rehearsal.masks import OPEN, Piece, mask, unmask
+from koi_lang.llm.rehearsal.quoting import OPEN, Piece, mask, unmask
 
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.M)
 _BULLET = re.compile(r"(?:[-*•–]|\(?\d+[.)]|[a-z]\))\s+|(?:step|paso)\s+\d+\s*[:.)-]\s*", re.I)

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from koi_lang.llm.rehearsal import calling, remembering, returning, speaking
-from koi_lang.llm.rehearsal.phrases import Words, as_number
-from koi_lang.llm.rehearsal.plans import filled, ids_in, written_actions
-from koi_lang.llm.rehearsal.scene import Deed, Scene, Unclear
+from koi_lang.llm.rehearsal import delegation_forms, dialog_forms, return_forms, state_forms
+from koi_lang.llm.rehearsal.patterns import matches, verbs
+from koi_lang.llm.rehearsal.phrase_values import Words, as_number
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
-from koi_lang.llm.rehearsal.table import matches, verbs
+from koi_lang.llm.rehearsal.state import Deed, Scene, Unclear
+from koi_lang.llm.rehearsal.written_actions import filled, ids_in, written_actions
 
 # Importing these fills the table.
-FORMS = (speaking, remembering, calling, returning)
+FORMS = (dialog_forms, state_forms, delegation_forms, return_forms)
 MOST_REPETITIONS = 1000
 _CONDITION = re.compile(
     r"\b(?:if|unless|until|while|when|whenever|otherwise|else|depending|for each|for every|except|instead"

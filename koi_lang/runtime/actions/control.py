@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.room import require_room, written_weight
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
+from koi_lang.runtime.guards.size import require_room, written_weight
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.execution import Block
+    from koi_lang.runtime.playbook.call import Block
 
 MOST_ITERATIONS = 1000
 

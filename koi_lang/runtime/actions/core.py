@@ -9,18 +9,18 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.js.inspect_value import inspect
 from koi_lang.llm.messages import Message
 from koi_lang.runtime import late
-from koi_lang.runtime.actions.table import ActionContext, ActionError, action, find, perform
-from koi_lang.runtime.agents.declared import Role
-from koi_lang.runtime.agents.router import Offer
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find, perform
+from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
+from koi_lang.runtime.budget.limits import Spending, current_spending
 from koi_lang.runtime.forms import fill
-from koi_lang.runtime.images import images_in, told
-from koi_lang.runtime.limits import Spending, current_spending
-from koi_lang.runtime.playbook.intents import STATE_UPDATES
-from koi_lang.runtime.room import mentions, require_room, written_weight
-from koi_lang.runtime.values.inspection import inspect
+from koi_lang.runtime.guards.size import mentions, require_room, written_weight
+from koi_lang.runtime.model_calls.images import images_in, told
+from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
+from koi_lang.runtime.routing.lexical import Offer
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
-from koi_lang.runtime.actions.table import ActionContext, ActionError, action
-from koi_lang.runtime.agents.declared import by_name
-from koi_lang.runtime.journal.past import ONLY_READS
-from koi_lang.runtime.mcp.callers import Caller
-from koi_lang.runtime.mcp.content import listed, prompt_of, resource_of, result_of
-from koi_lang.runtime.mcp.offers import found
-from koi_lang.runtime.mcp.pages import every
-from koi_lang.runtime.mcp.text import one_line
-from koi_lang.runtime.values.json_text import stringify
+from koi_lang.js.json_text import stringify
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
+from koi_lang.runtime.agents.declarations import by_name
+from koi_lang.runtime.journal.history import ONLY_READS
+from koi_lang.runtime.mcp.caller import Caller
+from koi_lang.runtime.mcp.conversion import listed, prompt_of, resource_of, result_of
+from koi_lang.runtime.mcp.pagination import every
+from koi_lang.runtime.mcp.safe_text import one_line
+from koi_lang.runtime.mcp.tool_catalog import found
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import Connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from koi_lang.runtime.actions.table import ActionContext, action
+from koi_lang.runtime.actions.registered import ActionContext, action
 
 
 async def _set_again(context: ActionContext, key: str, value: Any) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDenied, reason
+from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
-from koi_lang.runtime.actions.table import ActionContext, ActionError, action
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
-from koi_lang.runtime.mcp.text import clipped
-from koi_lang.secret_names import is_secret_variable
+from koi_lang.runtime.mcp.safe_text import clipped
 from koi_lang.settings import environment
 
 if TYPE_CHECKING:

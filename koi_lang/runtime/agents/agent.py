@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
 from koi_lang.errors import AgentError, KoiError
-from koi_lang.runtime.agents.declared import Handler, Mcp, Role
+from koi_lang.js.call_helpers import apply
+from koi_lang.js.promises import settle
+from koi_lang.js.task_scope import Part, current_scope
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.agents.declarations import Handler, Mcp, Role
 from koi_lang.runtime.agents.resilience import Failed, Resilience, TookTooLong, resilient
+from koi_lang.runtime.budget.limits import Budget, LimitReached, in_time, paid_by
 from koi_lang.runtime.context import handling
-from koi_lang.runtime.failing import data_of, origin_of, told
-from koi_lang.runtime.limits import Budget, LimitReached, in_time, paid_by
-from koi_lang.runtime.paths import passing, step
+from koi_lang.runtime.replay.error_records import data_of, origin_of, told
+from koi_lang.runtime.replay.location import passing, step
+from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.schema import convert, problems, signature_text, type_text
-from koi_lang.runtime.turns import LATE
-from koi_lang.runtime.values.members import apply
-from koi_lang.runtime.values.promises import settle
-from koi_lang.runtime.values.scopes import Part, current_scope
-from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill

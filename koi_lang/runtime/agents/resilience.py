@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.endings import end_of
 from koi_lang.errors import AgentError
-from koi_lang.runtime.cancelling import CancelScope
-from koi_lang.runtime.values.failures import handled
+from koi_lang.js.errors import handled
+from koi_lang.outcome import end_of
+from koi_lang.runtime.cancellation import CancelScope
 
 MOST_PAUSE_S = 60.0
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.endings import raised_as
 from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.js.errors import handled
+from koi_lang.js.promises import Scope, settle
+from koi_lang.js.undefined import undefined
+from koi_lang.outcome import raised_as
 from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
-from koi_lang.runtime.values.failures import handled
-from koi_lang.runtime.values.promises import Scope, settle
-from koi_lang.runtime.values.undefined import undefined
 
 Function = Callable[..., Any]
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, SendTimeout
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Role
-from koi_lang.runtime.cancelling import CancelScope
-from koi_lang.runtime.failing import data_of
-from koi_lang.runtime.paths import step
+from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.replay.error_records import data_of
+from koi_lang.runtime.replay.location import step
+from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.tasks import gathered
-from koi_lang.runtime.turns import LATE
-from koi_lang.runtime.values.undefined import undefined
 
 if TYPE_CHECKING:
     from koi_lang.runtime.engine import Run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal.entries import Entry, Header
-from koi_lang.runtime.journal.past import CALL_ENDED, in_doubt, is_cut
+from koi_lang.runtime.journal.history import CALL_ENDED, in_doubt, is_cut
 
 CALL_STARTED, COMPACTION_ASKED = "call_started", "compaction_asked"
 MODEL_CHANGED, NAMED = "model_changed", "session_named"

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
-from koi_lang.redaction import HIDDEN, Redactor, has_telling_name
-from koi_lang.runtime.images import is_data, without_data
+from koi_lang.js.undefined import undefined
+from koi_lang.redaction.redactor import HIDDEN, Redactor, has_telling_name
 from koi_lang.runtime.journal.checksums import is_changed, unsealed
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.model_calls.images import is_data, without_data
 
 if TYPE_CHECKING:
     from koi_lang.runtime.events import Event

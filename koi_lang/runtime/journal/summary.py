@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from koi_lang.runtime.budget.limits import PAID
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in, header_of
-from koi_lang.runtime.journal.past import RESUMED
+from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, opened
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.totals import TOTALS, Totals
-from koi_lang.runtime.limits import PAID
 
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from koi_lang.runtime.budget.limits import PAID, UNPAID
 from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.limits import PAID, UNPAID
 
 # Where entries hold those so far.
 TOTALS = "totals"

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
+from koi_lang.runtime.budget.limits import PAID
 from koi_lang.runtime.journal.checksums import sealed
 from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import TOTALS
-from koi_lang.runtime.limits import PAID
 
 if TYPE_CHECKING:
     from koi_lang.runtime.events import Event

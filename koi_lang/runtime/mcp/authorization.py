@@ -25,8 +25,8 @@ from mcp.shared.auth import (
 from koi_lang.errors import AgentError
 from koi_lang.runtime.host import NobodyToAsk
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
+from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
-from koi_lang.runtime.mcp.text import one_line
 
 # Hosts that nobody else can listen to.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
-from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.permissions import Access, rules_of
 from koi_lang.settings import filled, mcp_servers
 

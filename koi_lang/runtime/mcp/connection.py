@@ -24,19 +24,19 @@ from mcp.types import (
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from koi_lang.endings import end_of
 from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.outcome import end_of
 from koi_lang.runtime.mcp.authorization import Around
-from koi_lang.runtime.mcp.callers import Caller
+from koi_lang.runtime.mcp.caller import Caller
+from koi_lang.runtime.mcp.client_requests import Errands
 from koi_lang.runtime.mcp.configured import is_process
-from koi_lang.runtime.mcp.errands import Errands
 from koi_lang.runtime.mcp.limits import Limits, limits_of
-from koi_lang.runtime.mcp.pages import every
+from koi_lang.runtime.mcp.pagination import every
+from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
-from koi_lang.runtime.mcp.text import one_line, plain
+from koi_lang.runtime.mcp.stderr_tail import LastWords
 from koi_lang.runtime.mcp.tools import Tool
 from koi_lang.runtime.mcp.transport import Listener, transport
-from koi_lang.runtime.mcp.words import LastWords
 
 T = TypeVar("T")
 # How long a server that has broken an answer off may take to say that it is there.

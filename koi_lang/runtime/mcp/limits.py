@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.undefined import undefined
 
 OPTIONS = {"start_timeout_s": "start_s", "timeout_s": "call_s", "max_bytes": "answer_bytes"}
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDenied, SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
-from koi_lang.runtime.agents.declared import Mcp
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
-from koi_lang.runtime.mcp.text import clipped
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.mcp.safe_text import clipped
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent

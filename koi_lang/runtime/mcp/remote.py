@@ -7,9 +7,9 @@ from types import new_class
 from typing import Any
 
 from koi_lang.errors import AgentError
+from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Handler, Mcp, Role
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.agents.declarations import Handler, Mcp, Role
 
 ROLE = Role("mcp", ("call_mcp",))
 # What code asks every value for when it prints or converts it.

@@ -13,12 +13,12 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError
 from koi_lang.grants import KINDS, matches, of_kind
 from koi_lang.runtime import late
-from koi_lang.runtime.agents.declared import Mcp, by_name
+from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.mcp.configured import access_to, options_of
-from koi_lang.runtime.mcp.offers import MemberTool, Offer, as_data
 from koi_lang.runtime.mcp.permissions import Access, Rules
+from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
-from koi_lang.runtime.mcp.text import one_line
+from koi_lang.runtime.mcp.tool_catalog import MemberTool, Offer, as_data
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime import late
-from koi_lang.runtime.mcp.signature import field_types, signature
-from koi_lang.runtime.mcp.text import one_line, quoted
+from koi_lang.runtime.mcp.safe_text import one_line, quoted
+from koi_lang.runtime.mcp.tool_signature import field_types, signature
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.mcp.checks import Checks
+    from koi_lang.runtime.mcp.validation import Checks
 
 # A signature that is longer is no help beside an error.
 MOST_OF_A_HINT = 1500

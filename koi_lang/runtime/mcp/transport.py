@@ -13,15 +13,15 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from koi_lang.errors import REFUSED, AgentError
+from koi_lang.js.conversions import text as text_of
+from koi_lang.js.undefined import undefined
+from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.mcp.authorization import Around, Authorization
 from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits
 from koi_lang.runtime.mcp.process import Command, process_streams
-from koi_lang.runtime.mcp.words import LastWords
+from koi_lang.runtime.mcp.stderr_tail import LastWords
 from koi_lang.runtime.schema import problems
-from koi_lang.runtime.values.conversions import text as text_of
-from koi_lang.runtime.values.undefined import undefined
-from koi_lang.secret_names import is_secret_variable
 from koi_lang.settings import environment
 
 TEXT = {"type": "string"}

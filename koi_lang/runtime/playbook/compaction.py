@@ -12,10 +12,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflow, ProviderError
-from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.llm.messages import Message
+from koi_lang.llm.usage import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.paths import Place, current_place, passing, step
+from koi_lang.runtime.playbook.context_window import LEAST_RECORD, Window, window_of
 from koi_lang.runtime.playbook.conversation import (
     AlreadyCompacted,
     Compacted,
@@ -24,10 +24,10 @@ from koi_lang.runtime.playbook.conversation import (
     Reason,
 )
 from koi_lang.runtime.playbook.summaries import Subject, Summary, plain, summed_up
-from koi_lang.runtime.playbook.window import LEAST_RECORD, Window, window_of
+from koi_lang.runtime.replay.location import Place, current_place, passing, step
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.execution import Execution
+    from koi_lang.runtime.playbook.call import Execution
 
 __all__ = ["AlreadyCompacted", "Compacted", "NothingToCompact", "request_compaction"]
 

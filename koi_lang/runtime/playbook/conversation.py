@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from koi_lang.errors import AgentError
-from koi_lang.llm.accounting import tokens_of
 from koi_lang.llm.messages import Message
+from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.budget.limits import Spending
 from koi_lang.runtime.playbook.summaries import Summary
 
 Reason = Literal["threshold", "overflow", "manual"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declared import Mcp
-from koi_lang.runtime.agents.router import Match, Offer, rank
-from koi_lang.runtime.limits import Spending
+from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.budget.limits import Spending
 from koi_lang.runtime.mcp.remote import Remote
+from koi_lang.runtime.routing.lexical import Match, Offer, rank
 
 # Words that fit so well are a name; nobody is asked what they mean.
 SURE = 0.8

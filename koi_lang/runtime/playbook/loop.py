@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from koi_lang.errors import MissingKey, ProviderError, RequestFailed
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Member, Message, Request, Task
 from koi_lang.llm.models import card_of
-from koi_lang.runtime.actions.builtin import allowed
+from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.context import current_execution
-from koi_lang.runtime.limits import current_spending
-from koi_lang.runtime.outside import Effect
-from koi_lang.runtime.patience import Circles, Failures
 from koi_lang.runtime.playbook import delegation, prompting
-from koi_lang.runtime.playbook.answer import Answer, carry_out, stops
+from koi_lang.runtime.playbook.call import Execution
 from koi_lang.runtime.playbook.compaction import explained, fit, make_room, open_for_wishes
 from koi_lang.runtime.playbook.conversation import Conversation
-from koi_lang.runtime.playbook.execution import Execution
+from koi_lang.runtime.playbook.loop_guard import Circles, Failures
 from koi_lang.runtime.playbook.references import Names
+from koi_lang.runtime.playbook.steering import Note, Working
+from koi_lang.runtime.playbook.turn import Answer, carry_out, stops
 from koi_lang.runtime.prompts import Scope, joined
-from koi_lang.runtime.steering import Note, Working
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.runtime.replay.calls import Effect
 
 MOST_BROKEN = 3
 Parts = Callable[[Scope], Sequence[Any]]

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.js.errors import ErrorValue
+from koi_lang.js.inspect_value import inspect as inspect_value
+from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
-from koi_lang.runtime.actions.builtin import allowed
+from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.images import images_in, told
+from koi_lang.runtime.model_calls.images import images_in, told
+from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Reachable, reachable
-from koi_lang.runtime.playbook.intents import Action
 from koi_lang.runtime.schema import of_function, signature_text
-from koi_lang.runtime.values.failures import ErrorValue
-from koi_lang.runtime.values.inspection import inspect as inspect_value
-from koi_lang.runtime.values.undefined import undefined
 
 RULES = """\
 You carry out the playbook above by answering with actions. Answer with JSON only, in one of these forms:

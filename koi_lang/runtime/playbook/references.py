@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.js.inspect_value import inspect as as_text
+from koi_lang.js.operators import truth
+from koi_lang.js.properties import get
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.guards.size import require_room, written_weight
 from koi_lang.runtime.prompts import written
-from koi_lang.runtime.room import require_room, written_weight
-from koi_lang.runtime.values.access import get
-from koi_lang.runtime.values.inspection import inspect as as_text
-from koi_lang.runtime.values.operators import truth
-from koi_lang.runtime.values.undefined import undefined
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
 HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")

@@ -8,11 +8,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflow, PermissionDenied, ProviderError
-from koi_lang.llm.accounting import CHARACTERS_PER_TOKEN
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
-from koi_lang.runtime.limits import LimitReached, Spending
-from koi_lang.runtime.playbook.window import THRESHOLD, window_of
+from koi_lang.llm.usage import CHARACTERS_PER_TOKEN
+from koi_lang.runtime.budget.limits import LimitReached, Spending
+from koi_lang.runtime.playbook.context_window import THRESHOLD, window_of
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent

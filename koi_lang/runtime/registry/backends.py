@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import SettingsError
-from koi_lang.runtime.registry.durable import DurableStore
-from koi_lang.runtime.registry.legacy import JsonFile, KeyvTable
 from koi_lang.runtime.registry.registry import Registry
+from koi_lang.runtime.registry.sqlite_store import DurableStore
 from koi_lang.runtime.registry.store import MemoryStore, Store
+from koi_lang.runtime.registry.v1_import import JsonFile, KeyvTable
 
 FOLDER = ".koi/registry"
 FILE = "registry.sqlite"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.errors import RegistryError
-from koi_lang.runtime.values.dates import DateValue
-from koi_lang.runtime.values.json_text import stringify
-from koi_lang.runtime.values.undefined import undefined
+from koi_lang.js.dates import DateValue
+from koi_lang.js.json_text import stringify
+from koi_lang.js.undefined import undefined
 
 DEEPEST = 200
 

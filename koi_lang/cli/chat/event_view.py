@@ -1,0 +1,105 @@
+"""Events of a session to what a person is shown of them: what was said, what was done, who is at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_told
+from koi_lang.cli.ui.activity import Work, trying_again
+from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.text import harmless, one_line
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.playbook.steering import PERSON, STEERED
+from koi_lang.sessions.message_targets import text_of
+
+# Lines of an earlier part of a conversation that are shown when it goes on.
+MOST_EARLIER = 24
+
+
+class Telling:
+    """Follows the events of a session.
+
+    Args:
+        screen: shows what is told.
+        redact: takes secrets out of what is shown of the work.
+
+    Attributes:
+        failed: how many calls and commands have failed.
+        model: that was asked last; empty before the first one.
+    """
+
+    def __init__(self, screen: Screen, redact: Callable[[str], str]) -> None:
+        self.screen = screen
+        self.failed, self.model = 0, ""
+        self._work = Work(lambda: asyncio.get_running_loop().time(), redact)
+        self._printed = 0
+        self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
+
+    def follow(self, event: Event) -> None:
+        """Take in an event, also one of an earlier part of the conversation."""
+        if event.type == "text_delta":
+            self._work.wrote(event.path, str(event.data.get("text", "")))
+            return
+        outcome = self._work.follow(event)
+        if event.type == "call_ended" and not event.data.get("ok"):
+            self._work.end()
+        self._show(event, self._earlier.append if event.recalled else self.screen.say)
+        if event.recalled:
+            return
+        if outcome is not None and is_told(outcome):
+            self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
+        self._tell(event)
+
+    def _show(self, event: Event, show: Callable[[str], None]) -> None:
+        """Show what was said, now or in an earlier part of the conversation."""
+        data = event.data
+        match event.type:
+            case "call_started":
+                self._printed = 0
+                if event.recalled:
+                    show(f"> {called(str(data['name']), data.get('args'), text_of(data.get('args')))}")
+            case "printed":
+                self._printed += 1
+                show(harmless(str(data["message"])))
+            case "call_ended" if data.get("ok") and not self._printed:
+                answer = answer_text(data.get("result"))
+                if answer:
+                    show(harmless(answer))
+
+    def _tell(self, event: Event) -> None:
+        """Tell what else is worth knowing."""
+        data = event.data
+        match event.type:
+            case "model_asked":
+                self.model = str(data.get("model", ""))
+            case "retry_started":
+                self.screen.note(one_line(f"{trying_again(data)}: {data['error']}"))
+            case "compacted":
+                kept = f"{data.get('tokens_before'):,} tokens became {data.get('tokens_after'):,}"
+                self.screen.note(f"the conversation of `{event.agent}` was shortened: {kept}")
+            case str(type) if type == STEERED and data.get("from") == PERSON:
+                self.screen.note(f"`{event.agent}` hears: {one_line(str(data['text']))}")
+            case "call_ended":
+                self._tell_end(data)
+
+    def _tell_end(self, data: Mapping[str, Any]) -> None:
+        if data.get("aborted"):
+            self.screen.note("aborted")
+        elif not data.get("ok"):
+            self.failed += 1
+            self.screen.fail(harmless(str(data.get("report") or data.get("error"))))
+
+    def tell_earlier(self) -> None:
+        """Show the end of the earlier part of a conversation that goes on."""
+        lines = [line for text in self._earlier for line in text.splitlines()][-MOST_EARLIER:]
+        self._earlier.clear()
+        for line in lines:
+            self.screen.note(line)
+
+    def state(self) -> str:
+        """Who is at work, and with what; empty where nobody is."""
+        work = self._work
+        return ", ".join(f"{work.label(worker)}: {doing_now(work, worker)}" for worker in work.workers())

@@ -1,0 +1,132 @@
+"""Lines to a conversation: one message a line, answers on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TextIO
+
+from koi_lang.cli.chat.commands import command_in
+from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.images import pasted_files
+from koi_lang.cli.chat.view import Request, request_text
+from koi_lang.cli.ui.text import Look, harmless, writable
+from koi_lang.rpc.framing import LONGEST
+from koi_lang.rpc.stdio import lines_from
+from koi_lang.runtime.tasks import together
+from koi_lang.sessions.client_host import APPROVAL
+
+HELP = (
+    "",
+    "A line is a message; while the agent works it is heard before its next answer.",
+    "A backslash at the end of a line goes on with the next one.",
+)
+
+
+class Piped:
+    """Reads lines and writes lines; nothing that was written is changed.
+
+    Args:
+        person: whether somebody types the lines, who may say something while the agent works. Else a line waits until
+            the agent has ended, or asks something, and what needs permission is not allowed.
+
+    Attributes:
+        chat: the conversation; set before it runs.
+    """
+
+    keys: Sequence[str] = HELP
+
+    def __init__(self, look: Look, *, person: bool) -> None:
+        self.chat: Conversation
+        self.look, self.person = look, person
+        self._begun = ""
+        self._marks: list[str] = []
+        self._group: asyncio.TaskGroup | None = None
+
+    def columns(self) -> int:
+        """How wide a line may be."""
+        return shutil.get_terminal_size((160, 24)).columns
+
+    def say(self, text: str) -> None:
+        """Write what an agent says."""
+        _write(sys.stdout, text)
+
+    def note(self, text: str) -> None:
+        """Write an aside, where somebody reads it."""
+        if self.person:
+            _write(sys.stderr, harmless(text))
+
+    def fail(self, text: str) -> None:
+        """Write what went wrong."""
+        _write(sys.stderr, text)
+
+    def ask(self, request: Request) -> None:
+        """Write a request, where somebody can see it; nothing is allowed where nobody can."""
+        self.note(request_text(request))
+        if not self.person and request["type"] == APPROVAL:
+            self.fail(f"{request_text(request).splitlines()[0]}: nobody can be asked; see `--allow`")
+            self.chat.leave_open(request)
+
+    def put_back(self, text: str) -> None:
+        """Say what nobody has heard."""
+        self.note(f"nobody has heard: {text}")
+
+    def attach(self, mark: str) -> None:
+        """Keep the mark of an image for the next message."""
+        self._marks.append(mark)
+        self.note(f"{mark} goes with the next message")
+
+    def order(self, text: str) -> None:
+        """Hand a text over before the next line."""
+        if self._group is None:
+            self.put_back(text.strip())
+        else:
+            self._group.create_task(self.chat.hear(text))
+
+    def change(self) -> None:
+        """Nothing is drawn."""
+
+    # ------------------------------------------------------------ running
+
+    async def run(self) -> None:
+        """Hand over all lines; at their end wait for what is under way. Questions have no answer then."""
+        async with together() as self._group:
+            await self._read()
+        self._group = None
+        while self.chat.is_busy and not self.chat.over:
+            for request in list(self.chat.requests):
+                self.chat.leave_open(request)
+            await self.chat.wait()
+        self.chat.tell_end()
+
+    async def _read(self) -> None:
+        async for line in lines_from(0):
+            if line is None:
+                self.fail(f"error: the line is longer than {LONGEST:,} bytes and was not read")
+                continue
+            text = self._begun + line.decode("utf-8", "replace")
+            self._begun = f"{text[:-1]}\n" if text.endswith("\\") else ""
+            if not self._begun:
+                await self._hand_over(text)
+            if self.chat.over:
+                return
+
+    async def _hand_over(self, text: str) -> None:
+        if not self.person:
+            await self.chat.wait()
+        if self._marks and self._is_message(text):
+            text, self._marks = " ".join([*self._marks, text]), []
+        await self.chat.hear(text)
+        if not self.person:
+            await self.chat.wait()
+
+    def _is_message(self, text: str) -> bool:
+        is_file = self.person and pasted_files(text)
+        return bool(text.strip()) and command_in(text) is None and not self.chat.requests and not is_file
+
+
+def _write(stream: TextIO, text: str) -> None:
+    stream.write(writable(text, stream) + "\n")
+    stream.flush()

@@ -1,0 +1,95 @@
+"""A compiled program and the wishes of a person to a conversation with one of its agents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from koi_lang import settings
+from koi_lang.cli import late
+from koi_lang.cli.chat import Wishes
+from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.line_mode import Piped
+from koi_lang.cli.interrupts import carried_out
+from koi_lang.cli.messages import exit_code_of
+from koi_lang.cli.options import Options
+from koi_lang.cli.ui.text import look_of
+from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.program import cache, declarations
+from koi_lang.sessions.factory import Opener
+from koi_lang.sessions.message_targets import Target, targets
+from koi_lang.sessions.prepared import prepared
+from koi_lang.sessions.session import GRACE_S
+
+if TYPE_CHECKING:
+    from koi_lang.cli.chat.editor import Editor
+    from koi_lang.sessions.config import OpenRun
+
+HINT = "/help lists the commands, Ctrl-D ends"
+
+
+def talk(file: str, entry: cache.Entry, options: Options, wishes: Wishes) -> int:
+    """Talk to the end and give the exit code; whatever goes wrong is told once."""
+    failed: list[int] = []
+
+    def work() -> None:
+        chat, earlier = _conversation(file, entry, options, wishes)
+        carried_out(_run(chat, earlier), chat.screen.note)
+        failed.append(chat.telling.failed)
+
+    code = exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+    return EXIT_FAILED if code == EXIT_OK and any(failed) and not _is_terminal() else code
+
+
+def _conversation(
+    file: str, entry: cache.Entry, options: Options, wishes: Wishes
+) -> tuple[Conversation, OpenRun | None]:
+    """A conversation that has not begun, and what it goes on from. Raises KoiError."""
+    ready = prepared(file, entry, options)
+    declarations.require_servers(ready.module, Path.cwd())
+    target = _target(declarations.agents_of(ready.module), wishes)
+    screen = _screen(options)
+    opener = Opener(ready, screen.note)
+    earlier = opener.reopen(wishes.resume, None, wishes.trust, may_ask=True) if wishes.resume else None
+    screen.chat = Conversation(opener.served(), target, screen, ready.redactor())
+    return screen.chat, earlier
+
+
+def _screen(options: Options) -> Editor | Piped:
+    """What shows a conversation, and reads what is typed; the library for terminals is only loaded for one."""
+    wants_plain = options.plain or settings.variable("KOI_PLAIN") is not None
+    if wants_plain or not _is_terminal() or settings.variable("TERM") in (None, "dumb"):
+        return Piped(look_of(sys.stderr), person=_is_terminal())
+    return late.Editor(look_of(sys.stdout), options.key_lookup().redactor())
+
+
+def _target(agents: Sequence[Any], wishes: Wishes) -> Target:
+    """The handler that messages are for; the person is asked where there are several. Raises UsageError."""
+    found = targets(agents, wishes.agent, wishes.event)
+    if len(found) == 1:
+        return found[0]
+    names = [target.name for target in found]
+    if not _is_terminal():
+        help = f"Choose one with `koi chat FILE AGENT --event NAME`: {', '.join(f'`{name}`' for name in names)}."
+        raise UsageError("several handlers take a message", help=help)
+    chosen = click.prompt("Which one takes your messages?", type=click.Choice(names), err=True)
+    return found[names.index(chosen)]
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def _run(chat: Conversation, earlier: OpenRun | None) -> None:
+    """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
+    async with chat.dispatcher.session.opened(earlier) as session:
+        if earlier is not None:
+            chat.telling.tell_earlier()
+            chat.screen.note(f"going on with {session.run.id}")
+        chat.screen.note(f"{chat.target.name} of {session.served.name}; {HINT}")
+        await chat.screen.run()
+        await session.close(0 if chat.is_busy else GRACE_S)

@@ -1,0 +1,114 @@
+"""What a conversation needs of whatever shows it, and lines as they are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from koi_lang.cli.ui.activity import PLAIN_TO_SEE, Outcome
+from koi_lang.cli.ui.text import Look, brief, duration, fitted, harmless, one_line, whole
+from koi_lang.runtime.host import visible, wish
+from koi_lang.runtime.model_calls.images import noted
+from koi_lang.sessions.client_host import APPROVAL
+from koi_lang.sessions.totals import Statistics
+
+# An action that takes less is not told how long it took.
+WORTH_TELLING_S = 1.0
+APPROVALS = ("yes", "always", "no")
+Request = Mapping[str, Any]
+
+
+class Screen(Protocol):
+    """What shows a conversation.
+
+    Attributes:
+        look: the marks it can show.
+        keys: lines about how it is used.
+        person: whether somebody types, so that a path alone in a line is a file that was dropped on the terminal.
+    """
+
+    look: Look
+    keys: Sequence[str]
+    person: bool
+
+    def columns(self) -> int:
+        """How wide it is."""
+
+    def say(self, text: str) -> None:
+        """Show what an agent says, or what was asked for."""
+
+    def note(self, text: str) -> None:
+        """Show an aside."""
+
+    def fail(self, text: str) -> None:
+        """Show what went wrong."""
+
+    def ask(self, request: Request) -> None:
+        """Show a question, or that permission is asked for; what is typed next answers it."""
+
+    def put_back(self, text: str) -> None:
+        """Give the person a text back that nobody has heard."""
+
+    def attach(self, mark: str) -> None:
+        """Have an image, by its mark, belong to what is typed next."""
+
+    def order(self, text: str) -> None:
+        """Hand a text over as if it had been typed."""
+
+    def change(self) -> None:
+        """Show anew who is at work and what was taken."""
+
+    async def run(self) -> None:
+        """Hand over what is typed, until there is no more or the conversation is over."""
+
+
+def is_told(outcome: Outcome) -> bool:
+    """Whether an action that has ended is worth a line."""
+    return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
+
+
+def action_line(outcome: Outcome, look: Look, columns: int) -> str:
+    """The line of an action that has ended."""
+    mark = look.done if outcome.ok else look.failed
+    time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
+    result = f" {look.gives} {outcome.result}" if outcome.result else ""
+    text = f"{mark} {outcome.worker}: {outcome.step.what}{result}"
+    return fitted(text, columns - len(time), look.more) + time
+
+
+def options_of(request: Request) -> Sequence[str]:
+    """What a request may be answered with; empty where any text is an answer."""
+    return APPROVALS if request["type"] == APPROVAL else [str(option) for option in request.get("options", ())]
+
+
+def request_text(request: Request) -> str:
+    """A request with its options, numbered."""
+    if request["type"] == APPROVAL:
+        asked = whole(f"{visible(wish(request['what'], request['agent']))}: {harmless(str(request['detail']))}")
+    else:
+        asked = harmless(str(request["question"]).rstrip())
+    numbered = [f"  {number}. {one_line(option)}" for number, option in enumerate(options_of(request), 1)]
+    return "\n".join([asked, *numbered])
+
+
+def answer_text(result: Any) -> str:
+    """What a call has given, for people; empty where that is nothing."""
+    if isinstance(result, dict) and len(result) == 1 and isinstance(next(iter(result.values())), str):
+        result = next(iter(result.values()))
+    if result is None or result == {}:
+        return ""
+    return result if isinstance(result, str) else json.dumps(noted(result), ensure_ascii=False, indent=2, default=str)
+
+
+def bill(statistics: Statistics) -> str:
+    """What the models of a session took, in a few words."""
+    tokens = statistics.tokens["input"] + statistics.tokens["output"]
+    unknown = statistics.unpriced and not statistics.usd
+    cost = "cost unknown" if unknown else f"${statistics.usd:.4f}{' or more' if statistics.unpriced else ''}"
+    return f"{tokens:,} tokens, {cost}"
+
+
+def called(name: str, payload: Any, text: str) -> str:
+    """A call as the person made it: their message, else the handler with what it was given."""
+    return harmless(text) if text else f"{name} {brief(payload)}".rstrip()

@@ -1,0 +1,1 @@
+"""The terminal: text, colours, keys, live view and typed input."""

@@ -1,0 +1,229 @@
+"""Events of a run to who is at work in it, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from koi_lang.cli.ui.text import brief, one_line
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.playbook.partial_reply import Draft, Written
+from koi_lang.runtime.replay.location import Path
+
+LONGEST_OBJECT = 60
+LONGEST_RESULT = 200
+# The person sees what these do.
+PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat"})
+BEGINNINGS = {"action_started", "effect_started"}
+ENDS = {"action_ended", "action_failed", "effect_ended", "effect_failed"}
+
+
+@dataclass(slots=True)
+class Step:
+    """An action that has begun.
+
+    Attributes:
+        what: the action and what it is done to, such as `shell git status`.
+        since: when it began, in seconds.
+        note: how far it is, if it says so.
+    """
+
+    intent: str
+    what: str
+    since: float
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An action that has ended: whose it was, what came of it, and after how many seconds."""
+
+    worker: str
+    step: Step
+    ok: bool
+    result: str
+    seconds: float
+
+
+@dataclass(slots=True)
+class Worker:
+    """A handler that is being carried out.
+
+    Attributes:
+        number: tells it from others of the same agent, from 1.
+        depth: how many handlers there are around it.
+        is_live: whether something has happened in it that is not known from an earlier part of the run.
+        steps: the actions that have begun and not ended, by path.
+        begun, ended: counts the actions that are carried out at the same time.
+        asked: the path of the request to a model that is open; None without one.
+        draft: what the model is writing.
+    """
+
+    agent: str
+    path: Path
+    number: int
+    depth: int
+    since: float
+    is_live: bool = False
+    steps: dict[Path, Step] = field(default_factory=dict)
+    begun: int = 0
+    ended: int = 0
+    asked: Path | None = None
+    draft: Draft = field(default_factory=Draft)
+    note: str = ""
+
+    def begin(self, path: Path, step: Step) -> None:
+        """Take up an action."""
+        if not self.steps:
+            self.begun = self.ended = 0
+        self.begun += self._is_outermost(path)
+        self.steps[path] = step
+        self.note = ""
+
+    def end(self, path: Path) -> Step | None:
+        """Put an action away; gives it, None when nobody has seen it begin."""
+        step = self.steps.pop(path, None)
+        self.ended += step is not None and self._is_outermost(path)
+        return step
+
+    def _is_outermost(self, path: Path) -> bool:
+        return not any(path[: len(other)] == other for other in self.steps if other != path)
+
+    def innermost(self) -> list[Step]:
+        """The actions under way that have no other one inside."""
+        around = {path[:length] for path in self.steps for length in range(len(path))}
+        return [step for path, step in self.steps.items() if path not in around]
+
+
+class Work:
+    """Who is at work in a run.
+
+    Args:
+        clock: seconds that only grow.
+        redact: takes secrets out of a text.
+    """
+
+    def __init__(self, clock: Callable[[], float], redact: Callable[[str], str] = str) -> None:
+        self.clock, self._redact = clock, redact
+        self._workers: dict[Path, Worker] = {}
+
+    def follow(self, event: Event) -> Outcome | None:
+        """Take in what has happened; gives what came of an action that has ended now."""
+        if event.type == "handler_started":
+            self._come(event)
+        worker = self.at(event.path)
+        if worker is None:
+            return None
+        if not event.recalled:
+            self._mark(worker)
+        return self._change(worker, event)
+
+    def _change(self, worker: Worker, event: Event) -> Outcome | None:
+        match event.type:
+            case "handler_ended" | "handler_failed":
+                self._workers.pop(event.path, None)
+            case "model_asked" if not event.recalled:
+                worker.asked, worker.draft, worker.note = event.path, Draft(), ""
+            case "model_answered" | "model_failed":
+                worker.asked, worker.draft, worker.note = None, Draft(), ""
+            case "retry_started":
+                why = self._shown(event.data["error"], LONGEST_RESULT)
+                worker.note = f"{trying_again(event.data)}: {why}"
+            case "mcp_progress":
+                _note_progress(worker.steps.get(event.path), event.data)
+            case type if type in BEGINNINGS:
+                worker.begin(event.path, Step(str(event.data.get("intent", "")), self._what(event.data), self.clock()))
+            case type if type in ENDS:
+                return self._outcome(worker, event)
+        return None
+
+    def _outcome(self, worker: Worker, event: Event) -> Outcome | None:
+        step = worker.end(event.path)
+        if step is None or event.recalled or event.type.startswith("effect"):
+            return None
+        ok = event.type == "action_ended"
+        result = self._shown(event.data.get("result", "") if ok else event.data.get("error"), LONGEST_RESULT)
+        return Outcome(self.label(worker), step, ok, result, self.clock() - step.since)
+
+    def wrote(self, path: Path, text: str) -> bool:
+        """Take in what a model writes; says whether somebody is at work there."""
+        worker = self.at(path)
+        if worker is None or worker.asked != path:
+            return False
+        worker.draft.follow(text)
+        worker.note = ""
+        return True
+
+    def workers(self) -> list[Worker]:
+        """Those at work, each behind the one it works for."""
+        places = {path: number for number, path in enumerate(self._workers)}
+
+        def order(worker: Worker) -> list[int]:
+            lengths = range(1, len(worker.path) + 1)
+            return [places[worker.path[:length]] for length in lengths if worker.path[:length] in places]
+
+        return sorted((worker for worker in self._workers.values() if worker.is_live), key=order)
+
+    def label(self, worker: Worker) -> str:
+        """The name of an agent, numbered where it is at work more than once."""
+        alike = sum(other.agent == worker.agent for other in self._workers.values())
+        return one_line(worker.agent) + (f" {worker.number}" if alike > 1 or worker.number > 1 else "")
+
+    def end(self) -> None:
+        """Forget everybody."""
+        self._workers.clear()
+
+    def written(self, worker: Worker) -> Written | None:
+        """What a model is writing, without secrets; None as long as nothing can be said about it."""
+        written = worker.draft.written()
+        if written is None:
+            return None
+        name = self._redact(one_line(written.name))[:LONGEST_OBJECT]
+        return replace(written, name=name, text=self._redact(one_line(written.text))[-LONGEST_RESULT:])
+
+    def _what(self, data: dict[str, Any]) -> str:
+        """An action and the first of what it is given, where that is a text."""
+        fields = data.get("fields")
+        first = next(iter(fields.values()), None) if isinstance(fields, dict) else None
+        shown = self._shown(first, LONGEST_OBJECT) if isinstance(first, str) else ""
+        return f"{one_line(str(data.get('intent', '')))} {shown}".rstrip()
+
+    def _shown(self, value: Any, longest: int) -> str:
+        """The beginning of a value; secrets go first, since half of one is not known as such."""
+        return self._redact(brief(value))[:longest]
+
+    def _come(self, event: Event) -> None:
+        taken = {other.number for other in self._workers.values() if other.agent == event.agent}
+        number = next(n for n in range(1, len(taken) + 2) if n not in taken)
+        depth = sum(event.path[: len(path)] == path for path in self._workers)
+        self._workers[event.path] = Worker(event.agent, event.path, number, depth, self.clock())
+
+    def at(self, path: Path) -> Worker | None:
+        """Who is at work at a place."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._workers:
+                return self._workers[path[:length]]
+        return None
+
+    def _mark(self, worker: Worker) -> None:
+        """Note that something happens here, and so in everything around it."""
+        if worker.is_live:
+            return
+        for path, other in self._workers.items():
+            other.is_live |= worker.path[: len(path)] == path
+
+
+def trying_again(data: Mapping[str, Any]) -> str:
+    """What a failure of a request, or of a handler, is followed by; the reason belongs behind it."""
+    if "model" in data:
+        return f"asks again in {data['delay_s']:.0f} s"
+    return f"attempt {data['attempt'] + 1} of {data['tries']} after"
+
+
+def _note_progress(step: Step | None, data: dict[str, Any]) -> None:
+    if step is None:
+        return
+    progress, total = data.get("progress") or 0, data.get("total")
+    share = f"{100 * progress / total:.0f} %" if total else f"{progress:g}"
+    step.note = one_line(f"{share} {data.get('message', '')}")

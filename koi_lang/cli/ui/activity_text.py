@@ -1,0 +1,45 @@
+"""Somebody at work to the words for what they are doing."""
+
+from __future__ import annotations
+
+from koi_lang.cli.ui.activity import Work, Worker
+from koi_lang.cli.ui.text import ending, one_line, width
+from koi_lang.runtime.playbook.partial_reply import Written
+
+# A text that would be shorter is not shown.
+LEAST_TEXT = 8
+
+
+def doing(worker: Worker) -> str:
+    """What somebody is at, without what a model is writing."""
+    steps = worker.innermost()
+    if not steps or worker.note:
+        return worker.note or "working"
+    if worker.begun > 1:
+        intents = dict.fromkeys(one_line(step.intent) for step in steps)
+        return f"{worker.ended} of {worker.begun} done: {', '.join(intents)}"
+    return f"{steps[-1].what} {steps[-1].note}".rstrip()
+
+
+def doing_now(work: Work, worker: Worker, columns: int = 0, more: str = "") -> str:
+    """The same with what a model is writing, in about some columns; without these, only which action that is."""
+    if worker.steps or worker.note or worker.asked is None:
+        return doing(worker)
+    written = work.written(worker)
+    return "thinking" if written is None else _writing(written, columns, more)
+
+
+def _writing(written: Written, columns: int, more: str) -> str:
+    if written.kind == "action":
+        return _writing_action(written, columns, more)
+    before = "thinking: " if written.kind == "thought" else ""
+    room = columns - len(before)
+    return before + ending(written.text, room, more) if written.text and room >= LEAST_TEXT else "thinking"
+
+
+def _writing_action(written: Written, columns: int, more: str) -> str:
+    action = f"writing {written.name}".rstrip()
+    room = columns - width(action) - len(' ""')
+    if written.text and room >= LEAST_TEXT:
+        return f'{action} "{ending(written.text + ("" if written.is_whole else more), room, more)}"'
+    return f"planning ({written.count} actions)" if written.count > 1 else action

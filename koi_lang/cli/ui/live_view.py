@@ -1,0 +1,202 @@
+"""A run to what somebody at a terminal sees of it: who is at work at the bottom, and a line for what is done."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from koi_lang import settings
+from koi_lang.cli.ui.activity import PLAIN_TO_SEE, Outcome, Work, Worker
+from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.reporters import Bill, Status
+from koi_lang.cli.ui.status_area import Block
+from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Look, duration, fitted, look_of, width, writable
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.replay.location import Path
+
+INDENT = "  "
+# An action that takes less is not told how long it took.
+WORTH_TELLING_S = 1.0
+# Below this many columns nothing is indented.
+NARROW = 30
+
+
+def watched(stream: TextIO, redact: Callable[[str], str], bill: Bill, *, plain: bool) -> Status:
+    """What shows a run at a terminal; plain lines where the cursor cannot be moved, or nobody wants that.
+
+    A debugger needs the terminal for itself.
+    """
+    wants_plain = plain or settings.variable("KOI_PLAIN") is not None
+    if wants_plain or settings.variable("TERM") in (None, "dumb") or sys.gettrace() is not None:
+        return Lines(stream, redact)
+    return Live(stream, look_of(stream), redact, bill)
+
+
+class Teller(Status):
+    """Writes lines that stay; what is told while a question is open is told after its answer."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._held = 0
+        self._kept: list[str] = []
+
+    def hold(self) -> None:
+        """Leave the terminal to a question."""
+        self._held += 1
+
+    def go_on(self) -> None:
+        """Take the terminal back; what has happened meanwhile is told now."""
+        self._held -= 1
+        kept, self._kept = self._kept, []
+        for text in kept:
+            self.say(text)
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        if self._held:
+            self._kept.append(text)
+            return
+        self.clear()
+        self._stream.write(writable(text, self._stream) + "\n")
+        self._stream.flush()
+
+
+class Live(Teller):
+    """Shows at the bottom of a terminal who is at work, and above it a line for every action that has ended."""
+
+    is_live = True
+
+    def __init__(self, stream: TextIO, look: Look, redact: Callable[[str], str], bill: Bill) -> None:
+        super().__init__(stream)
+        self._look, self._bill = look, bill
+        self._work = Work(_now, redact)
+        self._block = Block(stream, self._lines, look.more)
+        self._run: Run | None = None
+
+    @contextmanager
+    def shown(self, run: Run) -> Iterator[None]:
+        """A context in which the terminal is followed when its size changes; it is clean afterwards."""
+        self._run, loop = run, asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGWINCH, self._block.change, 0.0)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGWINCH)
+            self._block.close()
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        outcome = self._work.follow(event)
+        if event.type == "model_asked" and self._run is not None:
+            self._run.models.on_text = self.wrote
+        if event.type == "run_ended":
+            self._work.end()
+            self._block.close()
+            return
+        if outcome is not None and _is_told(outcome):
+            self.say(self._told(outcome))
+        self._block.change()
+
+    def wrote(self, agent: str, path: Path, text: str) -> None:
+        """Follow what a model writes."""
+        if self._work.wrote(path, text):
+            self._block.change()
+
+    def clear(self) -> None:
+        """Take the block away: something is about to be printed."""
+        self._block.clear()
+
+    def hold(self) -> None:
+        """Leave the terminal to a question."""
+        super().hold()
+        self._block.hold()
+
+    def go_on(self) -> None:
+        """Take the terminal back; what has happened meanwhile is told now."""
+        self._block.go_on()
+        super().go_on()
+
+    def draft(self, text: str) -> None:
+        """Show what is being typed."""
+        self._block.draft = text
+        self._block.change(0.0)
+
+    # ------------------------------------------------------------ lines
+
+    def _told(self, outcome: Outcome) -> str:
+        """The line of an action that has ended."""
+        look, columns = self._look, self._block.size[0] - 1
+        mark, code = (look.done, GREEN) if outcome.ok else (look.failed, RED)
+        time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
+        result = f" {look.gives} {outcome.result}" if outcome.result else ""
+        text = fitted(f"{outcome.worker}: {outcome.step.what}{result}", columns - len(mark) - 1 - len(time), look.more)
+        return f"{look.painted(mark, code)} {text}{look.painted(time, WEAK)}"
+
+    def _lines(self, columns: int, most: int) -> list[str]:
+        """The block: a line for everybody at work, and what it has taken; the rest is counted."""
+        workers = self._work.workers()
+        total = self._bill.line() if workers else None
+        room = max(most - (total is not None), 1)
+        shown = workers if len(workers) <= room else workers[: room - 1]
+        lines = [self._line(worker, columns) for worker in shown]
+        if len(shown) < len(workers):
+            left = fitted(f"{self._look.more} and {len(workers) - len(shown)} more", columns, self._look.more)
+            lines.append(self._look.painted(left, WEAK))
+        if total is not None:
+            lines.append(self._look.painted(fitted(total, columns, self._look.more), WEAK))
+        return lines[:most]
+
+    def _line(self, worker: Worker, columns: int) -> str:
+        look = self._look
+        indent = INDENT * worker.depth if columns >= NARROW else ""
+        time = f" {duration(_now() - worker.since)}"
+        head = f"{self._work.label(worker)}: "
+        room = columns - len(indent) - len(look.at_work) - 1 - len(time)
+        now = doing_now(self._work, worker, room - width(head), look.more)
+        text = fitted(head + now, room, look.more)
+        return f"{indent}{look.painted(look.at_work, CYAN)} {text}{look.painted(time, WEAK)}"
+
+
+class Lines(Teller):
+    """Writes one finished line for whatever is worth telling; nothing is ever changed, for those who listen."""
+
+    def __init__(self, stream: TextIO, redact: Callable[[str], str]) -> None:
+        super().__init__(stream)
+        self._work = Work(_now, redact)
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        outcome = self._work.follow(event)
+        if outcome is not None and _is_told(outcome):
+            self.say(_sentence(outcome))
+        worker = None if event.recalled else self._work.at(event.path)
+        news = "" if worker is None else _news(worker, event)
+        if worker is not None and news:
+            self.say(f"{self._work.label(worker)}: {news}")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _is_told(outcome: Outcome) -> bool:
+    return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
+
+
+def _news(worker: Worker, event: Event) -> str:
+    """What begins with an event; empty when that is not worth a line."""
+    if event.type == "action_started" and event.data.get("intent") not in PLAIN_TO_SEE:
+        return worker.steps[event.path].what
+    return "thinking" if event.type == "model_asked" else worker.note if event.type == "retry_started" else ""
+
+
+def _sentence(outcome: Outcome) -> str:
+    how = "done" if outcome.ok else "failed"
+    time = f" after {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
+    result = f": {outcome.result}" if outcome.result else ""
+    return f"{outcome.worker}: {outcome.step.what} {how}{time}{result}"

@@ -1,0 +1,141 @@
+"""Events of a run to what a person gets to know of it: every event, what it took in the end, or nothing."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.cli.ui.text import counted
+from koi_lang.runtime.budget.limits import PAID
+from koi_lang.runtime.events import Event
+from koi_lang.runtime.host import NobodyAllows
+from koi_lang.runtime.replay.location import Path
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+
+# What is recorded is too long for a line.
+TOLD = frozenset({"system", "messages", "request"})
+DETAILS = TOLD | {"args", "fields", "result", "summary", "text"}
+
+
+class Status:
+    """What a run shows beside its output while it goes on: nothing, unless a subclass does.
+
+    Attributes:
+        is_live: whether lines at the bottom of the terminal change, so that typed text must be shown among them.
+    """
+
+    is_live = False
+
+    def shown(self, run: Run) -> AbstractContextManager[None]:
+        """A context around the run."""
+        return nullcontext()
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+
+    def wrote(self, agent: str, path: Path, text: str) -> None:
+        """Follow what a model writes."""
+
+    def clear(self) -> None:
+        """Make room: something is about to be printed."""
+
+    def hold(self) -> None:
+        """Leave the terminal to a question, until `go_on`."""
+
+    def go_on(self) -> None:
+        """Take the terminal back."""
+
+    def draft(self, text: str) -> None:
+        """Show what is being typed."""
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+
+
+class Bill:
+    """Counts what the models of a run have taken."""
+
+    def __init__(self) -> None:
+        self.requests = self.tokens = 0
+        self.usd = self._since = self._until = 0.0
+        self.unpriced = False
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        self._since, self._until = self._since or event.ts, event.ts
+        if (
+            event.type not in PAID
+            or event.recalled
+            or event.data.get("model") in ("rehearsal", "scripted")
+            or event.data.get("replayed")
+        ):
+            return
+        self.requests += 1
+        self.tokens += event.data["tokens"]["input"] + event.data["tokens"]["output"]
+        self.usd += event.data["usd"] or 0.0
+        self.unpriced |= event.data["usd"] is None
+
+    def line(self) -> str | None:
+        """What it came to; None when no model was asked."""
+        if not self.requests:
+            return None
+        cost = (
+            "cost unknown"
+            if self.unpriced and not self.usd
+            else f"${self.usd:.4f}{' or more' if self.unpriced else ''}"
+        )
+        return f"{counted(self.requests, 'request')}, {self.tokens:,} tokens, {cost}"
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return self._until - self._since
+
+
+class Denials:
+    """Tells the first time that an action was denied because nobody could be asked, and what to do."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._told = False
+
+    def __call__(self, event: Event) -> None:
+        """Follow an event."""
+        if self._told or event.recalled or event.data.get("class") != NobodyAllows.__name__:
+            return
+        self._told = True
+        self._note(f"{event.data['error']}; {event.data['help']}".removesuffix("."))
+
+
+def as_lines(
+    write: Callable[[str], Any], redact: Callable[[str], str], without: Collection[str] = ()
+) -> Callable[[Event], None]:
+    """A consumer that writes every event as one line for people, without some of its fields."""
+
+    def show(event: Event) -> None:
+        if event.recalled:
+            return
+        data = " ".join(
+            f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
+            for key, value in event.data.items()
+            if key not in without
+        )
+        write(redact(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip()))
+
+    return show
+
+
+def as_json(redact: Callable[[str], str], without: Collection[str] = ()) -> Callable[[Event], None]:
+    """A consumer that writes every event as one JSON object a line to standard output, without some fields."""
+
+    def show(event: Event) -> None:
+        data = {name: value for name, value in event.as_data().items() if name not in without}
+        sys.stdout.write(redact(json.dumps(data, default=str, ensure_ascii=False)) + "\n")
+        sys.stdout.flush()
+
+    return show

@@ -1,0 +1,286 @@
+"""The terminal as the host of a run: output on stdout, everything else on stderr, answers from stdin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from koi_lang.cli import late
+from koi_lang.cli.ui.reporters import Status
+from koi_lang.cli.ui.text import harmless, one_line, whole, writable
+from koi_lang.runtime.host import Approval, NobodyToAsk, chosen, wish
+from koi_lang.text_width import clean
+
+if TYPE_CHECKING:
+    from koi_lang.cli.ui.keyboard import Draft, Keyboard
+
+READ_SIZE = 65536
+# How soon a run in the background looks again whether it is in the foreground.
+PAUSE_S = 0.5
+Heard = Callable[[str], None]
+APPROVALS: dict[str, Approval] = {
+    "y": "yes",
+    "yes": "yes",
+    "a": "always",
+    "always": "always",
+    "": "no",
+    "n": "no",
+    "no": "no",
+}
+
+
+class Terminal:
+    """A person at a terminal, or whatever is piped in. Questions are shown only where somebody can see them.
+
+    Attributes:
+        status: what is shown beside the output while the run goes on.
+    """
+
+    def __init__(self, *, quiet: bool = False, silent: bool = False) -> None:
+        self.quiet, self.silent = quiet, silent
+        self.status = Status()
+        self._pending = b""
+        self._ended = False
+        self._turn = asyncio.Lock()
+        self._noted: set[str] = set()
+        self._heard: Heard | None = None
+        self._asked: asyncio.Future[str | None] | None = None
+        self._question = ""
+        self._keyboard: Keyboard | None = None
+        self._draft: Draft | None = None
+
+    def print(self, text: str) -> None:
+        """A line of output, at once; a silent terminal leaves it to events."""
+        self._make_room()
+        if not self.silent:
+            _write(sys.stdout, text + "\n")
+            sys.stdout.flush()
+        self._ask_again()
+
+    def log(self, text: str) -> None:
+        """A line that is not output."""
+        self._make_room()
+        _write(sys.stderr, text + "\n")
+        self._ask_again()
+
+    def note(self, text: str) -> None:
+        """A line about the run itself; the same line is told once."""
+        if self.quiet or text in self._noted:
+            return
+        self._noted.add(text)
+        self.log(text)
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end."""
+        async with self._turn:
+            with self.hold():
+                self._show(question, options)
+                line = await self._line()
+                if line is not None and sys.stdin.isatty():  # the answer has ended the line of the question
+                    self._question = ""
+        if line is None:
+            help = "Run the program in a terminal, or pipe one line for each question into it."
+            raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
+        return chosen(line.strip(), options)
+
+    def _show(self, question: str, options: Sequence[str]) -> None:
+        if not sys.stderr.isatty():
+            return
+        for number, option in enumerate(options, 1):
+            _write(sys.stderr, f"  {number}. {one_line(option)}\n")
+        self._question = f"{_plain(question).rstrip()} "
+        self._ask_again()
+
+    def _make_room(self) -> None:
+        """Begin a line; a question that is open stays where it is."""
+        self.status.clear()
+        if self._question:
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+    def _ask_again(self) -> None:
+        if self._question:
+            _write(sys.stderr, self._question)
+            sys.stderr.flush()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Have whole lines typed and shown by the terminal itself, and nothing else changed there."""
+        self.status.hold()
+        if self._keyboard is not None:
+            self._keyboard.give_back()
+        try:
+            yield
+        finally:
+            if self._question:
+                self._make_room()
+                self._question = ""
+            self.status.go_on()
+            if self._heard is not None:
+                self._grab()
+
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        """Ask for permission, again after an answer that is not clear. Raises NobodyToAsk without a terminal."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise NobodyToAsk(f"nobody can be asked for permission to {what}")
+        asked = whole(f"{wish(what, agent)}: {detail}")
+        answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
+        while answer not in APPROVALS:
+            answer = (await self.ask(f"`{one_line(answer)}` is no answer. Allow? [y]es, [a]lways, [N]o")).lower()
+        return APPROVALS[answer]
+
+    async def secret(self, name: str) -> str:
+        """A value typed without being shown."""
+        if not sys.stdin.isatty():
+            raise NobodyToAsk(f"nobody can be asked for `{name}`")
+        with self.hold(), self._alone():
+            return await asyncio.to_thread(late.getpass, f"{name}: ", sys.stderr)
+
+    # ------------------------------------------------------------ lines that nobody has asked for
+
+    @contextmanager
+    def listening(self, heard: Heard) -> Iterator[None]:
+        """Have a function told every line that is typed at a terminal and is no answer."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            yield
+            return
+        self._heard = heard
+        loop = asyncio.get_running_loop()
+        self._grab()
+        self._listen()
+        try:
+            yield
+        finally:
+            self._heard = None
+            loop.remove_reader(0)
+            if self._keyboard is not None:
+                self._keyboard.give_back()
+                loop.remove_signal_handler(signal.SIGTSTP)
+
+    def _grab(self) -> None:
+        """Take single keys where lines at the bottom change: what is typed is shown among them."""
+        if not self.status.is_live:
+            return
+        if self._keyboard is None:
+            self._keyboard, self._draft = late.Keyboard(), late.Draft()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self._stop)
+        self._keyboard.take()
+
+    def _stop(self) -> None:
+        """Leave the terminal as it was and stop; go on when the process is continued."""
+        self.status.hold()
+        if self._keyboard is not None:
+            self._keyboard.give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.status.go_on()
+        if self._asked is None:
+            self._grab()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Leave standard input to somebody else for a while."""
+        asyncio.get_running_loop().remove_reader(0)
+        try:
+            yield
+        finally:
+            self._listen()
+
+    def _listen(self) -> None:
+        if self._heard is not None and not self._ended:
+            asyncio.get_running_loop().add_reader(0, self._take)
+
+    def _take(self) -> None:
+        """Hand on what was typed: to the question that is open, else to whoever listens."""
+        loop = asyncio.get_running_loop()
+        if late.in_background():
+            loop.remove_reader(0)
+            loop.call_later(PAUSE_S, self._listen)
+            return
+        if self._keyboard is not None and self._keyboard.is_ours:
+            self._take_keys()
+            return
+        if self._asked is None:
+            self._grab()
+        self._read()
+        if self._ended:
+            loop.remove_reader(0)
+        *lines, self._pending = self._pending.split(b"\n")
+        for line in [*lines, *([None] if self._ended else [])]:
+            self._hand_on(None if line is None else line.decode("utf-8", "replace"))
+
+    def _take_keys(self) -> None:
+        """Show what is being typed, and hand on what is finished."""
+        assert self._draft is not None
+        self._read()
+        typed, self._pending = self._pending, b""
+        for line in self._draft.take(typed):
+            if line is None:
+                self._ended = True
+            elif line.strip():
+                self.status.say(f"> {line}")
+                self._hand_on(line)
+        self.status.draft(self._draft.text)
+        if self._ended:
+            asyncio.get_running_loop().remove_reader(0)
+
+    def _hand_on(self, line: str | None) -> None:
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_result(line)
+        elif self._heard is not None and line is not None:
+            self._heard(line)
+
+    def _read(self) -> None:
+        try:
+            read = os.read(0, READ_SIZE)
+        except OSError:  # the terminal is gone
+            read = b""
+        self._pending += read
+        self._ended = not read
+
+    async def _line(self) -> str | None:
+        """The next line of standard input; None at its end. Waiting can be cancelled."""
+        if self._heard is not None and not self._ended:
+            self._asked = asyncio.get_running_loop().create_future()
+            try:
+                return await self._asked
+            finally:
+                self._asked = None
+        while b"\n" not in self._pending and not self._ended:
+            await _readable(0)
+            self._read()
+        line, _, self._pending = self._pending.partition(b"\n")
+        return None if self._ended and not line and not self._pending else line.decode("utf-8", "replace")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write a text as it is; at a terminal without what would steer it, and anywhere what cannot be written as `?`."""
+    if stream.isatty():
+        text = harmless(text)
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.write(writable(text, stream))
+
+
+def _plain(text: str) -> str:
+    """A question without anything that could make it look like another one."""
+    return clean(text)
+
+
+async def _readable(descriptor: int) -> None:
+    """Wait until there is something to read; files always have."""
+    if stat.S_ISREG(os.fstat(descriptor).st_mode) or os.fstat(descriptor).st_rdev == os.stat(os.devnull).st_rdev:
+        return
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)

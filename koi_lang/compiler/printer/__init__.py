@@ -1,0 +1,1 @@
+"""The printer of generated modules: layout, line breaks and the source map."""

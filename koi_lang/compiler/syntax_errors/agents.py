@@ -1,0 +1,451 @@
+"""Mistakes in the bodies of agents and skills."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.files import DECLARATIONS, STATEMENTS
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
+ITEMS = (
+    "on",
+    "private",
+    "affordance",
+    "uses",
+    "llm",
+    "amnesia",
+    "state",
+    "expose",
+    "resilience",
+    "budget",
+    "playbook",
+    "export",
+)
+HEAD = ("ON", "WORD", "OPEN", "RPAR")
+CALL_FORM = 'write `await callAction("call_llm", { instruction: "…", data: … })`.'
+# The name of a model without quotes.
+MODEL = re.compile(r"\w[\w.:/-]*")
+AFFORDANCE = 'write `affordance "…"`, which says what the agent is for.'
+INSTRUCTIONS = 'put it into the handlers that need it: `on start() { playbook "…" }`.'
+# What people write as parts of an agent, and what stands in their place.
+INSTEAD = {
+    **dict.fromkeys(("model", "provider", "temperature", "client"), 'write `llm default = { model: "…" }`.'),
+    **dict.fromkeys(("tool", "tools", "functions"), "write `uses skill …` or `uses mcp …` with names of declarations."),
+    **dict.fromkeys(("description", "goal", "backstory", "name", "purpose"), AFFORDANCE),
+    **dict.fromkeys(("system", "instruction", "instructions", "system_prompt", "systemPrompt"), INSTRUCTIONS),
+    **dict.fromkeys(("memory", "context", "variables"), "write `state { name = value }`."),
+    **dict.fromkeys(("can", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
+}
+LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
+
+
+@hint(HINTS, "E0145")
+def later(failure: Failure) -> Finding | None:
+    """`phases` and `transitions` belong to a later version of the language.
+
+    Wrong:
+
+        phases { draft { can read } }
+
+    Right:
+
+        on start(args: Json) { playbook "Draft, then review." }
+    """
+    if failure.frame.word != "agent" or failure.word() not in ("phases", "transitions"):
+        return None
+    message = f"{failure.shown} belongs to a later version of Koi and is not supported"
+    return Finding(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
+
+
+@hint(HINTS, "E0146")
+def state_equals(failure: Failure) -> Finding | None:
+    """The state of an agent is given with `=`, or a field of it with `:`.
+
+    Wrong:
+
+        state = { count: 0 }
+
+    Right:
+
+        state { count: number = 0 }
+    """
+    if failure.frame.word == "state" and failure.word(-1) == ":" and failure.piece(-2).kind == "word":
+        last = failure.scan.partners.get(failure.index, failure.index)
+        value = failure.source.text[failure.span.start : failure.scan.pieces[last].span.end]
+        shown = value if len(value) <= 30 and "\n" not in value else "…"
+        name = failure.piece(-2).text
+        return Finding(f"`{name}` gets its value with `=`", failure.piece(-1).span, f"write `{name} = {shown}`.")
+    if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
+        return None
+    return Finding(f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`.")
+
+
+@hint(HINTS, "E0148")
+def async_first(failure: Failure) -> Finding | None:
+    """A handler begins with `async`.
+
+    Handlers always run asynchronously; `async` is allowed behind the parameters and means nothing more.
+
+    Wrong:
+
+        async on start() { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.word() != "async" or failure.word(1) != "on":
+        return None
+    return Finding(
+        "a handler does not begin with `async`", failure.span, "leave it out: every handler may use `await`."
+    )
+
+
+@hint(HINTS, "E0149")
+def return_type(failure: Failure) -> Finding | None:
+    """A handler declares a type for its result.
+
+    Wrong:
+
+        on start(args: Json): string { return "go" }
+
+    Right:
+
+        on start(args: Json) { return "go" }
+    """
+    if failure.tail[-4:] != HEAD or failure.word() not in (":", "->"):
+        return None
+    brace = next((piece for piece in map(failure.piece, range(1, 30)) if piece.text == "{"), failure.piece(1))
+    last = min(brace.span.start, failure.source.text.find("\n", failure.span.start) % (failure.end + 1))
+    text = failure.source.text[failure.span.start : last].rstrip()
+    span = Span(failure.span.start, failure.span.start + max(1, len(text)))
+    return Finding("a handler has no result type", span, f"leave out `{text}`.")
+
+
+@hint(HINTS, "E0147")
+def no_parameters(failure: Failure) -> Finding | None:
+    """A handler has no parentheses behind its name.
+
+    Wrong:
+
+        on start { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.tail[-2:] != ("ON", "WORD"):
+        return None
+    name = failure.piece(-1)
+    help = f"write `on {name.text}(args) {{ … }}`." if failure.word() in ("=", ":") else f"write `on {name.text}()`."
+    return Finding(f"the handler `{name.text}` has no parentheses", name.span, help)
+
+
+@hint(HINTS, "E0151")
+def handler_form(failure: Failure) -> Finding | None:
+    """A handler has no name or no body.
+
+    Wrong:
+
+        on start() => { console.log("go") }
+
+    Right:
+
+        on start() { console.log("go") }
+    """
+    if failure.tail[-1:] == ("ON",):
+        return Finding("this handler has no name", failure.span, "write `on start(args: Json) { … }`.")
+    if failure.tail[-4:] != HEAD:
+        return None
+    if failure.word() == "=>":
+        return Finding("`=>` cannot stand before the body of a handler", failure.span, "leave it out.")
+    return Finding("this handler has no body", failure.piece(-1).span, "write `{ … }` behind its parameters.")
+
+
+@hint(HINTS, "E0150")
+def llm_form(failure: Failure) -> Finding | None:
+    """The model is chosen in a handler, or without `=`.
+
+    Wrong:
+
+        llm { model: "gpt-4o" }
+
+    Right:
+
+        llm default = { model: "gpt-4o" }
+    """
+    if failure.tail[-1:] == ("LLM",) and failure.frame.word == "agent":
+        return Finding("`default =` is missing after `llm`", failure.span, LLM_FORM)
+    if failure.tail[-3:-1] == ("LLM", "DEFAULT") and failure.piece().kind in ("text", "word", "number"):
+        name = MODEL.match(failure.source.text, failure.span.start)
+        written = f'"{name[0]}"' if name else failure.piece().text
+        return Finding("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
+    if failure.word() != "llm" or not failure.is_code:
+        return None
+    if failure.word(1) == "(":
+        return Finding("`llm` is no function", failure.span, CALL_FORM)
+    if failure.word(1) == "." and failure.word(3) == "(":
+        return Finding(f"`llm` has no function `{failure.piece(2).text}`", failure.span, CALL_FORM)
+    return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
+
+
+@hint(HINTS, "E0606")
+def limit_form(failure: Failure) -> Finding | None:
+    """A limit of a budget is no number.
+
+    Wrong:
+
+        budget { tokens: most }
+
+    Right:
+
+        budget { tokens: 50000 }
+    """
+    if failure.frame.word != "budget" or failure.tail[-1:] not in (("COLON",), ("EQUAL",)):
+        return None
+    name = failure.piece(-2).text
+    example = {"time": "2m", "usd": "0.5", "turns": "40"}.get(name, "50000")
+    return Finding(f"the limit `{name}` is a number", failure.span, f"write `{name}: {example}`, for example.")
+
+
+@hint(HINTS, "E0154")
+def uses_form(failure: Failure) -> Finding | None:
+    """An agent does not say what kind of thing it uses.
+
+    Wrong:
+
+        uses Crew
+
+    Right:
+
+        uses team Crew
+    """
+    if failure.tail[-1:] != ("USES",) and not (failure.frame.word == "agent" and failure.word() == "use"):
+        return None
+    kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
+    rest = failure.piece(2 if failure.word() == "use" else 1).text
+    if kind in ("team", "skill", "mcp") and rest.isidentifier():
+        return Finding(f"{failure.shown} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
+    help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
+    return Finding("`uses` does not say what kind of thing follows", failure.span, help)
+
+
+@hint(HINTS, "E0186")
+def list_of_tools(failure: Failure) -> Finding | None:
+    """What is used is followed by a list that is empty, or that only MCP servers have.
+
+    Wrong:
+
+        uses mcp files()
+
+    Right:
+
+        uses mcp files(read_text_file, list_*)
+    """
+    is_of_server = failure.frame.word == "mcp" and failure.word(-3) in ("mcp", ",", ")")
+    if is_of_server and (failure.word(-1), failure.word()) == ("(", ")"):
+        help = "name tools, as in `uses mcp files(read_*)`, or leave the parentheses out to grant all of them."
+        return Finding("no tool is granted", failure.span, help)
+    if failure.tail[-3:] in (("USES", "SKILL", "NAME"), ("USES", "TEAM", "NAME")) and failure.word() == "(":
+        kind, name = failure.word(-2), failure.piece(-1).text
+        return Finding(f"a {kind} is used whole", failure.span, f"write `uses {kind} {name}`.")
+    return None
+
+
+@hint(HINTS, "E0152")
+def local_function(failure: Failure) -> Finding | None:
+    """A function stands in an agent.
+
+    What agents do are handlers, which take one payload. A function that other code calls belongs into a skill.
+
+    Wrong:
+
+        function double(x: number): number { return x * 2 }
+
+    Right:
+
+        private on double(x: number) { return x * 2 }
+    """
+    if failure.frame.word != "agent" or "function" not in (failure.word(), failure.word(1)):
+        return None
+    name = failure.piece(1 if failure.word() == "function" else 2).text
+    help = f"write `private on {name}(args) {{ … }}`, and call `await this.{name}({{ … }})`; or put it into a skill."
+    return Finding("an agent has handlers and no functions", failure.span, help)
+
+
+@hint(HINTS, "E0153")
+def statement(failure: Failure) -> Finding | None:
+    """A statement stands in the body of an agent or skill instead of in a handler or function.
+
+    Wrong:
+
+        const limit = 3
+
+    Right:
+
+        on start() { const limit = 3 }
+    """
+    if failure.frame.word not in ("agent", "skill") or "AFFORDANCE" not in failure.expected:
+        return None
+    follows = failure.word(1) in (".", "=") and failure.piece().kind == "word"
+    if failure.word() not in STATEMENTS and not follows:
+        return None
+    place = (
+        "handler: `on start() { … }`" if failure.frame.word == "agent" else "function: `export function name() { … }`"
+    )
+    return Finding(
+        f"a statement cannot stand directly in the {failure.frame.word}", failure.span, f"put it into a {place}."
+    )
+
+
+@hint(HINTS, "E0155")
+def unknown_item(failure: Failure) -> Finding | None:
+    """The body of an agent or skill holds something that does not belong there.
+
+    Wrong:
+
+        start(args: Json) { console.log("go") }
+
+    Right:
+
+        on start(args: Json) { console.log("go") }
+    """
+    if failure.frame.word not in ("agent", "skill") or "AFFORDANCE" not in failure.expected or not failure.word():
+        return None
+    kind = failure.frame.word
+    listed = ITEMS if kind == "agent" else SKILL_ITEMS
+    near = nearest(failure.word(), listed) if failure.piece().kind == "word" else None
+    help = (
+        f"its parts begin with {', '.join(f'`{item}`' for item in listed)}."
+        if near is None
+        else f"did you mean `{near}`?"
+    )
+    if kind == "agent" and failure.word() == "prompt" and failure.piece(1).kind != "word":
+        help = INSTRUCTIONS
+    elif kind == "agent" and failure.piece().text in INSTEAD and failure.word(1) != "(":
+        written = failure.piece(2)
+        help = INSTEAD[failure.piece().text].replace('"…"', written.text if written.kind == "text" else '"…"')
+    elif failure.word() in DECLARATIONS:
+        help = f"move it out of the {failure.frame.word}, before it or behind it."
+    elif kind == "skill" and failure.word() in ITEMS:
+        help = "put it into an agent, or write `export function name(…) { … }`."
+    elif kind == "agent" and failure.word(1) == "(":
+        help = f"write `on {failure.piece().text}(…)`."
+    elif kind == "agent" and failure.word(1) in ("on", "private"):
+        help = "leave it out: a handler begins with `on` or `private on`."
+    elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
+        help = f"write `on {failure.piece(1).text}(…)`."
+    article = "an" if kind == "agent" else "a"
+    return Finding(f"{failure.shown} does not begin a part of {article} {kind}", failure.span, help)
+
+
+@hint(HINTS, "E0156")
+def amnesia(failure: Failure) -> Finding | None:
+    """`amnesia` is neither `true` nor `false`.
+
+    Wrong:
+
+        amnesia = "yes"
+
+    Right:
+
+        amnesia = true
+    """
+    if "AMNESIA" not in failure.tail:
+        return None
+    return Finding("`amnesia` is `true` or `false`", failure.span, "write `amnesia = true`.")
+
+
+@hint(HINTS, "E0144")
+def bare_state(failure: Failure) -> Finding | None:
+    """The state of an agent is used without `this`.
+
+    Wrong:
+
+        state.count = 1
+
+    Right:
+
+        this.state.count = 1
+    """
+    if failure.word() != "state" or failure.word(1) not in (".", "?.", "[") or not failure.is_code:
+        return None
+    field = failure.piece(2).text if failure.word(1) != "[" else "…"
+    return Finding("`state` stands without `this`", failure.span, f"write `this.state.{field}`.")
+
+
+@hint(HINTS, "E0165")
+def send_form(failure: Failure) -> Finding | None:
+    """A `send` stands without `await`.
+
+    Wrong:
+
+        send peers.event("greet").any()({})
+
+    Right:
+
+        await send peers.event("greet").any()({})
+    """
+    if failure.word() != "send" or not failure.is_code or (failure.piece(1).kind != "word" and failure.word(1) != "("):
+        return None
+    return Finding("`send` stands without `await`", failure.span, "write `await send …`.")
+
+
+@hint(HINTS, "E0143")
+def reserved(failure: Failure) -> Finding | None:
+    """A reserved word is used as a name.
+
+    Reserved words may be keys of objects and stand after a dot, but name nothing.
+
+    Wrong:
+
+        const state = 1
+
+    Right:
+
+        const count = 1
+    """
+    word = failure.word()
+    if word not in RESERVED or "NAME" not in failure.expected or (failure.is_code and _begins_statement(failure)):
+        return None
+    if word == "import" and failure.word(1) == "(":
+        help = 'begin the file with `import name from "…"`.'
+        return Finding("files are imported at the top of a file only", failure.span, help)
+    better = f"{word}Value" if failure.is_code or failure.frames else f"My{word.title()}"
+    return Finding(
+        f"{failure.shown} is a reserved word and cannot be a name",
+        failure.span,
+        f"choose another name, such as `{better}`.",
+    )
+
+
+@hint(HINTS, "E0130")
+def item_in_code(failure: Failure) -> Finding | None:
+    """A part of an agent or of the program stands in the code of a handler.
+
+    Wrong:
+
+        on start() {
+          uses team Crew
+        }
+
+    Right:
+
+        uses team Crew
+        on start() { console.log("go") }
+    """
+    word = failure.word()
+    if not failure.is_code or word not in (*ITEMS, "role", "team", "agent", "skill", "prompt", "mcp", "import", "run"):
+        return None
+    outside = f"out of the {failure.frames[0].word}, before it or behind it"
+    place = "to the body of the agent" if word in ITEMS else outside
+    return Finding(f"{failure.shown} cannot stand in code", failure.span, f"move it {place}, or choose another name.")
+
+
+def _begins_statement(failure: Failure) -> bool:
+    return failure.piece().fresh or "VARIABLE" in failure.expected

@@ -1,0 +1,198 @@
+"""Brackets without a partner, and what is missing between the things they hold."""
+
+from __future__ import annotations
+
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.files import DECLARATIONS, ITEMS
+from koi_lang.compiler.syntax_errors.scanner import CLOSERS, Piece
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+AFTER: list[Hint] = []
+BOUNDARIES = frozenset((*DECLARATIONS, *ITEMS, "export", "package")) - {"playbook", "affordance"}
+
+
+@hint(HINTS, "E0132")
+def mixed(failure: Failure) -> Finding | None:
+    """A bracket is closed by one of another kind.
+
+    Wrong:
+
+        const names = ["a", "b")
+
+    Right:
+
+        const names = ["a", "b"]
+    """
+    frame, here = failure.frame, failure.word()
+    if here not in (")", "]") or failure.index not in failure.scan.stray or frame.bracket not in ("(", "["):
+        return None
+    if frame.start < _line_start(failure, failure.span):
+        return None
+    opener = Span(frame.start, frame.start + 1)
+    closer = CLOSERS[frame.bracket]
+    others = ((opener, "opened here"),)
+    return Finding(f"`{frame.bracket}` is closed by `{here}`", failure.span, f"write `{closer}`.", "", others)
+
+
+@hint(HINTS, "E0131")
+def unclosed(failure: Failure) -> Finding | None:
+    """A brace, parenthesis or bracket is never closed.
+
+    The place is where it was opened. For braces the indentation tells which one is meant.
+
+    Wrong:
+
+        agent Ada : Worker {
+          on start() {
+            console.log("go")
+        }
+
+    Right:
+
+        agent Ada : Worker {
+          on start() {
+            console.log("go")
+          }
+        }
+    """
+    opener = _culprit(failure)
+    if opener is None:
+        return None
+    piece, closer = failure.scan.pieces[opener], CLOSERS[failure.scan.pieces[opener].text]
+    noticed = failure.piece() if failure.word() else failure.piece(-1)
+    label = "still open here" if failure.word() else "the program ends here"
+    help = f"write `{closer}` where it ends."
+    return Finding(f"this `{piece.text}` is never closed", piece.span, help, "opened here", ((_short(noticed), label),))
+
+
+@hint(HINTS, "E0129")
+def stray(failure: Failure) -> Finding | None:
+    """A closing brace, parenthesis or bracket has no opening one.
+
+    Wrong:
+
+        console.log("go"))
+
+    Right:
+
+        console.log("go")
+    """
+    if failure.word() not in (")", "]", "}"):
+        return None
+    if failure.frames and failure.index not in failure.scan.stray:
+        return None
+    help = "delete it." if failure.frames else "delete it, or look above for a block that was closed too early."
+    return Finding(f"there is no open bracket for this {failure.shown}", failure.span, help)
+
+
+@hint(AFTER, "E0134")
+def semicolon(failure: Failure) -> Finding | None:
+    """A `;` stands between the parts of an object, list or role.
+
+    Wrong:
+
+        const point = { x: 1; y: 2 }
+
+    Right:
+
+        const point = { x: 1, y: 2 }
+    """
+    if failure.word() != ";" or not failure.frames:
+        return None
+    return Finding("`;` cannot separate the parts of an object or list", failure.span, "write `,`.")
+
+
+@hint(AFTER, "E0109")
+def comprehension(failure: Failure) -> Finding | None:
+    """A list is written as a comprehension.
+
+    Wrong:
+
+        const names = [x.name for x in args.people if x.age > 3]
+
+    Right:
+
+        const names = args.people.filter(x => x.age > 3).map(x => x.name)
+    """
+    opener, name = failure.frame.start, failure.piece(1).text
+    closer = failure.scan.partners.get(failure.at(opener))
+    if failure.word() != "for" or failure.word(2) != "in" or closer is None or not name.isidentifier():
+        return None
+    text, end = failure.source.text, failure.scan.pieces[closer].span.start
+    each = text[opener + 1 : failure.span.start].strip()
+    places, _, condition = text[failure.piece(2).span.end : end].strip().partition(" if ")
+    kept = f".filter({name} => {condition.strip()})" if condition else ""
+    made = "" if each == name else f".map({name} => {each})"
+    return Finding("Koi has no list comprehensions", failure.span, f"write `{places.strip()}{kept}{made}`.")
+
+
+@hint(AFTER, "E0133")
+def comma(failure: Failure) -> Finding | None:
+    """There is no `,` between two parts of a list, an object, a call or a role.
+
+    Wrong:
+
+        const point = { x: 1 y: 2 }
+
+    Right:
+
+        const point = { x: 1, y: 2 }
+    """
+    piece = failure.piece()
+    if "COMMA" not in failure.expected or not failure.frames or failure.tail[:1] == ("VARIABLE",):
+        return None
+    if piece.kind not in ("word", "number", "text", "triple", "address") and piece.text not in ("{", "[", "`"):
+        return None
+    return Finding(f"a `,` is missing before {failure.shown}", _short(piece), "write `,` between the two.")
+
+
+def _culprit(failure: Failure) -> int | None:
+    """The opener that has no closer, if the failure shows that there is one."""
+    opened = {failure.at(frame.start) for frame in failure.frames}
+    unclosed = [index for index in failure.scan.unclosed if index in opened and index < failure.index]
+    if not unclosed or not _is_boundary(failure, failure.scan.pieces[unclosed[-1]]):
+        return None
+    innermost = failure.scan.pieces[unclosed[-1]]
+    if innermost.text != "{" or _line_start(failure, innermost.span) == _line_start(failure, failure.span):
+        return unclosed[-1]
+    return _shifted(failure, unclosed[0])
+
+
+def _shifted(failure: Failure, outermost: int) -> int:
+    """The first brace whose closer stands further left than its own line: that closer was meant for another one."""
+    for opener, closer in sorted(failure.scan.partners.items(), key=lambda pair: pair[1]):
+        piece, end = failure.scan.pieces[opener], failure.scan.pieces[closer]
+        if opener <= outermost or piece.text != "{" or opener >= failure.index or not end.fresh:
+            continue
+        if end.span.start - _line_start(failure, end.span) < _indentation(failure, piece.span):
+            return opener
+    return outermost
+
+
+def _is_boundary(failure: Failure, opener: Piece) -> bool:
+    """Whether what stands at the failure cannot belong into an open bracket."""
+    piece, frame = failure.piece(), failure.frame
+    if piece.kind == "end":
+        return True
+    if piece.text in (")", "]", "}"):
+        return bool(frame.bracket) and CLOSERS[frame.bracket] != piece.text
+    if frame.bracket in ("(", "[") and opener.span.start == frame.start:
+        is_body = piece.text == "{" and frame.word in ("if", "for", "while", "on", "function")
+        return is_body or (piece.fresh and failure.word(-1) != ",")
+    return piece.fresh and failure.word() in BOUNDARIES and failure.word(1) not in (".", ":", "=", "(")
+
+
+def _line_start(failure: Failure, span: Span) -> int:
+    return failure.source.text.rfind("\n", 0, span.start) + 1
+
+
+def _indentation(failure: Failure, span: Span) -> int:
+    start = _line_start(failure, span)
+    line = failure.source.text[start : span.start]
+    return len(line) - len(line.lstrip())
+
+
+def _short(piece: Piece) -> Span:
+    """The first line of a piece."""
+    return Span(piece.span.start, piece.span.start + max(1, len(piece.text.split("\n", 1)[0])))

@@ -1,0 +1,130 @@
+"""Explanations of what the builder and the parser find themselves: forms that are written well but mean nothing."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+
+from koi_lang.compiler.syntax_errors.context import Finding
+from koi_lang.compiler.syntax_errors.scanner import CLOSERS, scan
+from koi_lang.source import Source, Span
+
+
+def nested_too_deeply(source: Source, read: Span) -> Finding:
+    """Brackets or operators are nested too deeply.
+
+    Programs may nest a few hundred levels, and 20 loops or `try`. Give parts of the expression names of their own, and
+    move inner steps into functions.
+    """
+    found = scan(source.text, read)
+    depth = deepest = 0
+    place = Span(read.start, min(read.end, read.start + 1))
+    for piece in found.pieces:
+        depth += piece.kind == "mark" and (piece.text in CLOSERS) - (piece.text in (")", "]", "}"))
+        if depth > deepest:
+            deepest, place = depth, piece.span
+    return Finding("this is nested too deeply", place, "give parts of it names with `const`, or make them functions.")
+
+
+_TEXTS = {
+    "E0102": """
+        A construct is well written but has no meaning where it stands.
+
+        The message says what the construct needs.
+
+        Wrong:
+
+            skill Numbers {
+              export function (x: number): number { return x * 2 }
+            }
+
+        Right:
+
+            skill Numbers {
+              export function double(x: number): number { return x * 2 }
+            }
+    """,
+    "E0135": """
+        An object gives a value with `=`.
+
+        Wrong:
+
+            const point = { x = 1 }
+
+        Right:
+
+            const point = { x: 1 }
+    """,
+    "E0182": """
+        Parentheses hold several values, or none.
+
+        Only the parameters of an arrow function are written like this.
+
+        Wrong:
+
+            const pair = (1, 2)
+
+        Right:
+
+            const pair = [1, 2]
+    """,
+    "E0183": """
+        Something is assigned to that cannot hold a value.
+
+        Wrong:
+
+            5 = args.x
+
+        Right:
+
+            const five = args.x
+    """,
+    "E0184": """
+        A `send` carries no payload.
+
+        What a handler receives stands in parentheses of its own behind the selection.
+
+        Wrong:
+
+            await send peers.event("greet").any()
+
+        Right:
+
+            await send peers.event("greet").any()({ name: "Ada" })
+    """,
+    "E0185": """
+        A `send` does not name the event.
+
+        Wrong:
+
+            await send peers.any()({ name: "Ada" })
+
+        Right:
+
+            await send peers.event("greet").any()({ name: "Ada" })
+    """,
+    "E0186": """
+        A selection of a `send` is called with something it does not take, or is none.
+
+        `event` takes one text, `role` the name of a role, `any` and `all` nothing. There are no others.
+
+        Wrong:
+
+            await send peers.event(greet).any()({})
+
+        Right:
+
+            await send peers.event("greet").any()({})
+    """,
+    "E0190": """
+        A `try` has neither `catch` nor `finally`.
+
+        Wrong:
+
+            try { console.log("go") }
+
+        Right:
+
+            try { console.log("go") } catch (error) { console.log(error.message) }
+    """,
+}
+EXPLANATIONS = {code: cleandoc(text) for code, text in _TEXTS.items()}

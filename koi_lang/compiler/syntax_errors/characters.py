@@ -1,0 +1,263 @@
+"""Characters and marks that Koi does not know."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.source import Span
+
+HINTS: list[Hint] = []
+QUOTES = dict.fromkeys("“”„‟«»″＂", '"') | dict.fromkeys("‘’‚‛‹›′＇´", "'")
+LOOKALIKES = dict(zip("：，；（）｛｝［］＝．–—−×·÷", ":,;(){}[]=.---**/", strict=True))
+LOOKALIKES |= {"…": "...", "≠": "!==", "≤": "<=", "≥": ">=", "→": "=>", "⇒": "=>"}
+BITS = {"&": "&&", "|": "||", "^": "!==", "~": "!"}
+SHIFTS = {"<<": "x * 2 ** n", ">>": "Math.floor(x / 2 ** n)", ">>>": "Math.floor(x / 2 ** n)"}
+NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6` or `0xff`."
+
+
+@hint(HINTS, "E0110")
+def quotation_mark(failure: Failure) -> Finding | None:
+    """A text stands in typographic quotes.
+
+    Word processors and chats replace plain quotes; Koi knows only `"`, `'` and the backtick.
+
+    Wrong:
+
+        console.log(“hello”)
+
+    Right:
+
+        console.log("hello")
+    """
+    plain = QUOTES.get(failure.word())
+    if plain is None:
+        return None
+    message = f"{failure.shown} is not a quote that Koi knows"
+    return Finding(message, failure.span, f"write a plain `{plain}` at both ends of the text.")
+
+
+@hint(HINTS, "E0111")
+def invisible(failure: Failure) -> Finding | None:
+    """A blank is not a plain blank, or a character cannot be seen.
+
+    Such characters come from web pages and word processors. Delete the place and type it again.
+
+    Wrong:
+
+        const name\u00a0= 1
+
+    Right:
+
+        const name = 1
+    """
+    character = failure.word()
+    category = unicodedata.category(character) if len(character) == 1 else ""
+    if category not in ("Zs", "Zl", "Zp", "Cf"):
+        return None
+    name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+    message = f"there is an invisible character here: {name}"
+    return Finding(message, failure.span, "delete it and type a plain blank if one is needed.")
+
+
+@hint(HINTS, "E0112")
+def letter(failure: Failure) -> Finding | None:
+    """A name has a letter outside of `A` to `Z`.
+
+    Names consist of the letters `A` to `Z` and `a` to `z`, digits and `_`. Texts may hold anything.
+
+    Wrong:
+
+        const größe = 1
+
+    Right:
+
+        const groesse = 1
+    """
+    piece = failure.piece()
+    strange = next((character for character in piece.text if not character.isascii()), None)
+    if piece.kind not in ("word", "number") or strange is None:
+        return None
+    message = f"the name {failure.shown} has the letter `{strange}`"
+    return Finding(message, failure.span, "names consist of `A` to `Z`, `a` to `z`, digits and `_`.")
+
+
+@hint(HINTS, "E0113")
+def control_character(failure: Failure) -> Finding | None:
+    """The file holds bytes that are not text.
+
+    Either the file is no program, or it was damaged. Programs are saved as plain UTF-8 text.
+    """
+    character = failure.word()
+    if len(character) != 1 or unicodedata.category(character) not in ("Cc", "Co", "Cn", "Cs"):
+        return None
+    message = f"the character U+{ord(character):04X} cannot be part of a program"
+    return Finding(message, failure.span, "delete it, and check that this file is a Koi program.")
+
+
+@hint(HINTS, "E0114")
+def lookalike(failure: Failure) -> Finding | None:
+    """A mark only looks like one of Koi's.
+
+    Wrong:
+
+        const total = 2 × 3
+
+    Right:
+
+        const total = 2 * 3
+    """
+    plain = LOOKALIKES.get(failure.word())
+    if plain is None:
+        return None
+    return Finding(f"{failure.shown} is not a mark that Koi knows", failure.span, f"write `{plain}`.")
+
+
+@hint(HINTS, "E0115")
+def dollar(failure: Failure) -> Finding | None:
+    """A name has a `$`.
+
+    Only keys of objects and fields after a dot may have one.
+
+    Wrong:
+
+        const $item = 1
+
+    Right:
+
+        const item = 1
+    """
+    piece = failure.piece()
+    if piece.kind != "word" or "$" not in piece.text:
+        return None
+    better = piece.text.replace("$", "") or "value"
+    better = f"_{better}" if better[0].isdigit() else better
+    return Finding(f"the name {failure.shown} has a `$`", failure.span, f"write `{better}`.")
+
+
+@hint(HINTS, "E0116")
+def numeral(failure: Failure) -> Finding | None:
+    """A number is written in a way that Koi does not know, or a name begins with a digit.
+
+    Wrong:
+
+        const limit = 10n
+
+    Right:
+
+        const limit = 10
+    """
+    piece, following = failure.piece(), failure.piece(1)
+    if piece.text == "." and following.kind == "number" and failure.wants_value:
+        span = Span(piece.span.start, following.span.end)
+        return Finding("a number cannot begin with a dot", span, f"write `0.{following.text}`.")
+    if piece.kind != "number" or not any(character.isalpha() or character == "_" for character in piece.text):
+        return None
+    if "NAME" in failure.expected and not failure.wants_value:
+        return Finding(f"the name {failure.shown} begins with a digit", failure.span, "begin the name with a letter.")
+    if piece.text.endswith("n") and piece.text[:-1].isdigit():
+        help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
+        return Finding("Koi has no big integers", failure.span, help)
+    return Finding(f"{failure.shown} is not a number", failure.span, NUMERALS)
+
+
+@hint(HINTS, "E0117")
+def hash_mark(failure: Failure) -> Finding | None:
+    """A comment begins with `#`.
+
+    Comments begin with `//`, or stand between `/*` and `*/`.
+
+    Wrong:
+
+        # say hello
+
+    Right:
+
+        // say hello
+    """
+    if failure.word() != "#":
+        return None
+    if failure.word(-1) == ".":
+        return Finding("Koi has no private fields", failure.span, "leave the `#` out.")
+    return Finding("`#` does not begin a comment in Koi", failure.span, "begin the comment with `//`.")
+
+
+@hint(HINTS, "E0118")
+def bits(failure: Failure) -> Finding | None:
+    """An operator works on bits; Koi has none of these.
+
+    `&&`, `||` and `!` combine conditions.
+
+    Wrong:
+
+        if (args.a & args.b) { console.log("both") }
+
+    Right:
+
+        if (args.a && args.b) { console.log("both") }
+    """
+    mark = failure.word()
+    if (mark not in BITS and mark not in SHIFTS) or not failure.is_code:
+        return None
+    help = f"for conditions write `{BITS[mark]}`." if mark in BITS else f"write `{SHIFTS[mark]}`."
+    return Finding(f"Koi has no operator {failure.shown} on bits", failure.span, help)
+
+
+@hint(HINTS, "E0119")
+def colon_equals(failure: Failure) -> Finding | None:
+    """A value is given with `:=`.
+
+    Wrong:
+
+        total := 1
+
+    Right:
+
+        const total = 1
+    """
+    if failure.word() != ":=":
+        return None
+    name = failure.word(-1)
+    return Finding(
+        "Koi has no `:=`", failure.span, f"write `const {name} = …` for a new name, or `{name} = …` for a known one."
+    )
+
+
+@hint(HINTS, "E0120")
+def thin_arrow(failure: Failure) -> Finding | None:
+    """An arrow is written `->`.
+
+    Wrong:
+
+        const double = (x) -> x * 2
+
+    Right:
+
+        const double = (x) => x * 2
+    """
+    if failure.word() != "->":
+        return None
+    help = "leave the return type out." if failure.tail[:1] == ("ON",) else "write `=>`."
+    return Finding("Koi has no `->`", failure.span, help)
+
+
+@hint(HINTS, "E0121")
+def other_operator(failure: Failure) -> Finding | None:
+    """An operator belongs to another language.
+
+    Wrong:
+
+        if (args.a <> 1) { console.log("other") }
+
+    Right:
+
+        if (args.a !== 1) { console.log("other") }
+    """
+    helps = {"<>": "write `!==`.", "|>": "call the function: `f(value)`.", "::": "write one `:`.", "@": "leave it out."}
+    mark = failure.word()
+    if mark == ":" and failure.word(-1) == ":":
+        span = Span(failure.piece(-1).span.start, failure.span.end)
+        return Finding("there is one `:` too many", span, helps["::"])
+    if mark not in helps or (not failure.frames and mark != "@"):
+        return None
+    return Finding(f"Koi has no operator `{mark}`", failure.span, helps[mark])

@@ -1,0 +1,226 @@
+"""What stands outside of every declaration, and files that are no Koi programs."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Span
+
+FIRST: list[Hint] = []
+HINTS: list[Hint] = []
+DECLARATIONS = ("import", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test")
+# Declarations of BAML, which has no agents.
+OF_BAML = {
+    "client": 'name the model in an agent: `llm default = { model: "…" }`.',
+    "generator": "leave it out: a program is a Python module as it is.",
+    "retry_policy": 'write `resilience "event" { retry_max_attempts = 3 }` in an agent.',
+}
+LISTED = "a program consists of `import`, `role`, `team`, `agent`, `skill`, `mcp`, `prompt`, `run` and `test`."
+ITEMS = frozenset(
+    (
+        "on",
+        "private",
+        "affordance",
+        "uses",
+        "llm",
+        "amnesia",
+        "state",
+        "expose",
+        "resilience",
+        "playbook",
+        "phases",
+        "budget",
+    )
+)
+STATEMENTS = frozenset(
+    ("const", "let", "var", "if", "else", "for", "while", "return", "try", "throw", "await", "send", "use", "break")
+)
+FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\w+)")
+FORMATS = {"{": "JSON", "[": "JSON", "<": "HTML or XML", "`": "Markdown", "--": "YAML"}
+
+
+@hint(FIRST, "E0122")
+def not_koi(failure: Failure) -> Finding | None:
+    """The file is written in another language.
+
+    Programs usually have the ending `.koi`; other files are imported or read by a program.
+    """
+    is_yaml = failure.piece(1 - failure.index).text == ":" and failure.piece(-failure.index).kind == "word"
+    if failure.index <= 1 and not failure.frames and is_yaml:
+        return _other_format("YAML", failure)
+    if failure.index or failure.frames:
+        return None
+    first = failure.word()
+    name = FORMATS.get(first)
+    if first == "#" and failure.source.text.startswith("# "):
+        name = "Markdown or Python"
+    if name is None:
+        return None
+    return _other_format(name, failure)
+
+
+def _other_format(name: str, failure: Failure) -> Finding:
+    help = "begin with `role Worker { can execute }` and `agent Name : Worker { … }`."
+    return Finding(f"this looks like {name}, not like a Koi program", failure.piece(-failure.index).span, help)
+
+
+@hint(HINTS, "E0124")
+def function_outside(failure: Failure) -> Finding | None:
+    """A function stands outside of a skill.
+
+    Wrong:
+
+        function double(x: number): number { return x * 2 }
+
+    Right:
+
+        skill Numbers {
+          affordance "works with numbers"
+          export function double(x: number): number { return x * 2 }
+        }
+    """
+    words = (failure.word(), failure.word(1))
+    if not failure.is_top or ("function" not in words and words[0] != "def"):
+        return None
+    help = "put it into a skill: `skill Name { export function … }`."
+    return Finding("a function cannot stand outside of a skill", failure.span, help)
+
+
+@hint(HINTS, "E0125")
+def item_outside(failure: Failure) -> Finding | None:
+    """A part of an agent stands outside of every agent.
+
+    Often the agent was closed by a `}` too early.
+
+    Wrong:
+
+        agent Ada : Worker {
+          on start() { console.log("go") }
+        }
+          on stop() { console.log("stop") }
+        }
+
+    Right:
+
+        agent Ada : Worker {
+          on start() { console.log("go") }
+          on stop() { console.log("stop") }
+        }
+    """
+    is_item = failure.word() in ITEMS or (failure.word() == "async" and failure.word(1) == "on")
+    if not failure.is_top or not is_item:
+        return None
+    message = f"{failure.shown} belongs into the body of an agent"
+    closer = failure.piece(-1)
+    if closer.text == "}" and _begins_with(failure, "agent"):
+        others = ((closer.span, "the agent ends here"),)
+        return Finding(message, failure.span, "delete the `}` that ends the agent too early.", "", others)
+    return Finding(message, failure.span, "put it into `agent Name : Role { … }`.")
+
+
+@hint(HINTS, "E0123")
+def statement_outside(failure: Failure) -> Finding | None:
+    """A statement stands outside of every handler and function.
+
+    Wrong:
+
+        console.log("hello")
+
+    Right:
+
+        role Worker { can execute }
+        agent Greeter : Worker {
+          on start() { console.log("hello") }
+        }
+        run Greeter.start()
+    """
+    piece = failure.piece()
+    if not failure.is_top or piece.kind != "word":
+        return None
+    calls = failure.word(1) in ("(", ".", "=", ":=", "[") and failure.piece(1).span.start - piece.span.end < 2
+    if failure.word() not in STATEMENTS and not calls:
+        return None
+    help = "put it into a handler of an agent: `on start() { … }`."
+    return Finding("a statement cannot stand outside of a handler or function", failure.span, help)
+
+
+@hint(HINTS, "E0126")
+def unknown_declaration(failure: Failure) -> Finding | None:
+    """Something stands between the declarations that does not begin one.
+
+    Wrong:
+
+        agnet Ada : Worker { }
+
+    Right:
+
+        agent Ada : Worker { }
+    """
+    if not failure.is_top or not failure.word() or failure.word() in (")", "]", "}"):
+        return None
+    near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
+    help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
+    return Finding(f"{failure.shown} does not begin a declaration", failure.span, help)
+
+
+@hint(FIRST, "E0127")
+def import_form(failure: Failure) -> Finding | None:
+    """An import is written as in another language.
+
+    An import names a file and brings everything that it declares.
+
+    Wrong:
+
+        import { Ada } from "./ada.koi"
+
+    Right:
+
+        import "./ada.koi"
+    """
+    if failure.is_top and failure.word() == "from" and failure.piece(1).kind == "word":
+        return Finding("an import does not begin with `from`", failure.span, _python_import(failure))
+    if failure.tail == ("IMPORT",):
+        return _import_of_parts(failure)
+    if failure.tail != ("IMPORT", "NAME"):
+        return None
+    name = failure.piece(-1)
+    help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "python:{name.text}"`.'
+    return Finding("this import names no file", name.span, help)
+
+
+def _python_import(failure: Failure) -> str:
+    """What to write instead of `from module import name`; `std` has parts of its own."""
+    line = FROM.match(failure.source.text, failure.span.start)
+    if line is None:
+        return 'write `import "./file.koi"`.'
+    module, name = line.groups()
+    path = f"std/{name}" if module == "std" else module.replace(".", "/") if module.startswith("std.") else ""
+    name = module.rpartition(".")[2]
+    return f'write `import "{path}"`.' if path else f'write `import {name} from "python:{module}"`.'
+
+
+def _import_of_parts(failure: Failure) -> Finding:
+    if failure.word() in ("{", "*"):
+        path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
+        message = "an import brings everything that a file declares"
+        return Finding(message, failure.span, f"write `import {path}` without {failure.shown}.")
+    if not failure.word():
+        return Finding("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
+    line = failure.source.line(failure.source.position(failure.span.start).line)
+    start = failure.span.start
+    column = failure.source.position(start).column - 1
+    path = line[column:].split(";")[0].split("//")[0].strip()
+    return Finding(
+        "the file of an import must stand in quotes",
+        Span(start, start + max(1, len(path))),
+        f'write `import "{path}"`.',
+    )
+
+
+def _begins_with(failure: Failure, word: str) -> bool:
+    """Whether the `}` before the failure belongs to a declaration that begins with a word."""
+    openers = {closer: opener for opener, closer in failure.scan.partners.items()}
+    opener = openers.get(failure.index - 1, 0)
+    return any(piece.text.lower() == word for piece in failure.scan.pieces[max(0, opener - 4) : opener])

@@ -1,0 +1,267 @@
+"""Words of other languages, and things that stand beside each other without saying how they belong together."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.missing import tagged
+from koi_lang.compiler.syntax_errors.scanner import Piece, scan
+from koi_lang.diagnostics import nearest
+from koi_lang.source import Source, Span
+
+HINTS: list[Hint] = []
+BRANCH = "write `if (…) { … } else if (…) { … }`."
+FUNCTION = "write `const name = (…) => { … }`, or put a function into a skill."
+RECORD = "write a plain object `{ … }`, or an agent or skill for what has functions."
+TYPE = "write it where it is used: `on start(args: { name: string, size?: number }) { … }`."
+_ELSE_IF = dict.fromkeys(("elif", "elseif", "elsif"), "write `else if (…) { … }`.")
+_RECORDS = dict.fromkeys(("class", "struct"), RECORD)
+_TYPES = dict.fromkeys(("interface", "type"), TYPE)
+_NOTHING = dict.fromkeys(("public", "static", "void"), "leave it out.")
+_OTHERS = {
+    "do": "write `while (true) { …; if (!condition) break }`.",
+    "until": "write `while (!…) { … }`.",
+    "repeat": "write `while (…) { … }`.",
+    "foreach": "write `for (const item of list) { … }`.",
+    "unless": "write `if (!…) { … }`.",
+    "lambda": "write `x => …`.",
+    "and": "write `&&`.",
+    "or": "write `||`.",
+    "not": "write `!`.",
+    "is": "write `===`.",
+    "then": "put what follows between `{` and `}`.",
+    "begin": "write `{`.",
+    "raise": "write `throw new Error(…)`.",
+    "except": "write `catch (error) { … }`.",
+    "yield": "collect the values in a list and return it.",
+    "print": "write `console.log(…)`.",
+    "echo": "write `console.log(…)`.",
+    "del": "write `delete`.",
+    "goto": "use a loop.",
+    "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
+    "as": "leave it and the type behind it out.",
+    "satisfies": "leave it and the type behind it out.",
+    "with": "name the object each time: `thing.field`.",
+}
+INSTEAD = {
+    **dict.fromkeys(("switch", "case", "match"), BRANCH),
+    **dict.fromkeys(("def", "func", "fn"), FUNCTION),
+    **_ELSE_IF,
+    **_RECORDS,
+    **_TYPES,
+    **_NOTHING,
+    **_OTHERS,
+}
+# These may stand directly before a parenthesis; others would be calls of a function of that name.
+WITH_PARENTHESES = frozenset("switch elif elseif elsif unless except foreach not until match with".split())
+# A value in a text of Python, without what says how it is shown.
+PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
+THREE_QUOTES = 'write `"""` at both ends of the text.'
+# How far into the second of two statements a strange word is looked for.
+LOOK_AHEAD = 200
+KEYWORDS = (*sorted(RESERVED), "new", "break", "continue", "typeof", "delete", "expect", "given")
+
+
+@hint(HINTS, "E0166")
+def foreign(failure: Failure) -> Finding | None:
+    """A word is a keyword in other languages and means nothing in Koi.
+
+    Wrong:
+
+        if (args.a and args.b) { console.log("both") }
+
+    Right:
+
+        if (args.a && args.b) { console.log("both") }
+    """
+    if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
+        return None
+    line = (0, *failure.same_line())
+    # `foreach (list as item)` is told at its first word.
+    offsets = [offset for offset in line if failure.word(offset) != "as"]
+    for offset in (*offsets, *(offset for offset in line if failure.word(offset) == "as")):
+        if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
+            return _foreign(_switch(failure, offset), _advice(failure, offset))
+    opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))
+    if opener is not None and failure.scan.pieces[opener - 1].text == "do":
+        return _foreign(failure.scan.pieces[opener - 1])
+    return None
+
+
+@hint(HINTS, "E0162")
+def colon_block(failure: Failure) -> Finding | None:
+    """A block begins with a colon.
+
+    Wrong:
+
+        if args.ready:
+          console.log("go")
+
+    Right:
+
+        if (args.ready) { console.log("go") }
+    """
+    if failure.word() != ":" or failure.frame.bracket not in ("{", "") or not failure.piece(1).fresh:
+        return None
+    first = next((failure.piece(offset) for offset in failure.same_line() if failure.piece(offset).fresh), None)
+    if first is None or first.text.lower() not in ("if", "else", "for", "while", "try", "catch", "finally"):
+        return None
+    return Finding("a block does not begin with `:`", failure.span, "put its statements between `{` and `}`.")
+
+
+@hint(HINTS, "E0179")
+def text_prefix(failure: Failure) -> Finding | None:
+    """A text has a letter or a name before its quote.
+
+    Wrong:
+
+        console.log(f"hello {args.name}")
+
+    Right:
+
+        console.log(`hello ${args.name}`)
+    """
+    before, here = failure.piece(-1), failure.piece()
+    if before.kind != "word" or before.span.end != here.span.start:
+        return None
+    if here.text == "`" and failure.is_code:
+        return tagged(before.text, before.span)
+    if here.kind not in ("text", "triple"):
+        return None
+    inserted = PLACE.sub(r"${\1}", here.text.strip("\"'")) if here.kind == "text" else ""
+    shown = inserted if inserted.isprintable() and 0 < len(inserted) < 60 and "`" not in inserted else "hello ${name}"
+    return Finding(f"a text has no letter `{before.text}` before it", before.span, f"write `` `{shown}` ``.")
+
+
+def triple_single(source: Source, first: Span, second: Span) -> Finding | None:
+    """A long text stands in three single quotes.
+
+    Wrong:
+
+        playbook '''Greet the user.'''
+
+    Right:
+
+        playbook "Greet the user."
+    """
+    if not source.text.startswith("'''", first.end - 2) or second.start != first.end:
+        return None
+    return Finding("three single quotes do not begin a text", Span(first.end - 2, first.end + 1), THREE_QUOTES)
+
+
+def foreign_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """Two statements with a word of another language between or before them."""
+    end_of_line = source.text.find("\n", second.start) % (len(source.text) + 1)
+    pieces = scan(source.text, Span(first.start, min(end_of_line, second.start + LOOK_AHEAD))).pieces
+    end = Piece("end", "", Span(0, 0), True)
+    for before, here, after in zip([end, *pieces[:-1]], pieces, [*pieces[1:], end], strict=True):
+        if _is_foreign(before, here, after):
+            return _foreign(here)
+    return None
+
+
+def fails_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """An `expect … fails` does not say with which message.
+
+    Any part of the message will do. That a program fails for another reason is noticed in this way.
+
+    Wrong:
+
+        expect await Ada.start({}) fails
+
+    Right:
+
+        expect await Ada.start({}) fails "there is no name"
+    """
+    if not source.text.startswith("expect", first.start) or source.text[second.start : second.end] != "fails":
+        return None
+    return Finding("this `fails` does not say with which message", second, 'write `fails "part of the message"`.')
+
+
+def arrow_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """Parentheses and a block that were meant as a function."""
+    if source.text[second.start] != "{" or source.text[first.end - 1] != ")":
+        return None
+    return Finding("`=>` is missing before this `{`", Span(second.start, second.start + 1), "write `=> {`.")
+
+
+def beside(source: Source, first: Span, second: Span) -> Finding:
+    """Two statements stand on one line with nothing between them.
+
+    Usually the first word is misspelled, or an operator, a `,` or a parenthesis is missing. A value that nothing is
+    done with must not stand behind another statement: it would be dropped. A `(` or `[` behind a blank begins a
+    statement. Separate statements that are meant with `;`.
+
+    Wrong:
+
+        retrun 1
+
+    Right:
+
+        return 1
+    """
+    word, after = source.text[first.start : first.end], source.text[second.start : second.end].split("\n", 1)[0]
+    near = nearest(word, KEYWORDS) if word.isidentifier() else None
+    place = Span(second.start, second.start + max(1, min(len(after), 40)))
+    if near is not None and near != word:
+        return Finding(f"`{word}` is not a keyword", first, f"did you mean `{near}`?")
+    if after[:1] in ("'", '"', "`") and word.replace(".", "").isidentifier():
+        return Finding(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
+    if after[:1] in ("(", "[") and source.text[second.start - 1] in " \t":
+        return Finding(f"this `{after[0]}` begins a statement of its own", place, "leave out the blank before it.")
+    help = "write what joins them, such as an operator, or put them on lines of their own."
+    return Finding("two statements stand on one line", place, help, "the second begins here")
+
+
+def _switch(failure: Failure, offset: int) -> Piece:
+    """The foreign word at an offset; for a `case` the `switch` that it belongs to."""
+    if failure.word(offset) != "case":
+        return failure.piece(offset)
+    before = (failure.piece(earlier) for earlier in range(offset - 1, offset - 30, -1))
+    return next((piece for piece in before if piece.text == "switch"), failure.piece(offset))
+
+
+def _is_foreign(before: Piece, word: Piece, after: Piece) -> bool:
+    if word.kind != "word" or word.text not in INSTEAD or before.text in (".", "?.", "const", "let", "var", "function"):
+        return False
+    if after.kind in ("word", "number", "text"):
+        return not after.fresh or word.text == "do"
+    return after.text in ("{", "[", "!", "`") or (after.text == "(" and word.text in WITH_PARENTHESES)
+
+
+def _foreign(word: Piece, help: str = "") -> Finding:
+    return Finding(f"Koi has no `{word.text}`", word.span, help or INSTEAD[word.text])
+
+
+def _advice(failure: Failure, offset: int) -> str:
+    """What to write instead of a foreign word where it depends on the place; empty where it does not."""
+    word, name = failure.word(offset), failure.piece(offset + 1).text
+    if word in ("def", "func", "fn") and failure.frame.word in ("agent", "skill"):
+        form = f"on {name}(args)" if failure.frame.word == "agent" else f"export function {name}(…)"
+        return f"write `{form} {{ … }}`."
+    body = _body(failure, offset + 2) if not failure.is_code else []
+    if word in ("class", "struct") and body and not any(piece.text in ("(", "=") for piece in body):
+        return TYPE
+    if word == "enum" and body:
+        values = " | ".join(f'"{piece.text}"' for piece in body if piece.kind == "word")
+        return f"write its values where they are used: `on start(args: {{ {name.lower()}: {values} }}) {{ … }}`."
+    return ""
+
+
+def _body(failure: Failure, offset: int) -> list[Piece]:
+    """The pieces between the braces that open at an offset."""
+    opener = failure.index + offset
+    closer = failure.scan.partners.get(opener, opener)
+    return list(failure.scan.pieces[opener + 1 : closer])
+
+
+def _before_while(failure: Failure) -> int:
+    """The index of the brace before a `while` that has no body."""
+    if "WHILE" not in failure.tail:
+        return -1
+    index = failure.index - 1
+    while index > 0 and failure.scan.pieces[index].text.lower() != "while":
+        index -= 1
+    return index - 1

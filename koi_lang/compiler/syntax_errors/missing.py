@@ -1,0 +1,258 @@
+"""Constructs of JavaScript and TypeScript that Koi does not have, each with what is written instead."""
+
+from __future__ import annotations
+
+import re
+
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.source import Source, Span
+
+HINTS: list[Hint] = []
+ERROR_CLASS = re.compile(r"[^\n]*?\b(class\s+(\w+)\s+extends\s+\w*Error)\b")
+NAME_BEFORE = re.compile(r"\w+$")
+ON_ITS_OWN = "let it be a statement of its own, and assign in it."
+TYPES_OF_PYTHON = {"str": "string", "float": "number", "bool": "boolean", "none": "null"}
+# What stands instead of a statement where a value is needed.
+AS_VALUE = {
+    "if": "write `condition ? value : other`.",
+    "switch": "write `condition ? value : other`.",
+    "throw": "write `if (…) { throw … }` before it.",
+    "playbook": 'give the playbook a handler of its own, and write `await this.handle("name", { … })`.',
+    "run": "write `await Agent.handler({ … })`.",
+    **dict.fromkeys(("for", "while", "try"), ON_ITS_OWN),
+    **dict.fromkeys(("const", "let", "var"), "declare the name on a line before, and use it here."),
+}
+
+
+@hint(HINTS, "E0191")
+def accessor(failure: Failure) -> Finding | None:
+    """An object has a getter or a setter.
+
+    Fields of objects are plain values. A method computes one when it is called.
+
+    Wrong:
+
+        const box = { side: 2, get area() { return box.side ** 2 } }
+
+    Right:
+
+        const box = { side: 2, area() { return box.side ** 2 } }
+    """
+    kind, name = failure.piece(-1), failure.piece()
+    if kind.text not in ("get", "set", "static") or failure.word(1) != "(" or failure.frame.bracket != "{":
+        return None
+    if failure.word(-2) not in ("{", ","):
+        return None
+    if kind.text == "static":
+        return Finding("Koi has no `static`", kind.span, "leave it out.")
+    return Finding(f"Koi has no {kind.text}ters", kind.span, f"write a method, `{name.text}(…) {{ … }}`, and call it.")
+
+
+@hint(HINTS, "E0192")
+def generator(failure: Failure) -> Finding | None:
+    """A function is a generator.
+
+    Wrong:
+
+        const count = function* (n) { return n }
+
+    Right:
+
+        const count = function (n) { return Array.from({ length: n }, (_, i) => i) }
+    """
+    in_object = failure.frame.bracket == "{" and failure.word(-1) in ("{", ",", "async") and failure.word(2) == "("
+    if failure.word() != "*" or not (failure.word(-1) == "function" or in_object):
+        return None
+    help = "leave the `*` out, collect the values in a list, and return it."
+    return Finding("Koi has no generators", failure.span, help)
+
+
+@hint(HINTS, "E0193")
+def statement_as_value(failure: Failure) -> Finding | None:
+    """A statement such as `if` stands where a value is needed.
+
+    Wrong:
+
+        const size = if (args.big) 10 else 1
+
+    Right:
+
+        const size = args.big ? 10 : 1
+    """
+    help = AS_VALUE.get(failure.word())
+    if help is None or not failure.wants_value or not failure.is_code:
+        return None
+    return Finding(f"{failure.shown} stands where a value is needed", failure.span, help)
+
+
+@hint(HINTS, "E0194")
+def own_error(failure: Failure) -> Finding | None:
+    """A kind of error is declared as a class.
+
+    Errors are told apart by their fields.
+
+    Wrong:
+
+        class NotFound extends Error { }
+
+    Right:
+
+        const notFound = text => Object.assign(new Error(text), { name: "NotFound" })
+    """
+    return error_class(failure.source, failure.span.start)
+
+
+def own_error_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """The same where the line can be read as two statements."""
+    return error_class(source, first.start)
+
+
+def error_class(source: Source, offset: int) -> Finding | None:
+    """What to write instead of the class of errors that is declared on the line of an offset, if one is."""
+    match = ERROR_CLASS.match(source.text, source.text.rfind("\n", 0, offset) + 1)
+    if match is None or not match.start(1) <= offset <= match.end(1):
+        return None
+    help = f'write `throw Object.assign(new Error("…"), {{ name: "{match[2]}" }})`, and ask for `error.name`.'
+    return Finding("Koi has no `class`", Span(match.start(1), match.start(1) + len("class")), help)
+
+
+def tagged_beside(source: Source, first: Span, second: Span) -> Finding | None:
+    """A name that touches the text in backticks behind it."""
+    if source.text[second.start] != "`" or first.end != second.start:
+        return None
+    name = NAME_BEFORE.search(source.text, first.start, first.end)
+    return None if name is None else tagged(name[0], Span(*name.span()))
+
+
+def tagged(name: str, span: Span) -> Finding:
+    """What to write instead of a text in backticks with a name before it."""
+    help = f"write ``{name}(`…`)``, or leave `{name}` out: `${{…}}` inserts values."
+    return Finding(f"a text has no name `{name}` before it", span, help)
+
+
+@hint(HINTS, "E0601")
+def conditional_of_python(failure: Failure) -> Finding | None:
+    """A value is chosen as in Python.
+
+    Wrong:
+
+        const size = "big" if args.n > 3 else "small"
+
+    Right:
+
+        const size = args.n > 3 ? "big" : "small"
+    """
+    if failure.word() not in ("if", "else") or not failure.is_code:
+        return None
+    line = [failure.index + offset for offset in failure.same_line()][::-1]
+    pieces = failure.scan.pieces
+    end = next((at for at in range(failure.index + 1, len(pieces)) if pieces[at].fresh), len(pieces))
+    on_line = [*line, *range(failure.index, end)]
+    chosen = next((at for at in on_line if pieces[at].text == "if" and not pieces[at].fresh), None)
+    other = next((at for at in on_line if pieces[at].text == "else"), None)
+    if chosen is None or other is None or other < chosen or pieces[chosen - 1].text in ("{", "}", ")", ";", "else"):
+        return None
+    text, value = failure.source.text, pieces[chosen - 1]
+    condition = text[pieces[chosen].span.end : pieces[other].span.start].strip()
+    help = f"write `{condition} ? {value.text if value.kind != 'triple' else '…'} : …`."
+    return Finding("Koi has no `if … else …` behind a value", pieces[chosen].span, help)
+
+
+@hint(HINTS, "E0602")
+def never_null(failure: Failure) -> Finding | None:
+    """A `!` behind a value says that it is not `null`, as in TypeScript.
+
+    Wrong:
+
+        console.log(args.name!.length)
+
+    Right:
+
+        console.log(args.name.length)
+    """
+    before = failure.piece(-1)
+    touches = before.span.end == failure.span.start
+    if failure.word() != "!" or not touches or not (before.kind == "word" or before.text in (")", "]")):
+        return None
+    help = "leave it out, or write `?.` for what may be missing."
+    return Finding("Koi has no `!` behind a value", failure.span, help)
+
+
+@hint(HINTS, "E0603")
+def exported(failure: Failure) -> Finding | None:
+    """`export` stands before something that needs none.
+
+    An import brings all roles, agents, teams and skills of a file. Prompts and functions of skills are exported.
+
+    Wrong:
+
+        export agent Ada : Worker { on start() { console.log("go") } }
+
+    Right:
+
+        agent Ada : Worker { on start() { console.log("go") } }
+    """
+    word = failure.word()
+    if failure.frames or failure.word(-1) != "export":
+        return None
+    if word in ("agent", "team", "role", "skill", "mcp"):
+        others = "mcp servers are not brought along." if word == "mcp" else f"an import brings every {word} of a file."
+        return Finding(f"`{word}` stands behind `export`", failure.piece(-1).span, f"leave `export` out: {others}")
+    if word != "default":
+        return None
+    end = failure.source.text.find("\n", failure.span.end) % (failure.end + 1)
+    span = Span(failure.piece(-1).span.start, end)
+    return Finding("Koi has no `export default`", span, "leave the line out: imports bring all of a file.")
+
+
+@hint(HINTS, "E0604")
+def named_argument(failure: Failure) -> Finding | None:
+    """Arguments have names, as in Swift or C#.
+
+    Wrong:
+
+        await this.add(a: 1, b: 2)
+
+    Right:
+
+        await this.add({ a: 1, b: 2 })
+    """
+    opener = failure.at(failure.frame.start) if failure.frames else 0
+    if opener == 0:
+        return None
+    before = failure.scan.pieces[opener - 1]
+    is_call = failure.frame.bracket == "(" and (before.kind == "word" or before.text == ")")
+    if before.text in ("for", "if", "while", "catch", "switch"):
+        return None
+    if failure.word() != ":" or not is_call or failure.index != opener + 2 or "COMMA" not in failure.expected:
+        return None
+    closer = failure.scan.partners.get(opener, opener)
+    inside = failure.source.text[failure.scan.pieces[opener].span.end : failure.scan.pieces[closer].span.start].strip()
+    shown = inside if 0 < len(inside) < 60 and "\n" not in inside else f"{failure.piece(-1).text}: …"
+    return Finding("arguments have no names", failure.piece(-1).span, f"write `({{ {shown} }})`.")
+
+
+@hint(HINTS, "E0605")
+def type_of_python(failure: Failure) -> Finding | None:
+    """A type is written as in Python or BAML.
+
+    Wrong:
+
+        on start(args: { names: list[string], size: int? }) { console.log(args.names) }
+
+    Right:
+
+        on start(args: { names: string[], size?: int }) { console.log(args.names) }
+    """
+    before, name = failure.piece(-1), failure.piece(-2)
+    is_type = failure.expected == {"RSQB"} and before.text == "[" and name.kind == "word"
+    if is_type:
+        inner = TYPES_OF_PYTHON.get(failure.word(), failure.piece().text)
+        form = {"optional": f"{inner} | null", "dict": "object", "union": f"{inner} | …", "literal": "…"}
+        shown = form.get(name.text.lower(), f"{inner}[]")
+        return Finding(f"`{name.text}[…]` is a type of Python", name.span, f"write `{shown}`.")
+    is_field = before.kind == "word" and failure.piece(-2).text == ":" and failure.frame.bracket in ("{", "(")
+    if failure.word() == "?" and is_field and before.span.end == failure.span.start:
+        help = f"write `{failure.piece(-3).text}?: {before.text}`."
+        return Finding("the `?` stands behind the name", failure.span, help)
+    return None

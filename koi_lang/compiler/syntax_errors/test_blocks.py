@@ -1,0 +1,48 @@
+"""Tests that are written as in another language, or not to their end."""
+
+from __future__ import annotations
+
+from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+
+HINTS: list[Hint] = []
+WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given"))
+TEST_FORM = 'write `test "name" { expect … }`.'
+GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
+
+
+@hint(HINTS, "E0177")
+def test_form(failure: Failure) -> Finding | None:
+    """A test, or a step of one, is written as in another language.
+
+    Wrong:
+
+        test greets { expect 1 + 1 == 2 }
+
+    Right:
+
+        test "greets" { expect 1 + 1 == 2 }
+    """
+    if not failure.is_top or failure.word() not in WORDS or failure.word(1) in (":", "="):
+        return None
+    if failure.word() in ("expect", "given"):
+        return Finding(f"`{failure.word()}` belongs into a test", failure.span, TEST_FORM)
+    return Finding(f"{failure.shown} does not begin a test like this", failure.span, TEST_FORM)
+
+
+@hint(HINTS, "E0188")
+def given_form(failure: Failure) -> Finding | None:
+    """A `given` of a test does not say whose answers it gives.
+
+    There are answers of the model and answers of the person, each as a list in the order they are asked for.
+
+    Wrong:
+
+        test "greets" { given models answers ["hello"] }
+
+    Right:
+
+        test "greets" { given model answers ["hello"] }
+    """
+    if "GIVEN" not in failure.tail[-2:]:
+        return None
+    return Finding("this `given` does not say whose answers it gives", failure.piece(-1).span, GIVEN_FORM)

@@ -1,0 +1,331 @@
+"""The methods of arrays and the global `Array`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cmp_to_key
+from itertools import islice
+
+from koi_lang.js.calling import apply, describe
+from koi_lang.js.comparison import same
+from koi_lang.js.conversions import integer, joined, number, text, truth
+from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
+from koi_lang.js.iteration import IteratorValue, iterate, outcomes
+from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.promises import started
+from koi_lang.js.strings import span
+from koi_lang.js.undefined import Value, nullish, undefined
+
+METHODS = Table()
+STATICS = Table()
+LONGEST = 2**32 - 1
+
+
+def _results(items: list[Value], callback: Value) -> Iterator[tuple[Value, Value]]:
+    """Each item with what the callback gives for it."""
+    return zip(islice(items, len(items)), outcomes(callback, items, started), strict=False)
+
+
+@METHODS.named("at")
+def _at(items: list[Value], index: Value = 0) -> Value:
+    position = integer(index)
+    position += len(items) if position < 0 else 0
+    return items[position] if 0 <= position < len(items) else undefined
+
+
+@METHODS.named("concat")
+def _concat(items: list[Value], *others: Value) -> list[Value]:
+    made = list(items)
+    for other in others:
+        made += other if isinstance(other, list | tuple) else [other]
+    return made
+
+
+@METHODS.named("entries")
+def _entries(items: list[Value]) -> IteratorValue:
+    return IteratorValue("Array Iterator", ([index, item] for index, item in enumerate(items)))
+
+
+@METHODS.named("keys")
+def _keys(items: list[Value]) -> IteratorValue:
+    return IteratorValue("Array Iterator", range(len(items)))
+
+
+@METHODS.named("values")
+def _values(items: list[Value]) -> IteratorValue:
+    return IteratorValue("Array Iterator", items)
+
+
+@METHODS.named("every")
+def _every(items: list[Value], callback: Value) -> bool:
+    return all(truth(result) for _, result in _results(items, callback))
+
+
+@METHODS.named("some")
+def _some(items: list[Value], callback: Value) -> bool:
+    return any(truth(result) for _, result in _results(items, callback))
+
+
+@METHODS.named("fill")
+def _fill(items: list[Value], value: Value, start: Value = 0, end: Value = undefined) -> list[Value]:
+    first, last = span(start, end, len(items))
+    items[first:last] = [value] * (last - first)
+    return items
+
+
+@METHODS.named("filter")
+def _filter(items: list[Value], callback: Value) -> list[Value]:
+    return [item for item, result in _results(items, callback) if truth(result)]
+
+
+@METHODS.named("find")
+def _find(items: list[Value], callback: Value) -> Value:
+    return next((item for item, result in _results(items, callback) if truth(result)), undefined)
+
+
+@METHODS.named("findIndex")
+def _find_index(items: list[Value], callback: Value) -> int:
+    results = enumerate(outcomes(callback, items, started))
+    return next((index for index, result in results if truth(result)), -1)
+
+
+def _last(items: list[Value], callback: Value) -> int:
+    for index in reversed(range(len(items))):
+        if truth(apply(callback, items[index], index, items)):
+            return index
+    return -1
+
+
+@METHODS.named("findLast")
+def _find_last(items: list[Value], callback: Value) -> Value:
+    index = _last(items, callback)
+    return items[index] if index >= 0 else undefined
+
+
+@METHODS.named("findLastIndex")
+def _find_last_index(items: list[Value], callback: Value) -> int:
+    return _last(items, callback)
+
+
+@METHODS.named("flat")
+def _flat(items: list[Value], depth: Value = 1) -> list[Value]:
+    levels = integer(depth, 1)
+    made: list[Value] = []
+    for item in items:
+        if isinstance(item, list | tuple) and levels > 0:
+            made += _flat(list(item), levels - 1)
+        else:
+            made.append(item)
+    return made
+
+
+@METHODS.named("flatMap")
+def _flat_map(items: list[Value], callback: Value) -> list[Value]:
+    return _flat(list(outcomes(callback, items, started)), 1)
+
+
+@METHODS.named("forEach")
+def _for_each(items: list[Value], callback: Value) -> Value:
+    for _ in outcomes(callback, items, started):
+        pass
+    return undefined
+
+
+@METHODS.named("map")
+def _map(items: list[Value], callback: Value) -> list[Value]:
+    return list(outcomes(callback, items, started))
+
+
+@METHODS.named("includes")
+def _includes(items: list[Value], wanted: Value, start: Value = 0) -> bool:
+    first, _ = span(start, undefined, len(items))
+    if isinstance(wanted, float) and wanted != wanted:
+        return any(isinstance(item, float) and item != item for item in items[first:])
+    return any(same(item, wanted) for item in islice(items, first, None))
+
+
+@METHODS.named("indexOf")
+def _index_of(items: list[Value], wanted: Value, start: Value = 0) -> int:
+    first, _ = span(start, undefined, len(items))
+    return next((index for index in range(first, len(items)) if same(items[index], wanted)), -1)
+
+
+@METHODS.named("lastIndexOf")
+def _last_index_of(items: list[Value], wanted: Value, start: Value = undefined) -> int:
+    last = integer(start, len(items) - 1)
+    last = last + len(items) if last < 0 else min(last, len(items) - 1)
+    return next((index for index in range(last, -1, -1) if same(items[index], wanted)), -1)
+
+
+@METHODS.named("join")
+def _join(items: list[Value], separator: Value = ",") -> str:
+    return joined(items, "," if separator is undefined else text(separator))
+
+
+@METHODS.named("pop")
+def _pop(items: list[Value]) -> Value:
+    return items.pop() if items else undefined
+
+
+@METHODS.named("push")
+def _push(items: list[Value], *values: Value) -> int:
+    items += values
+    return len(items)
+
+
+@METHODS.named("shift")
+def _shift(items: list[Value]) -> Value:
+    return items.pop(0) if items else undefined
+
+
+@METHODS.named("unshift")
+def _unshift(items: list[Value], *values: Value) -> int:
+    items[:0] = values
+    return len(items)
+
+
+def _reduced(
+    callback: Value, steps: Iterator[tuple[int, Value]], items: list[Value], first: tuple[Value, ...]
+) -> Value:
+    """Fold the steps; without a first value the first item is it."""
+    if first:
+        total = first[0]
+    elif not items:
+        raise TypeErrorValue("Reduce of empty array with no initial value")
+    else:
+        _, total = next(steps)
+    for index, item in steps:
+        total = started(apply(callback, total, item, index, items))
+    return total
+
+
+@METHODS.named("reduce")
+def _reduce(items: list[Value], callback: Value, *first: Value) -> Value:
+    return _reduced(callback, iter(list(enumerate(items))), items, first)
+
+
+@METHODS.named("reduceRight")
+def _reduce_right(items: list[Value], callback: Value, *first: Value) -> Value:
+    return _reduced(callback, reversed(list(enumerate(items))), items, first)
+
+
+@METHODS.named("reverse")
+def _reverse(items: list[Value]) -> list[Value]:
+    items.reverse()
+    return items
+
+
+@METHODS.named("toReversed")
+def _to_reversed(items: list[Value]) -> list[Value]:
+    return items[::-1]
+
+
+@METHODS.named("slice")
+def _slice(items: list[Value], start: Value = 0, end: Value = undefined) -> list[Value]:
+    first, last = span(start, end, len(items))
+    return items[first:last]
+
+
+@METHODS.named("splice")
+def _splice(items: list[Value], *args: Value) -> list[Value]:
+    if not args:
+        return []
+    first, last = span(args[0], undefined, len(items))
+    if len(args) > 1:
+        last = min(last, first + max(0, integer(args[1])))
+    removed = items[first:last]
+    items[first:last] = args[2:]
+    return removed
+
+
+@METHODS.named("toSpliced")
+def _to_spliced(items: list[Value], *args: Value) -> list[Value]:
+    made = list(items)
+    _splice(made, *args)
+    return made
+
+
+@METHODS.named("sort")
+def _sort(items: list[Value], compare: Value = undefined) -> list[Value]:
+    items[:] = _sorted(items, compare)
+    return items
+
+
+@METHODS.named("toSorted")
+def _to_sorted(items: list[Value], compare: Value = undefined) -> list[Value]:
+    return _sorted(items, compare)
+
+
+def _sorted(items: list[Value], compare: Value) -> list[Value]:
+    """Sorted stably, by text without a comparison; undefined goes last."""
+    present = [item for item in items if item is not undefined]
+    if compare is undefined:
+        present.sort(key=text)
+    elif not callable(compare):
+        raise TypeErrorValue("The comparison function must be either a function or undefined")
+    else:
+        present.sort(key=cmp_to_key(lambda a, b: _order(apply(compare, a, b))))
+    return present + [undefined] * (len(items) - len(present))
+
+
+def _order(result: Value) -> int:
+    n = number(result)
+    return (n > 0) - (n < 0)
+
+
+@METHODS.named("with")
+def _with(items: list[Value], index: Value, value: Value) -> list[Value]:
+    position = integer(index)
+    position += len(items) if position < 0 else 0
+    if not 0 <= position < len(items):
+        raise RangeErrorValue(f"Invalid index : {text(index)}")
+    return [*items[:position], value, *items[position + 1 :]]
+
+
+@METHODS.named("toString", "toLocaleString")
+def _to_string(items: list[Value]) -> str:
+    return joined(items)
+
+
+@STATICS.named("isArray")
+def _is_array(value: Value) -> bool:
+    return isinstance(value, list | tuple)
+
+
+@STATICS.named("of")
+def _of(*items: Value) -> list[Value]:
+    return list(items)
+
+
+@STATICS.named("from")
+def _from(source: Value, callback: Value = undefined) -> list[Value]:
+    items = _listed(source)
+    if callback is undefined:
+        return items
+    return [started(apply(callback, item, index)) for index, item in enumerate(items)]
+
+
+def _listed(source: Value) -> list[Value]:
+    """An array of what can be iterated, or of the numbered members of an object with a length."""
+    if isinstance(source, dict):
+        length = max(0, integer(source.get("length", 0)))
+        return [source.get(str(index), undefined) for index in range(_checked(length))]
+    if nullish(source):
+        raise TypeErrorValue(f"{describe(source)} is not iterable")
+    return list(iterate(source)) if hasattr(type(source), "__iter__") else []
+
+
+def _checked(length: Value) -> int:
+    if not isinstance(length, int) or not 0 <= length <= LONGEST:
+        raise RangeErrorValue("Invalid array length")
+    return length
+
+
+def _build(*args: Value) -> list[Value]:
+    """`Array(n)` has n undefined items; other arguments are the items."""
+    if len(args) == 1 and isinstance(args[0], int | float) and not isinstance(args[0], bool):
+        return [undefined] * _checked(args[0])
+    return list(args)
+
+
+ARRAY = Constructor("Array", _build, _build, lambda value: isinstance(value, list | tuple), STATICS)

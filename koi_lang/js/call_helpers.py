@@ -1,0 +1,80 @@
+"""Members and calls as compiled code asks for them."""
+
+from __future__ import annotations
+
+from types import CoroutineType
+
+from koi_lang.diagnostics import nearest
+from koi_lang.js import arrays, strings
+from koi_lang.js.calling import apply, describe
+from koi_lang.js.conversions import property_key
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.iteration import iterate
+from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.own_properties import own_entries, own_keys
+from koi_lang.js.promises import spawn
+from koi_lang.js.properties import get, has, names_of, put, remove
+from koi_lang.js.undefined import Value, nullish, undefined
+
+__all__ = [
+    "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
+]  # fmt: skip
+_METHODS: dict[type, Table] = {str: strings.METHODS, list: arrays.METHODS}
+
+
+def call(f: Value, *args: Value) -> Value:
+    """`f(…)`: a coroutine is started and its promise returned."""
+    result = apply(f, *args)
+    return spawn(result) if type(result) is CoroutineType else result
+
+
+def apply_member(value: Value, key: Value, *args: Value) -> Value:
+    """`value.key(…)`, a coroutine is returned as it is.
+
+    Raises:
+        TypeErrorValue: there is no such member, or it is not a function.
+    """
+    methods = _METHODS.get(type(value))
+    if methods is not None and type(key) is str and (method := methods.get(key)) is not None:
+        return apply(method, value, *args)
+    f = get(value, key)
+    if not callable(f):
+        raise TypeErrorValue(_no_function(value, property_key(key), f))
+    return apply(f, *args)
+
+
+def _no_function(value: Value, name: str, found: Value) -> str:
+    told = f"`{name}` of {describe(value)} is not a function"
+    near = nearest(name, names_of(value)) if found is undefined else None
+    return f"{told}; did you mean `{near}`?" if near else told
+
+
+def invoke(value: Value, key: Value, *args: Value) -> Value:
+    """`value.key(…)`: a coroutine is started and its promise returned."""
+    result = apply_member(value, key, *args)
+    return spawn(result) if type(result) is CoroutineType else result
+
+
+def new(kind: Value, *args: Value) -> Value:
+    """`new kind(…)`, for the globals of the language and for Python classes.
+
+    Raises:
+        TypeErrorValue: nothing can be made of it.
+    """
+    if isinstance(kind, Constructor):
+        return apply(kind.build, *args)
+    if isinstance(kind, type):
+        return apply(kind, *args)
+    raise TypeErrorValue(f"{describe(kind)} is not a constructor")
+
+
+def keys(value: Value) -> list[str]:
+    """The names that `for … in` visits."""
+    return own_keys(value)
+
+
+def spread(value: Value) -> dict[str, Value]:
+    """The members that `{ ...value }` takes over; nothing for null, undefined and numbers."""
+    if type(value) is dict:
+        return value.copy()
+    return {} if nullish(value) else dict(own_entries(value))

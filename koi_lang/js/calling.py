@@ -1,0 +1,167 @@
+"""A Python callable and any number of arguments to a call that fits, as JavaScript calls functions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from inspect import Parameter, signature
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import NamedTuple
+
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.method_tables import Constructor, Function
+from koi_lang.js.number_format import number_text
+from koi_lang.js.python_interop import from_class
+from koi_lang.js.undefined import Value, undefined
+
+_VARIADIC = 0x04 | 0x08
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_ANY = sys.maxsize
+# What the compiler calls functions without a name that are no lambda.
+ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
+
+
+class Arity(NamedTuple):
+    """How many positional arguments a callable needs and accepts."""
+
+    least: int
+    most: int
+
+
+def apply(f: Value, *args: Value) -> Value:
+    """Call `f`; missing arguments become undefined, extra ones are dropped, a coroutine is returned as it is.
+
+    Raises:
+        TypeErrorValue: `f` cannot be called, or is of Python, where what is missing has no value.
+    """
+    f = getattr(f, "__koi_code__", f)
+    if type(f) is FunctionType:
+        code = f.__code__
+        if code.co_argcount == len(args) and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
+            return f(*args)
+    if isinstance(f, type):
+        f = from_class(f)
+    least, most = arity(f)
+    if len(args) < least:
+        _require_no_more(f, len(args))
+        return f(*args, *(undefined,) * (least - len(args)))
+    return f(*args) if len(args) <= most else f(*args[:most], **_named(f, args[most:]))
+
+
+def _require_no_more(f: Function, count: int) -> None:
+    """Raise TypeErrorValue for a function of a Python module that needs more arguments than it is given."""
+    if not getattr(f, "__koi_foreign__", False):
+        return
+    needed = [name for name, parameter in signature(f).parameters.items() if _is_needed(parameter)][count:]
+    missing = " and ".join(f"`{name}`" for name in needed)
+    raise TypeErrorValue(f"{missing} of `{f.__name__}` {'is' if len(needed) == 1 else 'are'} missing")
+
+
+def _named(f: Function, more: tuple[Value, ...]) -> dict[str, Value]:
+    """What an object behind the other arguments gives to the parameters of a Python function that have to be named.
+
+    Raises:
+        TypeErrorValue: it holds other names.
+    """
+    if len(more) != 1 or type(more[0]) is not dict or not getattr(f, "__koi_foreign__", False):
+        return {}
+    parameters = signature(f).parameters.values()
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
+        return more[0]
+    known = [parameter.name for parameter in parameters if parameter.kind is Parameter.KEYWORD_ONLY]
+    wrong = next((name for name in more[0] if name not in known), None)
+    if known and wrong is not None:
+        listed = ", ".join(f"`{name}`" for name in known)
+        raise TypeErrorValue(f"`{f.__name__}` cannot be given `{wrong}` by name, only {listed}")
+    return more[0] if known else {}
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    return parameter.kind in _POSITIONAL and parameter.default is Parameter.empty
+
+
+def arity(f: Value) -> Arity:
+    """How many arguments `f` takes.
+
+    Raises:
+        TypeErrorValue: `f` cannot be called.
+    """
+    if type(f) is FunctionType:
+        return _of_function(f)
+    if type(f) is MethodType:
+        least, most = arity(f.__func__)
+        return Arity(max(least - 1, 0), most if most == _ANY else most - 1)
+    if isinstance(f, Constructor):
+        return Arity(0, _ANY) if f.convert is None else arity(f.convert)
+    if not callable(f):
+        raise TypeErrorValue(f"{describe(f)} is not a function")
+    return _of_object(f)
+
+
+def _of_function(f: FunctionType) -> Arity:
+    if "__wrapped__" in f.__dict__:
+        return _signed(f)
+    code = f.__code__
+    return Arity(code.co_argcount - len(f.__defaults__ or ()), _ANY if code.co_flags & 0x04 else code.co_argcount)
+
+
+def _of_object(f: Function) -> Arity:
+    """Builtins, classes and instances that can be called; what belongs to an instance is looked up by its class."""
+    if isinstance(f, type):
+        return _signed(f)
+    owner = getattr(f, "__self__", None)
+    if isinstance(f, BuiltinFunctionType) and owner is not None and not isinstance(owner, ModuleType | type):
+        least, most = _signed(getattr(type(owner), f.__name__, f))
+        return Arity(max(least - 1, 0), most if most == _ANY else most - 1)
+    if isinstance(f, BuiltinFunctionType):
+        return _signed(f)
+    return _parameters(f)
+
+
+@lru_cache(maxsize=512)
+def _signed(f: Function) -> Arity:
+    return _parameters(f)
+
+
+def _parameters(f: Function) -> Arity:
+    try:
+        parameters = signature(f).parameters.values()
+    except (ValueError, TypeError):
+        return Arity(0, _ANY)
+    positional = [parameter for parameter in parameters if parameter.kind in _POSITIONAL]
+    least = sum(map(_is_needed, positional))
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
+        return Arity(least, _ANY)
+    return Arity(least, len(positional))
+
+
+def describe(value: Value) -> str:
+    """A value in a few words, for messages."""
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= 40 else f'"{value[:40]}…"'
+    if isinstance(value, int | float):
+        return number_text(value)
+    if isinstance(value, list | tuple):
+        return "an array"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, ModuleType):
+        return f"the module `{value.__name__.rpartition('/')[2].removesuffix('.py')}`"
+    if callable(value):
+        return f"the function `{function_name(value)}`" if function_name(value) else "a function"
+    if value is undefined:
+        return "undefined"
+    kind = type(value)
+    return str(getattr(kind, "__koi_kind__", None) or f"`{kind.__name__.removesuffix('Value')}`")
+
+
+def function_name(f: Value) -> str:
+    """The name a function has for Koi code; empty for one without."""
+    name = getattr(f, "__koi_name__", None)
+    if name is None:
+        name = f.name if isinstance(f, Constructor) else getattr(f, "__name__", "")
+    return "" if name.startswith("<") or ANONYMOUS.fullmatch(name) else str(name)

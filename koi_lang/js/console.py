@@ -1,0 +1,163 @@
+"""The global `console`: values to lines at the host."""
+
+from __future__ import annotations
+
+from koi_lang.js.console_state import current_marks, duration
+from koi_lang.js.conversions import text, truth
+from koi_lang.js.inspect_layout import display_width
+from koi_lang.js.inspect_value import console_text, inspect
+from koi_lang.js.method_tables import Table, namespace
+from koi_lang.js.own_properties import is_array, is_record, own_entries
+from koi_lang.js.process import now_ms
+from koi_lang.js.undefined import Value, undefined
+from koi_lang.runtime.host import current_host
+
+METHODS = Table()
+
+
+def _print(text: str) -> Value:
+    current_host().print(current_marks().placed(text))
+    return undefined
+
+
+def _tell(text: str) -> Value:
+    current_host().log(current_marks().placed(text))
+    return undefined
+
+
+@METHODS.named("log")
+def _log(*values: Value) -> Value:
+    return _print(console_text(*values))
+
+
+@METHODS.named("info")
+def _info(*values: Value) -> Value:
+    return _log(*values)
+
+
+@METHODS.named("error")
+def _error(*values: Value) -> Value:
+    return _tell(console_text(*values))
+
+
+@METHODS.named("warn")
+def _warn(*values: Value) -> Value:
+    return _error(*values)
+
+
+@METHODS.named("debug")
+def _debug(*values: Value) -> Value:
+    return _error(*values)
+
+
+@METHODS.named("trace")
+def _trace(*values: Value) -> Value:
+    return _error(f"Trace: {console_text(*values)}")
+
+
+@METHODS.named("dir")
+def _dir(value: Value) -> Value:
+    return _print(inspect(value))
+
+
+@METHODS.named("assert")
+def _assert(condition: Value, *values: Value) -> Value:
+    if truth(condition):
+        return undefined
+    return _error(f"Assertion failed{': ' if values else ''}{console_text(*values)}")
+
+
+@METHODS.named("group", "groupCollapsed")
+def _group(*values: Value) -> Value:
+    if values:
+        _log(*values)
+    current_marks().begin()
+    return undefined
+
+
+@METHODS.named("groupEnd")
+def _group_end() -> Value:
+    current_marks().end()
+    return undefined
+
+
+@METHODS.named("count")
+def _count(label: Value = undefined) -> Value:
+    name, counts = _label(label), current_marks().counts
+    counts[name] = counts.get(name, 0) + 1
+    return _print(f"{name}: {counts[name]}")
+
+
+@METHODS.named("countReset")
+def _count_reset(label: Value = undefined) -> Value:
+    name = _label(label)
+    if current_marks().counts.pop(name, None) is None:
+        return _tell(f"Count for '{name}' does not exist")
+    return undefined
+
+
+@METHODS.named("time")
+def _time(label: Value = undefined) -> Value:
+    name, started_ms = _label(label), current_marks().started_ms
+    if name in started_ms:
+        return _tell(f"Label '{name}' already exists for console.time()")
+    started_ms[name] = now_ms()
+    return undefined
+
+
+@METHODS.named("timeLog")
+def _time_log(label: Value = undefined, *values: Value) -> Value:
+    return _passed("timeLog", _label(label), values)
+
+
+@METHODS.named("timeEnd")
+def _time_end(label: Value = undefined) -> Value:
+    name = _label(label)
+    _passed("timeEnd", name, ())
+    current_marks().started_ms.pop(name, None)
+    return undefined
+
+
+def _label(label: Value) -> str:
+    return "default" if label is undefined else text(label)
+
+
+def _passed(method: str, name: str, values: tuple[Value, ...]) -> Value:
+    """Print how long ago a clock was started, with values behind it."""
+    started_ms = current_marks().started_ms.get(name)
+    if started_ms is None:
+        return _tell(f"No such label '{name}' for console.{method}()")
+    return _print(console_text("%s", f"{name}: {duration(now_ms() - started_ms)}", *values))
+
+
+@METHODS.named("table")
+def _table(data: Value) -> Value:
+    if not is_array(data) and not is_record(data):
+        return _log(data)
+    rows = [(name, _cells(item)) for name, item in own_entries(data)]
+    columns = list(dict.fromkeys(column for _, cells in rows for column in cells if column))
+    columns += [""] if any("" in cells for _, cells in rows) else []
+    body = [[name, *(cells.get(column, "") for column in columns)] for name, cells in rows]
+    return _log("\n".join(_box(["(index)", *(column or "Values" for column in columns)], body)))
+
+
+def _cells(item: Value) -> dict[str, str]:
+    """A row by column; what has no members stands in the column without a name."""
+    if is_array(item) or is_record(item):
+        return {name: inspect(value, depth=0) for name, value in own_entries(item)}
+    return {"": inspect(item)}
+
+
+def _box(head: list[str], body: list[list[str]]) -> list[str]:
+    widths = [max(map(display_width, column)) + 2 for column in zip(head, *body, strict=True)]
+    lines = ["─" * width for width in widths]
+    rows = [_row(row, widths) for row in (head, *body)]
+    return [f"┌{'┬'.join(lines)}┐", rows[0], f"├{'┼'.join(lines)}┤", *rows[1:], f"└{'┴'.join(lines)}┘"]
+
+
+def _row(cells: list[str], widths: list[int]) -> str:
+    padded = [f" {cell}{' ' * (width - display_width(cell) - 1)}" for cell, width in zip(cells, widths, strict=True)]
+    return f"│{'│'.join(padded)}│"
+
+
+CONSOLE = namespace(METHODS)

@@ -1,0 +1,177 @@
+"""Values to the text that Node's `util.inspect` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from koi_lang.js.errors import AggregateErrorValue, ErrorValue
+from koi_lang.js.inspect_layout import WIDTH, enclose, grouped
+from koi_lang.js.inspect_primitives import key_text, leaf, string_text
+from koi_lang.js.iteration import IteratorValue
+from koi_lang.js.keyed_collections import MapValue, SetValue, new_set
+from koi_lang.js.own_properties import is_array, is_record, own_entries
+from koi_lang.js.printf_format import fill
+from koi_lang.js.promises import Promise
+from koi_lang.js.regexes import Groups, Match
+from koi_lang.js.undefined import Value, undefined
+
+_MOST = 100
+_FLAT_LEVELS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How an object is written: `[name]` where it is too deep, otherwise entries in braces after a base."""
+
+    name: str
+    left: str
+    right: str
+    entries: Callable[[int], list[str]]
+    size: int
+    base: str = ""
+    items: Sequence[Value] | None = None
+
+
+def inspect(value: Value, depth: int = 2, hidden: bool = False) -> str:
+    """A value as text; strings are quoted.
+
+    Args:
+        value: anything.
+        depth: how many levels of objects inside the outermost one are written out.
+        hidden: whether the length of arrays is shown.
+    """
+    return _Inspector(depth, hidden).write(value, 0)
+
+
+class _Inspector:
+    """One inspection: `open` are the objects around the current one, `references` those found inside themselves."""
+
+    def __init__(self, depth: int, hidden: bool) -> None:
+        self.depth = depth
+        self.hidden = hidden
+        self.indent = 0
+        self.deepest = 0
+        self.open: list[Value] = []
+        self.references: dict[int, int] = {}
+
+    def write(self, value: Value, level: int) -> str:
+        """A value at a level of nesting."""
+        if isinstance(value, str):
+            return string_text(value, WIDTH - self.indent - 4, self.indent + 2)
+        simple = leaf(value)
+        if simple is not None:
+            return simple
+        if any(value is outer for outer in self.open):
+            return f"[Circular *{self.references.setdefault(id(value), len(self.references) + 1)}]"
+        shape = self._shape(value, level)
+        return repr(value) if shape is None else self._nested(value, shape, level)
+
+    def _nested(self, value: Value, shape: _Shape, level: int) -> str:
+        if not shape.size:
+            return shape.base or shape.left + shape.right
+        if level > self.depth:
+            return f"[{shape.name}]"
+        self.open.append(value)
+        self.deepest = level
+        entries = shape.entries(level + 1)
+        self.open.pop()
+        base = shape.base
+        if id(value) in self.references:
+            base = f"<ref *{self.references[id(value)]}> {base}".rstrip()
+        rows = entries
+        if shape.items is not None and len(entries) > 6:
+            rows = grouped(entries, self.indent, len(shape.items) > _MOST, shape.items)
+        flat = self.deepest - level < _FLAT_LEVELS and len(rows) == len(entries)
+        return enclose(rows, (shape.left, shape.right), base, self.indent, flat)
+
+    def _inside(self, value: Value, level: int) -> str:
+        self.indent += 2
+        written = self.write(value, level)
+        self.indent -= 2
+        return written
+
+    def _shape(self, value: Value, level: int) -> _Shape | None:
+        if is_array(value):
+            return self._array(value)
+        if is_record(value):
+            members = own_entries(value)
+            left = "[Object: null prototype] {" if isinstance(value, Groups) else "{"
+            return _Shape("Object", left, "}", lambda level: self._members(members, level), len(members))
+        if isinstance(value, ErrorValue):
+            return self._error(value, level)
+        if isinstance(value, MapValue | SetValue):
+            return self._collection(value)
+        if isinstance(value, set | frozenset):
+            return self._collection(new_set(list(value)))
+        if isinstance(value, Promise):
+            return _Shape("Promise", "Promise {", "}", lambda level: [self._outcome(value, level)], 1)
+        return self._iterator(value) if isinstance(value, IteratorValue) else None
+
+    def _array(self, items: Sequence[Value]) -> _Shape:
+        named: list[tuple[str, Value]] = [("[length]", len(items))] if self.hidden else []
+        if isinstance(items, Match):
+            named = [("index", items.start), ("input", items.input), ("groups", items.groups)]
+
+        def entries(level: int) -> list[str]:
+            written = _limited([self._inside(item, level) for item in items[:_MOST]], len(items))
+            return written + [f"{name}: {self._inside(item, level)}" for name, item in named]
+
+        return _Shape("Array", "[", "]", entries, len(items) + len(named), items=items)
+
+    def _members(self, members: list[tuple[str, Value]], level: int) -> list[str]:
+        return [f"{key_text(name)}: {self._inside(item, level)}" for name, item in members]
+
+    def _collection(self, value: MapValue | SetValue) -> _Shape:
+        kind = "Map" if isinstance(value, MapValue) else "Set"
+
+        def entries(level: int) -> list[str]:
+            pairs = list(value.pairs())[:_MOST]
+            if kind == "Set":
+                return _limited([self._inside(item, level) for item, _ in pairs], len(value))
+            written = [f"{self._inside(key, level)} => {self._inside(item, level)}" for key, item in pairs]
+            return _limited(written, len(value))
+
+        return _Shape(kind, f"{kind}({len(value)}) {{", "}", entries, len(value))
+
+    def _error(self, error: ErrorValue, level: int) -> _Shape:
+        own = error.cause is not undefined and error.cause is not error.exception
+        hidden = [("[cause]", error.cause)] if own else []
+        if isinstance(error, AggregateErrorValue):
+            hidden.append(("[errors]", error.errors))
+        members = own_entries(error)
+
+        def entries(level: int) -> list[str]:
+            return self._members(members, level) + [f"{name}: {self._inside(item, level)}" for name, item in hidden]
+
+        base = f"[{error}]" if level else str(error)
+        return _Shape(error.kind, "{", "}", entries, len(members) + len(hidden), base=base)
+
+    def _outcome(self, promise: Promise, level: int) -> str:
+        status, value = promise.state
+        if status == "pending":
+            return "<pending>"
+        return ("<rejected> " if status == "rejected" else "") + self._inside(value, level)
+
+    def _iterator(self, value: IteratorValue) -> _Shape:
+        if value.title.startswith(("Map", "Set")):
+            items = value.peek()
+            left = f"[{value.title}] {{"
+            return _Shape(value.title, left, "}", lambda level: [self._inside(i, level) for i in items], len(items))
+        return _Shape("Object", f"Object [{value.title}] {{", "}", lambda level: [], 0)
+
+
+def _limited(written: list[str], size: int) -> list[str]:
+    """Entries, with a note on how many were left out."""
+    rest = size - _MOST
+    return [*written, f"... {rest} more item{'s' if rest > 1 else ''}"] if rest > 0 else written
+
+
+def console_text(*values: Value) -> str:
+    """What `console.log` prints for its arguments: texts as they are, `%s` and its kin in the first one filled."""
+    if not values:
+        return ""
+    first, rest = values[0], list(values[1:])
+    if isinstance(first, str) and rest and "%" in first:
+        first, rest = fill(first, rest, inspect)
+    return " ".join([value if isinstance(value, str) else inspect(value) for value in (first, *rest)])

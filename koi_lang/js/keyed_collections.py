@@ -1,0 +1,177 @@
+"""The collections `Map` and `Set`, whose keys may be any value."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import ClassVar
+
+from koi_lang.js.calling import apply, describe
+from koi_lang.js.conversions import PRIMITIVES
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.iteration import IteratorValue, iterate
+from koi_lang.js.method_tables import Constructor, Table, holder
+from koi_lang.js.number_format import shorten
+from koi_lang.js.promises import started
+from koi_lang.js.undefined import Value, nullish, undefined
+
+
+def identity(value: Value) -> Hashable:
+    """What two values share if and only if they are one key: primitives by value and kind, others by identity."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, float):
+        return shorten(value or 0.0) if value == value else ("number", "NaN")
+    return value if isinstance(value, PRIMITIVES) else ("object", id(value))
+
+
+class Entries:
+    """Keys and values in the order they were added; what Map and Set are made of."""
+
+    __slots__ = ("_cells",)
+
+    def __init__(self) -> None:
+        self._cells: dict[Hashable, tuple[Value, Value]] = {}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def has(self, key: Value) -> bool:
+        """Whether the key is there."""
+        return identity(key) in self._cells
+
+    def delete(self, key: Value) -> bool:
+        """Remove a key; says whether it was there."""
+        return self._cells.pop(identity(key), None) is not None
+
+    def clear(self) -> Value:
+        """Remove everything."""
+        self._cells.clear()
+        return undefined
+
+    def pairs(self) -> Iterator[tuple[Value, Value]]:
+        """Keys with values; what is removed meanwhile is skipped, what is added is still visited."""
+        seen: set[Hashable] = set()
+        while fresh := [key for key in self._cells if key not in seen]:
+            for key in fresh:
+                if key in self._cells:
+                    yield self._cells[key]
+            seen.update(fresh)
+
+    def _each(self, callback: Value) -> Value:
+        for key, value in self.pairs():
+            started(apply(callback, value, key, self))
+        return undefined
+
+
+class MapValue(Entries):
+    """A `Map`; for Python an iterable of `[key, value]` lists."""
+
+    __slots__ = ()
+    __koi_members__: ClassVar[dict[str, str]] = {
+        "get": "get", "set": "set", "has": "has", "delete": "delete", "clear": "clear", "size": "size",
+        "forEach": "_each", "keys": "keys", "values": "values", "entries": "entries", "toString": "__str__",
+    }  # fmt: skip
+
+    def __iter__(self) -> Iterator[list[Value]]:
+        return ([key, value] for key, value in self.pairs())
+
+    def __str__(self) -> str:
+        return "[object Map]"
+
+    @property
+    def size(self) -> int:
+        """How many keys there are."""
+        return len(self)
+
+    def get(self, key: Value) -> Value:
+        """The value of a key, undefined when it is not there."""
+        return self._cells.get(identity(key), (undefined, undefined))[1]
+
+    def set(self, key: Value, value: Value) -> MapValue:
+        """Store a value under a key; a known key keeps its place."""
+        self._cells[identity(key)] = (key, value)
+        return self
+
+    def keys(self) -> IteratorValue:
+        """An iterator of the keys."""
+        return IteratorValue("Map Iterator", (key for key, _ in self.pairs()))
+
+    def values(self) -> IteratorValue:
+        """An iterator of the values."""
+        return IteratorValue("Map Iterator", (value for _, value in self.pairs()))
+
+    def entries(self) -> IteratorValue:
+        """An iterator of `[key, value]`."""
+        return IteratorValue("Map Entries", self)
+
+
+class SetValue(Entries):
+    """A `Set`; for Python an iterable of its values."""
+
+    __slots__ = ()
+    __koi_members__: ClassVar[dict[str, str]] = {
+        "add": "add", "has": "has", "delete": "delete", "clear": "clear", "size": "size", "forEach": "_each",
+        "keys": "values", "values": "values", "entries": "entries", "toString": "__str__",
+    }  # fmt: skip
+
+    def __iter__(self) -> Iterator[Value]:
+        return (value for value, _ in self.pairs())
+
+    def __str__(self) -> str:
+        return "[object Set]"
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self)
+
+    def add(self, value: Value) -> SetValue:
+        """Put a value in; one that is there keeps its place."""
+        self._cells.setdefault(identity(value), (value, value))
+        return self
+
+    def values(self) -> IteratorValue:
+        """An iterator of the values."""
+        return IteratorValue("Set Iterator", self)
+
+    def entries(self) -> IteratorValue:
+        """An iterator of `[value, value]`."""
+        return IteratorValue("Set Entries", ([value, value] for value in self))
+
+
+def new_map(entries: Value = undefined) -> MapValue:
+    """`new Map(entries)`."""
+    made = MapValue()
+    for entry in [] if nullish(entries) else iterate(entries):
+        if not isinstance(entry, list | tuple):
+            raise TypeErrorValue(f"Iterator value {describe(entry)} is not an entry object")
+        key, value = [*entry, undefined, undefined][:2]
+        made.set(key, value)
+    return made
+
+
+def new_set(values: Value = undefined) -> SetValue:
+    """`new Set(values)`."""
+    made = SetValue()
+    for value in [] if nullish(values) else iterate(values):
+        made.add(value)
+    return made
+
+
+MAP_STATICS = Table()
+
+
+@MAP_STATICS.named("groupBy")
+def group_by(items: Value, callback: Value) -> MapValue:
+    """`Map.groupBy`: items under what the callback gives for them."""
+    groups = MapValue()
+    for index, item in enumerate(iterate(items)):
+        key = apply(callback, item, index)
+        if not groups.has(key):
+            groups.set(key, [])
+        groups.get(key).append(item)
+    return groups
+
+
+MAP = Constructor("Map", new_map, None, holder(MapValue), MAP_STATICS)
+SET = Constructor("Set", new_set, None, holder(SetValue))

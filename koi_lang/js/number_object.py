@@ -1,0 +1,227 @@
+"""The methods of numbers and booleans, and the globals `Number`, `Boolean`, `parseInt` and their kin."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+
+from koi_lang.js.conversions import integer, number, text, truth
+from koi_lang.js.errors import RangeErrorValue
+from koi_lang.js.intl_dates import require_american
+from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.number_format import (
+    INFINITY,
+    LARGEST,
+    NAN,
+    double,
+    exponential,
+    number_text,
+    parse_float,
+    parse_int,
+    radix_text,
+    shortest,
+)
+from koi_lang.js.undefined import Value, undefined
+
+METHODS = Table()
+FLAGS = Table()
+STATICS = Table()
+GLOBALS = Table()
+_SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
+
+
+def _finite(n: Value) -> bool:
+    return math.isfinite(double(n))
+
+
+def _rounded(n: int | float, shift: int) -> int:
+    """|n| times 10**shift to the nearest integer, halves upward, exactly."""
+    top, bottom = abs(n).as_integer_ratio()
+    top, bottom = (top * 10**shift, bottom) if shift >= 0 else (top, bottom * 10**-shift)
+    return (2 * top + bottom) // (2 * bottom)
+
+
+def _digits(value: Value, least: int, method: str) -> int:
+    count = integer(value)
+    if not least <= count <= 100:
+        what = "digits argument" if method == "toFixed" else "argument"
+        raise RangeErrorValue(f"{method}() {what} must be between {least} and 100")
+    return count
+
+
+def _fixed(n: int | float, places: int) -> str:
+    whole = str(_rounded(n, places)).rjust(places + 1, "0")
+    return f"{whole[:-places]}.{whole[-places:]}" if places else whole
+
+
+@METHODS.named("toFixed")
+def _to_fixed(n: Value, digits: Value = 0) -> str:
+    places = _digits(digits, 0, "toFixed")
+    if not _finite(n) or abs(n) >= 1e21:
+        return number_text(n)
+    return ("-" if n < 0 and (_rounded(n, places) or n) else "") + _fixed(n, places)
+
+
+def _scaled(n: int | float, count: int) -> tuple[str, int]:
+    """The first `count` digits of |n| and its power of ten."""
+    if n == 0:
+        return "0" * count, 0
+    exponent = math.floor(math.log10(abs(n)))
+    digits = str(_rounded(n, count - 1 - exponent))
+    if len(digits) < count:
+        exponent -= 1
+        digits = str(_rounded(n, count - 1 - exponent))
+    if len(digits) > count:
+        exponent += 1
+        digits = str(_rounded(n, count - 1 - exponent))
+    return digits, exponent
+
+
+@METHODS.named("toPrecision")
+def _to_precision(n: Value, digits: Value = undefined) -> str:
+    if digits is undefined or not _finite(n):
+        return number_text(n)
+    count = _digits(digits, 1, "toPrecision")
+    text_digits, exponent = _scaled(n, count)
+    sign = "-" if n < 0 else ""
+    if exponent < -6 or exponent >= count:
+        return sign + exponential(text_digits, exponent)
+    if exponent >= 0:
+        whole, fraction = text_digits[: exponent + 1], text_digits[exponent + 1 :]
+        return sign + whole + (f".{fraction}" if fraction else "")
+    return f"{sign}0.{'0' * (-exponent - 1)}{text_digits}"
+
+
+@METHODS.named("toExponential")
+def _to_exponential(n: Value, digits: Value = undefined) -> str:
+    if not _finite(n):
+        return number_text(n)
+    sign = "-" if n < 0 else ""
+    if digits is not undefined:
+        return sign + exponential(*_scaled(n, _digits(digits, 0, "toExponential") + 1))
+    shortest = next(count for count in range(1, 18) if float(_exponential_text(n, count)) == abs(n))
+    return sign + _exponential_text(n, shortest)
+
+
+def _exponential_text(n: Value, count: int) -> str:
+    return exponential(*_scaled(n, count))
+
+
+@METHODS.named("toString")
+def _to_string(n: Value, radix: Value = undefined) -> str:
+    base = integer(radix, 10)
+    if not 2 <= base <= 36:
+        raise RangeErrorValue("toString() radix argument must be between 2 and 36")
+    return number_text(n) if base == 10 or not _finite(n) else radix_text(n, base)
+
+
+@METHODS.named("toLocaleString")
+def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
+    """English grouping; knows fraction digits, `style` percent and currency."""
+    require_american(locales)
+    wanted = options if isinstance(options, dict) else {}
+    style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
+    usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))
+    shift = 2 if style == "percent" else 0
+    body = _grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
+    before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
+    return ("-" if math.copysign(1, n) < 0 else "") + before + body + ("%" if style == "percent" else "")
+
+
+def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]:
+    chosen = integer(options.get("minimumFractionDigits", undefined), -1)
+    limit = integer(options.get("maximumFractionDigits", undefined), -1)
+    if chosen < 0:
+        chosen = min(least, limit) if limit >= 0 else least
+    return chosen, limit if limit >= 0 else max(most, chosen)
+
+
+def _grouped(n: int | float, shift: int, least: int, most: int) -> str:
+    """The decimal that a number prints as, times 10**shift, rounded half upward and in groups of three."""
+    digits, point = shortest(n) if n else ("0", 1)
+    scale = point - len(digits) + shift + most
+    rounded = int(digits) * 10**scale if scale >= 0 else (2 * int(digits) + 10**-scale) // (2 * 10**-scale)
+    text_digits = str(rounded).rjust(most + 1, "0")
+    whole, fraction = text_digits[: len(text_digits) - most], text_digits[len(text_digits) - most :]
+    fraction = fraction[:least] + fraction[least:].rstrip("0")
+    return f"{int(whole):,}" + (f".{fraction}" if fraction else "")
+
+
+@METHODS.named("valueOf")
+def _value_of(n: Value) -> Value:
+    return n
+
+
+@FLAGS.named("toString")
+def _flag_text(flag: bool) -> str:
+    return text(flag)
+
+
+@FLAGS.named("valueOf")
+def _flag_value(flag: bool) -> bool:
+    return flag
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a number (booleans are not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@STATICS.named("isInteger")
+def _is_integer(value: Value = undefined) -> bool:
+    return is_number(value) and _finite(value) and value == math.floor(value)
+
+
+@STATICS.named("isSafeInteger")
+def _is_safe_integer(value: Value = undefined) -> bool:
+    return _is_integer(value) and abs(value) < LARGEST
+
+
+@STATICS.named("isFinite")
+def _is_finite_number(value: Value = undefined) -> bool:
+    return is_number(value) and _finite(value)
+
+
+@STATICS.named("isNaN")
+def _is_nan_number(value: Value = undefined) -> bool:
+    return isinstance(value, float) and value != value
+
+
+@GLOBALS.named("isFinite")
+def _is_finite(value: Value = undefined) -> bool:
+    return _finite(number(value))
+
+
+@GLOBALS.named("isNaN")
+def _is_nan(value: Value = undefined) -> bool:
+    n = number(value)
+    return n != n
+
+
+@GLOBALS.named("parseInt")
+@STATICS.named("parseInt")
+def _parse_int(value: Value = undefined, radix: Value = undefined) -> int | float:
+    return parse_int(text(value), integer(radix))
+
+
+@GLOBALS.named("parseFloat")
+@STATICS.named("parseFloat")
+def _parse_float(value: Value = undefined) -> int | float:
+    return parse_float(text(value))
+
+
+def _number(*values: Value) -> int | float:
+    return number(values[0]) if values else 0
+
+
+def _boolean(*values: Value) -> bool:
+    return bool(values) and truth(values[0])
+
+
+_LIMITS = {
+    "MAX_SAFE_INTEGER": LARGEST - 1, "MIN_SAFE_INTEGER": 1 - LARGEST, "MAX_VALUE": math.nextafter(INFINITY, 0),
+    "MIN_VALUE": math.nextafter(0, 1), "EPSILON": 2.0**-52, "NaN": NAN, "POSITIVE_INFINITY": INFINITY,
+    "NEGATIVE_INFINITY": -INFINITY,
+}  # fmt: skip
+NUMBER = Constructor("Number", _number, _number, lambda value: False, MappingProxyType({**STATICS, **_LIMITS}))
+BOOLEAN = Constructor("Boolean", _boolean, _boolean, lambda value: False)

@@ -1,0 +1,106 @@
+"""The global `Object`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from koi_lang.js.calling import apply
+from koi_lang.js.comparison import same
+from koi_lang.js.conversions import PRIMITIVES, property_key, text
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.iteration import iterate
+from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.own_properties import own_entries, own_keys
+from koi_lang.js.properties import get, has_own, put
+from koi_lang.js.undefined import Value, nullish, undefined
+
+STATICS = Table()
+
+
+def _thing(value: Value) -> Value:
+    if nullish(value):
+        raise TypeErrorValue("Cannot convert undefined or null to object")
+    return value
+
+
+@STATICS.named("keys", "getOwnPropertyNames")
+def _keys(value: Value) -> list[str]:
+    return own_keys(_thing(value))
+
+
+@STATICS.named("values")
+def _values(value: Value) -> list[Value]:
+    return [item for _, item in own_entries(_thing(value))]
+
+
+@STATICS.named("entries")
+def _entries(value: Value) -> list[Value]:
+    return [[name, item] for name, item in own_entries(_thing(value))]
+
+
+@STATICS.named("assign")
+def _assign(target: Value, *sources: Value) -> Value:
+    for source in sources:
+        for name, item in [] if nullish(source) else own_entries(source):
+            put(_thing(target), name, item)
+    return _thing(target)
+
+
+@STATICS.named("fromEntries")
+def _from_entries(entries: Value) -> dict[str, Value]:
+    return {property_key(get(entry, 0)): get(entry, 1) for entry in iterate(entries)}
+
+
+@STATICS.named("groupBy")
+def _group_by(items: Value, callback: Value) -> dict[str, Value]:
+    groups: dict[str, Value] = {}
+    for index, item in enumerate(iterate(items)):
+        groups.setdefault(property_key(apply(callback, item, index)), []).append(item)
+    return groups
+
+
+@STATICS.named("hasOwn")
+def _has_own(value: Value, key: Value) -> bool:
+    return has_own(_thing(value), key)
+
+
+@STATICS.named("is")
+def _is(a: Value, b: Value) -> bool:
+    if isinstance(a, float) and isinstance(b, float) and a != a:
+        return b != b
+    return same(a, b) and (a != 0 or isinstance(a, float) == isinstance(b, float))
+
+
+@STATICS.named("create")
+def _create(prototype: Value, members: Value = undefined) -> dict[str, Value]:
+    """An object with the prototype's members copied in: Koi objects have no prototypes."""
+    made = {} if prototype is None else dict(own_entries(_thing(prototype)))
+    for name, description in [] if nullish(members) else own_entries(members):
+        made[name] = get(description, "value")
+    return made
+
+
+@STATICS.named("defineProperty")
+def _define_property(target: Value, key: Value, description: Value) -> Value:
+    if get(description, "get") is not undefined:
+        raise TypeErrorValue(f"Cannot define property '{text(key)}' by a getter, only by a value")
+    put(target, key, get(description, "value"))
+    return target
+
+
+@STATICS.named("freeze", "seal", "preventExtensions")
+def _freeze(value: Value) -> Value:
+    """The value itself: Koi objects cannot be frozen."""
+    return value
+
+
+@STATICS.named("isFrozen", "isSealed")
+def _is_frozen(value: Value) -> bool:
+    return isinstance(value, PRIMITIVES) or (isinstance(value, Mapping) and not isinstance(value, dict))
+
+
+def _object(value: Value = undefined) -> Value:
+    return {} if nullish(value) else value
+
+
+OBJECT = Constructor("Object", _object, _object, lambda value: not isinstance(value, PRIMITIVES), STATICS)

@@ -1,0 +1,150 @@
+"""The operators of JavaScript on Python values."""
+
+from __future__ import annotations
+
+import math
+
+from koi_lang.js.calling import describe
+from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
+from koi_lang.js.conversions import number, primitive, template, text, truth
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.method_tables import Constructor
+from koi_lang.js.number_format import INFINITY, LARGEST, NAN, double, fit, shorten
+from koi_lang.js.properties import has
+from koi_lang.js.undefined import Value, nullish, undefined
+
+__all__ = [
+    "add", "decrement", "divide", "equal", "greater", "greater_equal", "has", "increment", "instance_of", "less",
+    "less_equal", "multiply", "negate", "nullish", "number", "power", "remainder", "same", "subtract", "template",
+    "text", "truth", "type_of",
+]  # fmt: skip
+
+
+def add(a: Value, b: Value, *more: Value) -> Value:
+    """`a + b + …`, from the left: texts are joined, everything else is counted."""
+    if type(a) is int and type(b) is int:
+        total: Value = a + b
+        if not -LARGEST <= total <= LARGEST:
+            total = shorten(float(total))
+    elif type(a) is str and type(b) is str:
+        total = a + b
+    else:
+        total = _add(a, b)
+    for value in more:
+        total = add(total, value)
+    return total
+
+
+def _add(a: Value, b: Value) -> Value:
+    if type(a) is str and type(b) is int:
+        return a + text(b)
+    a, b = primitive(a), primitive(b)
+    if isinstance(a, str) or isinstance(b, str):
+        return text(a) + text(b)
+    a, b = number(a), number(b)
+    return fit(a + b) if type(a) is int and type(b) is int else shorten(a + b)
+
+
+def subtract(a: Value, b: Value) -> int | float:
+    """`a - b`."""
+    if type(a) is not int or type(b) is not int:
+        a, b = number(a), number(b)
+    total = a - b
+    return total if type(total) is int and -LARGEST <= total <= LARGEST else shorten(double(total))
+
+
+def multiply(a: Value, b: Value) -> int | float:
+    """`a * b`."""
+    if type(a) is not int or type(b) is not int:
+        a, b = number(a), number(b)
+    if type(a) is int and type(b) is int:
+        return fit(a * b) if a and b else (-0.0 if (a < 0) != (b < 0) else 0)
+    return shorten(a * b)
+
+
+def divide(a: Value, b: Value) -> int | float:
+    """`a / b`; by zero it is infinite or NaN."""
+    a, b = number(a), number(b)
+    if b == 0:
+        if a == 0 or a != a:
+            return NAN
+        return INFINITY if (a < 0) == (math.copysign(1, b) < 0) else -INFINITY
+    return shorten(a / b)
+
+
+def remainder(a: Value, b: Value) -> int | float:
+    """`a % b`, with the sign of `a`."""
+    a, b = number(a), number(b)
+    if b == 0 or a != a or b != b or math.isinf(a):
+        return NAN
+    if type(a) is int and type(b) is int and a >= 0:
+        return a % abs(b)
+    return shorten(math.fmod(a, b))
+
+
+def power(a: Value, b: Value) -> int | float:
+    """`a ** b`."""
+    a, b = number(a), number(b)
+    if type(a) is int and type(b) is int and b >= 0 and a.bit_length() * b <= 64:
+        return fit(a**b)
+    if b != b or (abs(a) == 1 and math.isinf(b)):
+        return NAN
+    return shorten(_power(float(a), float(b)))
+
+
+def _power(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return _beyond(a, b)
+    except ValueError:
+        return _beyond(a, b) if a == 0 else NAN
+
+
+def _beyond(a: float, b: float) -> float:
+    """Infinity with the sign that `a ** b` has."""
+    return -INFINITY if math.copysign(1, a) < 0 and abs(math.fmod(b, 2)) == 1 else INFINITY
+
+
+def negate(a: Value) -> int | float:
+    """`-a`."""
+    a = number(a)
+    return -a if a else (0 if math.copysign(1, a) < 0 else -0.0)
+
+
+def increment(a: Value) -> int | float:
+    """The number after `a`."""
+    return subtract(a, -1)
+
+
+def decrement(a: Value) -> int | float:
+    """The number before `a`."""
+    return subtract(a, 1)
+
+
+def type_of(value: Value) -> str:
+    """What `typeof value` says."""
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if value is undefined:
+        return "undefined"
+    return "function" if callable(value) else "object"
+
+
+def instance_of(value: Value, kind: Value) -> bool:
+    """`value instanceof kind`, for the globals of the language and for Python classes.
+
+    Raises:
+        TypeErrorValue: the right side cannot have instances.
+    """
+    if isinstance(kind, Constructor):
+        return kind.holds(value)
+    if isinstance(kind, type):
+        return isinstance(value, kind) or isinstance(getattr(value, "exception", None), kind)
+    if callable(kind):
+        return False
+    raise TypeErrorValue(f"Right-hand side of 'instanceof' is not callable: {describe(kind)}")

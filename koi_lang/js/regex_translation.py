@@ -1,0 +1,214 @@
+"""The pattern of a JavaScript regular expression to a pattern of Python's `re`."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from unicodedata import category
+
+from koi_lang.js.errors import SyntaxErrorValue
+
+_LINE_ENDS = r"\n\r\u2028\u2029"
+_SPACES = r"\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+# What a class escape holds, written as the inside of a Python set; the capital ones are spelled out complements.
+_CLASSES = {
+    "d": "0-9",
+    "D": r"\x00-/:-\U0010ffff",
+    "w": "A-Za-z0-9_",
+    # Without ı, ſ and K: Python would match i, s and k through them when case is ignored.
+    "W": r"\x00-/:-@\[-\^`{-\u012f\u0132-\u017e\u0180-\u2129\u212b-\U0010ffff",
+    "s": _SPACES,
+    "S": r"\x00-\x08\x0e-\x1f!-\x9f\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+    r"\u3001-\ufefe\uff00-\U0010ffff",
+}
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "0": "\0"}
+_WORD = "[A-Za-z0-9_]"
+_BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
+_INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
+_CODE = re.compile(r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
+_PROPERTY = re.compile(r"[pP]\{(?:(?:General_Category|gc)=)?(\w+)\}")
+_COUNT = re.compile(r"\d+(?:,\d*)?\}")
+_NAMED = re.compile(r"\(\?<([A-Za-z_$][\w$]*)>")
+_LONG_NAMES = {
+    "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Number": "N", "Decimal_Number": "Nd",
+    "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Mark": "M", "Other": "C",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=512)
+def compiled(pattern: str, flags: str) -> re.Pattern[str]:
+    """A pattern and flags to a Python pattern.
+
+    Raises:
+        SyntaxErrorValue: the pattern or a flag is wrong, or Python cannot match it (a lookbehind without fixed width).
+    """
+    if set(flags) - set("dgimsuvy") or len(set(flags)) != len(flags):
+        raise SyntaxErrorValue(f"Invalid flags supplied to RegExp constructor '{flags}'")
+    options = (re.IGNORECASE if "i" in flags else 0) | (re.DOTALL if "s" in flags else 0)
+    try:
+        return re.compile(Translation(pattern, flags).run(), options)
+    except (re.error, OverflowError) as error:
+        raise SyntaxErrorValue(f"Invalid regular expression: /{pattern}/: {error}") from error
+
+
+class Translation:
+    """One walk over a pattern; `at` is the next character to read."""
+
+    def __init__(self, pattern: str, flags: str) -> None:
+        self.pattern = pattern
+        self.flags = flags
+        self.at = 0
+        self.groups = len(re.findall(r"(?<!\\)\((?!\?)|\(\?<(?![=!])", re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "", pattern)))
+        self.opened = 0
+
+    def run(self) -> str:
+        """The whole pattern, translated."""
+        parts = []
+        while self.at < len(self.pattern):
+            parts.append(self._next())
+        return "".join(parts)
+
+    def _take(self, count: int = 1) -> str:
+        taken = self.pattern[self.at : self.at + count]
+        self.at += count
+        return taken
+
+    def _next(self) -> str:
+        character = self._take()
+        if character == "\\":
+            return self._escape()
+        if character == "[":
+            return self._set()
+        if character == "(":
+            return self._group()
+        if character == "^" and "m" in self.flags:
+            return f"(?<![^{_LINE_ENDS}])"
+        if character == "$":
+            return f"(?![^{_LINE_ENDS}])" if "m" in self.flags else r"\Z"
+        if character == "." and "s" not in self.flags:
+            return f"[^{_LINE_ENDS}]"
+        if character == "{" and not _COUNT.match(self.pattern, self.at):
+            return r"\{"
+        return character
+
+    def _group(self) -> str:
+        if self.pattern[self.at : self.at + 1] != "?":
+            self.opened += 1
+            return "("
+        if found := _NAMED.match(self.pattern, self.at - 1):
+            self.at = found.end()
+            self.opened += 1
+            return f"(?P<{_python_name(found[1])}>"
+        return "("
+
+    def _escape(self) -> str:
+        character = self.pattern[self.at : self.at + 1]
+        if character in _CLASSES:
+            self.at += 1
+            inside = f"^{_CLASSES[character.lower()]}" if character.isupper() else _CLASSES[character]
+            return f"(?-i:[{inside}])" if "i" in self.flags else f"[{inside}]"
+        if character in ("b", "B"):
+            self.at += 1
+            return _BOUNDARY if character == "b" else _INSIDE
+        if found := re.compile(r"k<([\w$]+)>").match(self.pattern, self.at):
+            self.at = found.end()
+            return f"(?P={_python_name(found[1])})"
+        found = re.compile("[1-9][0-9]*").match(self.pattern, self.at)
+        if found and int(found[0]) <= self.groups:
+            self.at = found.end()
+            return f"(?({found[0]})\\{found[0]})" if int(found[0]) <= self.opened else ""
+        if found := _PROPERTY.match(self.pattern, self.at):
+            self.at = found.end()
+            return f"[{_category(found[0])}]"
+        return re.escape(self._character())
+
+    def _character(self) -> str:
+        """The one character that an escape stands for."""
+        if found := _CODE.match(self.pattern, self.at):
+            self.at = found.end()
+            return chr(int(found[1] or found[2] or found[3], 16))
+        character = self._take()
+        if not character:
+            raise SyntaxErrorValue(f"Invalid regular expression: /{self.pattern}/: \\ at end of pattern")
+        if character == "c" and self.pattern[self.at : self.at + 1].isalpha():
+            return chr(ord(self._take()) % 32)
+        return _CONTROLS.get(character, character)
+
+    def _set(self) -> str:
+        negated = self.pattern[self.at : self.at + 1] == "^"
+        self.at += negated
+        items = []
+        while self.pattern[self.at : self.at + 1] != "]":
+            if self.at >= len(self.pattern):
+                raise SyntaxErrorValue(f"Invalid regular expression: /{self.pattern}/: Unterminated character class")
+            items.append(self._range())
+        self.at += 1
+        if not items:
+            return r"[\x00-\U0010ffff]" if negated else "(?!)"
+        return f"[{'^' if negated else ''}{''.join(items)}]"
+
+    def _range(self) -> str:
+        first = self._member()
+        after = self.pattern[self.at + 1 : self.at + 2]
+        if len(first) > 1 or self.pattern[self.at : self.at + 1] != "-" or after in ("]", ""):
+            return first if len(first) > 1 else _in_set(first)
+        self.at += 1
+        last = self._member()
+        if len(last) > 1:
+            return f"{_in_set(first)}\\-{last}"
+        return f"{_in_set(first)}-{_in_set(last)}"
+
+    def _member(self) -> str:
+        """One character of a set, or the inside of a set of several."""
+        character = self._take()
+        if character != "\\":
+            return character
+        character = self.pattern[self.at : self.at + 1]
+        if character in _CLASSES:
+            self.at += 1
+            return _CLASSES[character]
+        if found := _PROPERTY.match(self.pattern, self.at):
+            self.at = found.end()
+            return _category(found[0])
+        if character == "b":
+            self.at += 1
+            return "\b"
+        return self._character()
+
+
+def _python_name(name: str) -> str:
+    """Python's group names have no `$`."""
+    return name.replace("$", "__dollar__")
+
+
+def koi_name(name: str) -> str:
+    """A group's name as the pattern wrote it."""
+    return name.replace("__dollar__", "$")
+
+
+def _in_set(character: str) -> str:
+    return f"\\{character}" if character in "\\]^-[&~|" else character
+
+
+@lru_cache(maxsize=32)
+def _category(escape: str) -> str:
+    """The inside of a set with the characters of a Unicode category, such as `p{L}`."""
+    found = _PROPERTY.fullmatch(escape)
+    name = found[1] if found else ""
+    short = _LONG_NAMES.get(name, name)
+    wanted = escape.startswith("p")
+    codes = [code for code in range(0x110000) if category(chr(code)).startswith(short) == wanted]
+    if not short or not any(category(chr(code)).startswith(short) for code in range(0x3000)):
+        raise SyntaxErrorValue(f"Invalid property name in character class: \\{escape}")
+    return "".join(_runs(codes))
+
+
+def _runs(codes: list[int]) -> list[str]:
+    """Ascending codes to ranges."""
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and runs[-1][1] == code - 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return [f"\\U{first:08x}-\\U{last:08x}" for first, last in runs]

@@ -1,0 +1,132 @@
+"""Callbacks to calls after some time, in the scope that asked for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import ClassVar
+
+from koi_lang.js.calling import apply, describe
+from koi_lang.js.conversions import number
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.method_tables import Table
+from koi_lang.js.promises import settle, spawn
+from koi_lang.js.task_scope import current_scope
+from koi_lang.js.undefined import Value, undefined
+from koi_lang.runtime.replay.calls import fired_before, tell_fired, turn_to_fire
+from koi_lang.runtime.replay.location import Path, branch, passing
+
+TIMERS = Table()
+_LONGEST_MS = 2**31 - 1
+
+
+class Timer:
+    """What `setTimeout` and `setInterval` return."""
+
+    __slots__ = ("_args", "_callback", "_context", "_delay_s", "_handle", "_over", "_repeat", "_scope")
+    __koi_members__: ClassVar[dict[str, str]] = {"ref": "ref", "unref": "unref", "hasRef": "has_ref"}
+
+    def __init__(self, callback: Value, delay_ms: Value, args: tuple[Value, ...], repeat: bool) -> None:
+        if not callable(callback):
+            raise TypeErrorValue(f"a timer needs a function, not {describe(callback)}")
+        delay = number(delay_ms)
+        self._callback, self._args, self._repeat = callback, args, repeat
+        self._delay_s = (delay if 1 <= delay <= _LONGEST_MS else 1) / 1000
+        self._over = False
+        self._scope = current_scope()
+        self._scope.hold(self)
+        # Its own branch: when it fires does not change how others count.
+        self._context = branch()
+        self._schedule(self._context.run(passing, "fired"))
+
+    def clear(self) -> None:
+        """Do not call any more."""
+        self._over = True
+        self._handle.cancel()
+        self._scope.release(self)
+
+    def ref(self) -> Timer:
+        """Make the program wait for this timer again."""
+        return self._wait(True)
+
+    def unref(self) -> Timer:
+        """Let the program end before this timer."""
+        return self._wait(False)
+
+    def has_ref(self) -> bool:
+        """Whether the program waits for this timer."""
+        return self._scope.holds(self)
+
+    def _wait(self, waits: bool) -> Timer:
+        if not self._over:
+            self._scope.hold(self, waits)
+        return self
+
+    def _schedule(self, path: Path) -> None:
+        self._handle: asyncio.Handle | asyncio.Task[Value]
+        loop = asyncio.get_running_loop()
+        if fired_before(path):
+            self._handle = loop.call_soon(self._is_due, path, context=self._context)
+        else:
+            self._handle = loop.call_later(self._delay_s, self._is_due, path, context=self._context)
+
+    def _is_due(self, path: Path) -> None:
+        turn = turn_to_fire(path)
+        if turn is None:
+            self._fire(path)
+        else:
+            # A copy, since this is called from within the context.
+            self._handle = self._scope.start(self._fire_in_turn(turn, path), self._context.copy())
+
+    async def _fire_in_turn(self, turn: Awaitable[None], path: Path) -> None:
+        await turn
+        self._fire(path)
+
+    def _fire(self, path: Path) -> None:
+        tell_fired(path)
+        spawn(self._call())
+        if not self._repeat:
+            self.clear()
+        elif not self._over:
+            self._schedule(passing("fired"))
+
+    async def _call(self) -> None:
+        await settle(apply(self._callback, *self._args))
+
+
+@TIMERS.named("setTimeout")
+def set_timeout(callback: Value, delay_ms: Value = 1, *args: Value) -> Timer:
+    """Call once, after at least 1 ms."""
+    return Timer(callback, delay_ms, args, repeat=False)
+
+
+@TIMERS.named("setInterval")
+def set_interval(callback: Value, delay_ms: Value = 1, *args: Value) -> Timer:
+    """Call again and again; a call does not wait for the one before."""
+    return Timer(callback, delay_ms, args, repeat=True)
+
+
+@TIMERS.named("setImmediate")
+def set_immediate(callback: Value, *args: Value) -> Timer:
+    """Call as soon as what is ready now has run."""
+    return Timer(callback, 0, args, repeat=False)
+
+
+@TIMERS.named("clearTimeout", "clearInterval", "clearImmediate")
+def clear(timer: Value = undefined) -> Value:
+    """Stop a timer; anything else is ignored."""
+    if isinstance(timer, Timer):
+        timer.clear()
+    return undefined
+
+
+@TIMERS.named("queueMicrotask")
+def queue_microtask(callback: Value) -> Value:
+    """Call in the next turn of the event loop."""
+    spawn(_soon(callback))
+    return undefined
+
+
+async def _soon(callback: Value) -> None:
+    await asyncio.sleep(0)
+    await settle(apply(callback))

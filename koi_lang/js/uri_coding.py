@@ -1,0 +1,75 @@
+"""Texts to parts of addresses and back: `encodeURIComponent` and its kin, `btoa` and `atob`."""
+
+from __future__ import annotations
+
+import re
+from binascii import Error, a2b_base64, b2a_base64
+
+from koi_lang.js.conversions import text
+from koi_lang.js.errors import ErrorValue, URIErrorValue
+from koi_lang.js.method_tables import Table
+from koi_lang.js.undefined import Value, undefined
+
+GLOBALS = Table()
+_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()")
+_RESERVED = frozenset(";/?:@&=+$,#")
+_ESCAPED = re.compile("(?:%[0-9A-Fa-f]{2})+")
+
+
+def _encode(source: str, kept: frozenset[str]) -> str:
+    try:
+        return "".join(c if c in kept else "".join(f"%{byte:02X}" for byte in c.encode()) for c in source)
+    except UnicodeEncodeError as error:
+        raise URIErrorValue("URI malformed") from error
+
+
+def _decode(source: str, kept: frozenset[str]) -> str:
+    """Undo escapes, except those of the characters to keep."""
+    if "%" in _ESCAPED.sub("", source):
+        raise URIErrorValue("URI malformed")
+    return _ESCAPED.sub(lambda found: _characters(found[0], kept), source)
+
+
+def _characters(escapes: str, kept: frozenset[str]) -> str:
+    try:
+        decoded = bytes.fromhex(escapes.replace("%", "")).decode()
+    except UnicodeDecodeError as error:
+        raise URIErrorValue("URI malformed") from error
+    return "".join(f"%{ord(c):02X}" if c in kept else c for c in decoded)
+
+
+@GLOBALS.named("encodeURIComponent")
+def _encode_component(value: Value = undefined) -> str:
+    return _encode(text(value), _PLAIN)
+
+
+@GLOBALS.named("encodeURI")
+def _encode_uri(value: Value = undefined) -> str:
+    return _encode(text(value), _PLAIN | _RESERVED)
+
+
+@GLOBALS.named("decodeURIComponent")
+def _decode_component(value: Value = undefined) -> str:
+    return _decode(text(value), frozenset())
+
+
+@GLOBALS.named("decodeURI")
+def _decode_uri(value: Value = undefined) -> str:
+    return _decode(text(value), _RESERVED)
+
+
+@GLOBALS.named("btoa")
+def _btoa(value: Value) -> str:
+    try:
+        return b2a_base64(text(value).encode("latin-1"), newline=False).decode()
+    except UnicodeEncodeError as error:
+        raise ErrorValue("Invalid character") from error
+
+
+@GLOBALS.named("atob")
+def _atob(value: Value) -> str:
+    source = re.sub(r"[\t\n\f\r ]", "", text(value)).rstrip("=")
+    try:
+        return a2b_base64(source + "=" * (-len(source) % 4), strict_mode=True).decode("latin-1")
+    except (Error, ValueError) as error:
+        raise ErrorValue("The string to be decoded is not correctly encoded.") from error

@@ -1,0 +1,209 @@
+"""The options of an `llm` block turned into a model with its layers around it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from koi_lang.errors import MissingKey, ProviderError, SettingsError
+from koi_lang.llm import late
+from koi_lang.llm.anthropic import Anthropic
+from koi_lang.llm.bedrock import Bedrock
+from koi_lang.llm.cards import CARDS
+from koi_lang.llm.connection import Connection, Provider, Secret
+from koi_lang.llm.fallback import fallback
+from koi_lang.llm.layers import OnEvent, tell_nobody
+from koi_lang.llm.messages import Adapter
+from koi_lang.llm.model_choice import Choice, choose, written
+from koi_lang.llm.model_list_cache import Lists
+from koi_lang.llm.model_name_check import checked, nearest_models
+from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
+from koi_lang.llm.retry import Sleep, retry
+from koi_lang.llm.scripted import Scripted, read_answers
+from koi_lang.llm.sdk_model import SdkModel
+
+__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
+
+Note: TypeAlias = Callable[[str], None]
+Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
+INHERITED = ("temperature", "max_tokens", "cache")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the layers around a model work with.
+
+    Attributes:
+        on_event: told when a request is repeated or another model steps in.
+        sleep: waits between attempts.
+        cache_folder: where answers are kept for blocks that say `cache: true`; None keeps none.
+        ollama: the address `auto` looks at for a running Ollama, as in OLLAMA_HOST; None does not look.
+        lists: what providers say about their models; a name that is not among them is not asked. None knows nothing.
+        ask_for_lists: whether a list that is not there yet is asked for.
+        providers: those that extensions add, by name: a row, or a function that makes a model of the options of an
+            `llm` block and what finds keys.
+    """
+
+    on_event: OnEvent = tell_nobody
+    sleep: Sleep = asyncio.sleep
+    cache_folder: Path | None = None
+    ollama: str | None = None
+    lists: Lists | None = None
+    ask_for_lists: bool = False
+    providers: Mapping[str, Provider | Make] = field(default_factory=dict)
+
+
+NOTHING_AROUND = Surroundings()
+
+
+def connect(
+    options: Mapping[str, Any],
+    key: KeyLookup,
+    *,
+    on_note: Note | None = None,
+    around: Surroundings = NOTHING_AROUND,
+) -> Adapter:
+    """The model that an `llm` block asks for; the caller closes it.
+
+    Args:
+        options: `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `cache`; for `scripted` also `answers`,
+            a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`. `fallback`
+            lists models to ask when this one cannot answer: names as for `model`, or objects with such options.
+        key: the value of a key by the name of its environment variable, None when it is not known.
+        on_note: told by the rehearsal model which sentences would need a real one.
+
+    Raises:
+        MissingKey: a provider is named whose key is not known.
+        ProviderError: the provider does not exist.
+        SettingsError: `fallback` is not a list of models.
+    """
+    models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
+    return fallback(models, around.on_event) if len(models) > 1 else models[0]
+
+
+def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The options of each model in `fallback`, with what they leave open taken from the first model."""
+    listed = options.get("fallback") or []
+    inherited = {name: options[name] for name in INHERITED if name in options}
+    if isinstance(listed, list) and all(isinstance(each, (str, Mapping)) for each in listed):
+        return [inherited | ({"model": each} if isinstance(each, str) else dict(each)) for each in listed]
+    raise SettingsError(
+        "`fallback` of an `llm` block is not a list of models",
+        help='Write for example `fallback: ["anthropic/sonnet", "ollama/llama3.2"]`.',
+    )
+
+
+def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
+    name, model_name = added(options, around)
+    row = around.providers.get(name)
+    if row is not None and not isinstance(row, Provider):
+        made = _made(name, row, {**options, "model": model_name}, key)
+        return retry(made, sleep=around.sleep, on_event=around.on_event)
+    choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
+    if choice.provider == "rehearsal":
+        if around.ask_for_lists:
+            _require_stand_in(options)
+        return late.Rehearsal(on_note)
+    if choice.provider == "scripted":
+        return _scripted(options.get("answers"))
+    connection = connection_to(choice, options, key, row)
+    adapter = _adapter(connection)
+    model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
+    if options.get("cache") and around.cache_folder is not None:
+        model = late.cached(model, around.cache_folder, adapter.connection, around.on_event)
+    if around.lists is None:
+        return model
+    return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
+
+
+def _require_stand_in(options: Mapping[str, Any]) -> None:
+    """Raise ProviderError when a person named a model that nothing here can reach; they did not mean a rehearsal."""
+    provider, name = written(options)
+    if provider != "auto" or not name:
+        return
+    makers = [each for each in PROVIDERS if name.startswith(each.prefixes)]
+    if makers:
+        raise _missing_key(makers[0])
+    known = [each for card in CARDS for each in card.names.split() if not set("*[") & set(each)]
+    near = nearest_models(name, known)
+    meant = f"Did you mean {' or '.join(f'`{each}`' for each in near)}? " if near else ""
+    help = f"{meant}Write `provider/model`, such as `openai/gpt-5.4-mini`; `koi connect` stores a key."
+    raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
+
+
+def added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+    """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
+    provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
+    maker, rest = split_model(model)
+    if provider == "auto" and maker.lower() in around.providers:
+        provider, model = maker.lower(), rest
+    return (provider, "" if model == "auto" else model) if provider in around.providers else ("", "")
+
+
+def _made(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
+    model = make(options, key)
+    if not callable(model) or not all(hasattr(model, part) for part in ("provider", "model", "aclose")):
+        told = f"the provider `{name}` of an extension made {model!r}, which is no model"
+        raise ProviderError(told, help="A model is called with a request, and has `provider`, `model` and `aclose`.")
+    return model
+
+
+def connection_to(
+    choice: Choice, options: Mapping[str, Any], key: KeyLookup, row: Provider | None = None
+) -> Connection:
+    """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
+
+    Args:
+        row: the provider, where it stands in no table.
+
+    Raises:
+        MissingKey: the provider needs a key that is not known.
+    """
+    provider = row or provider_named(choice.provider)
+    base_url = options.get("base_url") or choice.base_url or key(f"{provider.name.upper()}_BASE_URL")
+    value = key_of(provider, key)
+    if provider.keys and provider.needs_key and not value and not base_url:
+        raise _missing_key(provider)
+    return Connection(
+        provider,
+        Secret(value),
+        choice.model or provider.model,
+        str(base_url) if base_url else None,
+        options.get("temperature"),
+        _max_tokens(options),
+    )
+
+
+def _max_tokens(options: Mapping[str, Any]) -> int | None:
+    """The most tokens of an answer. Raises SettingsError when that is no number of them."""
+    most = options.get("max_tokens")
+    if most is None:
+        return None
+    if isinstance(most, bool) or not isinstance(most, (int, float)) or most < 1 or most % 1 != 0:
+        help = "Write for example `max_tokens: 4000`."
+        raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
+    return int(most)
+
+
+def _missing_key(provider: Provider) -> MissingKey:
+    name = provider.keys[0]
+    return MissingKey(
+        f"the provider `{provider.name}` needs a key, and `{name}` is not set",
+        help=f"Store one with `koi connect {provider.name}`, or set it with `export {name}=…`.",
+    )
+
+
+def _adapter(connection: Connection) -> SdkModel:
+    if connection.provider.style == "anthropic":
+        return Anthropic(connection)
+    if connection.provider.style == "bedrock":
+        return Bedrock(connection)
+    return OpenAI(connection)
+
+
+def _scripted(answers: Any) -> Adapter:
+    return Scripted(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])

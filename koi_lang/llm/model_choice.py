@@ -1,0 +1,76 @@
+"""What an `llm` block says about provider and model turned into which ones are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
+from koi_lang.llm.providers import PROVIDERS, KeyLookup, is_known, key_of, mistyped, provider_named, split_model
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A provider or stand-in by its name; model and address are empty where its own defaults hold."""
+
+    provider: str
+    model: str = ""
+    base_url: str = ""
+
+
+def choose(
+    options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None, limit_s: float = LONGEST_LOOK_S
+) -> Choice:
+    """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
+
+    A named provider is taken as it is; then counts `provider/model`, the maker of the named model, the first provider
+    with a key, an Ollama that runs, and at last the rehearsal.
+
+    Args:
+        ollama: the address to look at for a running Ollama; None does not look.
+        limit_s: how long that may take.
+
+    Raises:
+        ProviderError: `provider/model` mistypes a provider.
+    """
+    provider, model = written(options)
+    if provider == "ollama" and ollama:
+        return Choice(provider, model, _base_url(ollama))
+    if provider != "auto":
+        return Choice(provider, model)
+    with_key = [each for each in PROVIDERS if key_of(each, key)]
+    makers = [each for each in PROVIDERS if model and model.startswith(each.prefixes)]
+    if with_key:
+        return Choice((makers or with_key)[0].name, model)
+    return _running_ollama(ollama, model, limit_s) if ollama else Choice("rehearsal")
+
+
+def written(options: Mapping[str, Any]) -> tuple[str, str]:
+    """Provider and model as they are written; the provider is `auto` where it is to be chosen. Raises ProviderError."""
+    provider = str(options.get("provider") or "auto").lower()
+    model = str(options.get("model") or "")
+    model = "" if model == "auto" else model
+    maker, rest = split_model(model)
+    if provider != "auto":
+        return provider, model
+    if rest and (meant := mistyped(maker.lower())):
+        raise ProviderError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
+    if not is_known(maker.lower()):
+        return provider, model
+    return maker.lower(), "" if rest == "auto" else rest
+
+
+def _running_ollama(address: str, model: str, limit_s: float) -> Choice:
+    wanted = model or provider_named("ollama").model
+    installed = models_at(address, limit_s=limit_s)
+    fitting = [name for name in installed if name == wanted or name.partition(":")[0] == wanted]
+    if not fitting and model:  # somebody else's model, or one that is not there
+        return Choice("rehearsal")
+    names = fitting or installed
+    return Choice("ollama", names[0], _base_url(address)) if names else Choice("rehearsal")
+
+
+def _base_url(address: str) -> str:
+    return f"{origin_of(address)}/v1"

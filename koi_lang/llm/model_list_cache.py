@@ -1,0 +1,77 @@
+"""Lists of models kept for a day, so that a mistyped name is noticed without asking anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from koi_lang.llm.connection import Connection
+from koi_lang.llm.model_listing import Listed, address_of, models_of
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The models of a provider as they were some time ago, in seconds since 1970."""
+
+    asked: float
+    models: tuple[Listed, ...]
+
+    def age_s(self) -> float:
+        """How old the list is."""
+        return max(0.0, time.time() - self.asked)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the models."""
+        return [model.name for model in self.models]
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists in a folder; each belongs to a provider at one address."""
+
+    folder: Path
+
+    def find(self, connection: Connection) -> Known | None:
+        """The list that was kept last, however old."""
+        try:
+            return _read(json.loads(self._place(connection).read_text("utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def keep(self, connection: Connection, models: Sequence[Listed]) -> Known:
+        """Keep a list; a folder that cannot be written to is no error."""
+        known = Known(time.time(), tuple(models))
+        place = self._place(connection)
+        temporary = place.with_suffix(f".{os.getpid()}")
+        with suppress(OSError):
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary.write_text(json.dumps(asdict(known)), "utf-8")
+            os.replace(temporary, place)
+        return known
+
+    async def current(self, connection: Connection, *, refresh: bool = False, **limits: float) -> Known | None:
+        """A list that is younger than a day, asked for if need be; None where there is none. Raises RequestFailed."""
+        known = None if refresh else self.find(connection)
+        if known is not None and known.age_s() < DAY_S:
+            return known
+        models = await models_of(connection, **limits)
+        return None if models is None else self.keep(connection, models)
+
+    def _place(self, connection: Connection) -> Path:
+        mark = sha256(str(address_of(connection)).encode()).hexdigest()[:12]
+        return self.folder / f"{connection.provider.name}-{mark}.json"
+
+
+def _read(document: Any) -> Known:
+    models = (Listed(**{**each, "abilities": tuple(each["abilities"])}) for each in document["models"])
+    return Known(float(document["asked"]), tuple(models))

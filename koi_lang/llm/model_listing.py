@@ -1,0 +1,195 @@
+"""The list of models that a provider offers, asked for with one request, and what it says about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from koi_lang.llm import late
+from koi_lang.llm.cards import ModelCard
+from koi_lang.llm.connection import Connection
+from koi_lang.llm.models import card_of
+from koi_lang.llm.provider_errors import explain
+
+if TYPE_CHECKING:
+    import httpx2
+
+USUAL = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+VERSION = "2023-06-01"  # of Anthropic's interface
+LIMIT_S = 10.0
+MOST = 1000
+NOT_FOUND, NO_SUCH_METHOD = 404, 405
+MILLION = 1_000_000
+# In the names of models that make embeddings.
+EMBEDDING = ("embed", "-e5-", "bge-")
+
+# How providers call the same thing.
+CONTEXT = ("context_length", "context_window", "max_context_length", "max_input_tokens", "max_model_len")
+OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One model; None where nothing is known.
+
+    Attributes:
+        prices_usd: per million tokens: input, output.
+        abilities: such as `schema` (can be held to a JSON Schema), `temperature`, `images`, `reasoning`.
+    """
+
+    name: str
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    prices_usd: tuple[float, float] | None = None
+    abilities: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> bool:
+        """Whether it is, as far as its name tells, more than a model for embeddings."""
+        return not any(part in self.name.lower() for part in EMBEDDING)
+
+
+class Refused(Exception):
+    """An answer that is an error, with the attributes that the SDKs give to theirs."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(f"status {response.status_code}")
+        self.status_code, self.response, self.request = response.status_code, response, response.request
+        self.body = _document(response)
+
+
+async def models_of(connection: Connection, *, limit_s: float = LIMIT_S) -> list[Listed] | None:
+    """All models of a provider by name; None where it has no such list. Raises RequestFailed."""
+    found = await _get(connection, f"models?limit={MOST}" if _is_anthropic(connection) else "models", limit_s)
+    if found is None:
+        return None
+    entries = found.get("data", found.get("models")) if isinstance(found, dict) else found
+    named = [each for each in _list(entries) if isinstance(each, dict) and _is_name(each.get("id"))]
+    return sorted((_listed(each, connection) for each in named), key=lambda model: model.name) or None
+
+
+async def has(connection: Connection, *, limit_s: float = LIMIT_S) -> bool:
+    """Whether a provider knows the model of a connection. Raises RequestFailed."""
+    return await _get(connection, f"models/{quote(connection.model, safe='/:@')}", limit_s) is not None
+
+
+def address_of(connection: Connection) -> str | None:
+    """Where the interface of a provider begins; None where it is not one that has a list."""
+    base = connection.base_url or connection.provider.base_url or USUAL.get(connection.provider.name)
+    if base is None or connection.provider.style == "bedrock":
+        return None
+    base = base.rstrip("/")
+    return f"{base}/v1" if _is_anthropic(connection) else base
+
+
+def _is_anthropic(connection: Connection) -> bool:
+    return connection.provider.style == "anthropic"
+
+
+async def _get(connection: Connection, path: str, limit_s: float) -> Any:
+    """The answer as JSON; None when there is nothing at that address."""
+    address = address_of(connection)
+    if address is None:
+        return None
+    try:
+        # Redirects are not followed: they could take the key somewhere else.
+        async with late.AsyncClient(timeout=late.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
+            response = await client.get(f"{address}/{path}", headers=_headers(connection))
+        if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
+            return None
+        if response.status_code >= 400:
+            raise Refused(response)
+        return response.json()
+    except (late.HTTPError, late.InvalidURL, Refused, ValueError, ExceptionGroup) as error:
+        raise explain(error, connection, connection.model, begun=False) from None
+
+
+def _headers(connection: Connection) -> dict[str, str]:
+    key = connection.key.value
+    if _is_anthropic(connection):
+        return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def _document(response: httpx2.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _list(value: Any) -> list[Any]:
+    """A list as it is; anything else a server may say in its place is an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_name(value: Any) -> bool:
+    """Whether something can be shown to a person as the name of a model."""
+    return isinstance(value, str) and value.isprintable() and value != ""
+
+
+def _listed(entry: Mapping[str, Any], connection: Connection) -> Listed:
+    """What the list says about a model; what it leaves out is taken from the cards."""
+    name = entry["id"].removeprefix("models/")
+    card = card_of(name)
+    usual = (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else None
+    return Listed(
+        name,
+        _number(entry, CONTEXT) or card.context_tokens,
+        _number(_object(entry.get("top_provider")) or entry, OUTPUT) or card.output_tokens,
+        _prices(entry) or usual,
+        tuple(_abilities(entry, card, connection)),
+    )
+
+
+def _number(entry: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((entry[name] for name in names if type(entry.get(name)) is int and entry[name] > 0), None)
+
+
+def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Prices per million tokens. OpenRouter tells them per token, as texts; Together per million, as numbers."""
+    pricing = _object(entry.get("pricing"))
+    try:
+        if isinstance(pricing.get("prompt"), str):
+            given, made = float(pricing["prompt"]) * MILLION, float(pricing["completion"]) * MILLION
+        else:
+            given, made = float(pricing["input"]), float(pricing["output"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (round(given, 6), round(made, 6)) if 0 <= given < inf and 0 <= made < inf else None
+
+
+def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: Connection) -> list[str]:
+    """What a model can do, as far as koi has a use for it or a person asks for it first."""
+    told, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
+    known = {
+        "schema": connection.provider.json_schema and card.schemas,
+        "temperature": card.sampling and ("temperature" in parameters or not parameters),
+        "images": _sees(entry, told) if _tells_of_images(entry, told) else bool(card.vision),
+        "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _supported(told, "thinking"),
+        "tools": "tools" in parameters or bool(told.get("function_calling")),
+    }
+    return [name for name, has in known.items() if has]
+
+
+def _tells_of_images(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    return bool(_inputs(entry)) or "vision" in told or "image_input" in told
+
+
+def _sees(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
+    return "image" in _inputs(entry) or bool(told.get("vision")) or _supported(told, "image_input")
+
+
+def _inputs(entry: Mapping[str, Any]) -> list[Any]:
+    return _list(_object(entry.get("architecture")).get("input_modalities"))
+
+
+def _supported(told: Mapping[str, Any], name: str) -> bool:
+    return bool(_object(told.get(name)).get("supported"))

@@ -1,0 +1,191 @@
+"""Exceptions of the provider SDKs turned into one sentence for a person and facts for the retry layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from koi_lang.errors import AnswerTooLongError, ContextOverflow, RequestFailed, root_reason
+from koi_lang.llm.connection import Connection
+from koi_lang.llm.context_overflow import is_overflow, said
+from koi_lang.llm.headers import retry_after_s
+
+LONGEST_DETAIL = 200
+STATUS_OF_TYPE = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
+}
+OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+
+TOO_LONG = "Split the work, or choose a model that reads more."
+
+# What a status means: the sentence, and what to do about it.
+MEANINGS: Mapping[int, tuple[str, str]] = {
+    400: ("`{provider}` rejects the request: {detail}", "Check `model`, `temperature` and `max_tokens` of the agent."),
+    401: (
+        "`{provider}` does not accept the key in `{key}`",
+        "`koi connect {provider}` keeps another one; the key was sent to {where}.",
+    ),
+    402: (
+        "the credit at `{provider}` is used up",
+        "Add credit to the account, or choose another model with `koi run -m provider/model`.",
+    ),
+    403: ("the key in `{key}` may not use `{model}` at `{provider}`", "Check what the key is allowed to do."),
+    404: (
+        "`{provider}` does not know the model `{model}`",
+        "`koi models {provider}` lists what it has; the address is {where}.",
+    ),
+    429: ("`{provider}` asks to slow down: {detail}", "Wait a little, or send fewer requests at once."),
+    500: ("`{provider}` has a problem of its own (status {status}): {detail}", "Try again later."),
+    529: ("`{provider}` is overloaded", "Try again later."),
+}
+
+
+def explain(error: Exception, connection: Connection, model: str, *, begun: bool) -> RequestFailed:
+    """Turn what an SDK or its transport raised into an error that never contains the key.
+
+    The SDKs of OpenAI and Anthropic name their attributes alike, so nothing here imports either.
+
+    Args:
+        model: the one that was asked.
+        begun: whether a part of the answer had arrived.
+    """
+    status = _status(error)
+    if is_overflow(status, _code(error), said(getattr(error, "body", None))):
+        return overflow(model, status)
+    if status is None:
+        return _without_status(error, connection, begun=begun)
+    out_of_credit = _code(error) in OUT_OF_CREDIT
+    sentence, help = MEANINGS[_meaning(status, _code(error))]
+    words = {
+        "provider": connection.provider.name,
+        "key": " or ".join(connection.provider.keys) or "no key",
+        "model": model,
+        "where": _address(error, connection),
+        "detail": _detail(error, connection),
+        "status": status,
+    }
+    failure = RequestFailed(sentence.format(**words), help=help.format(**words), status=status)
+    failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
+    failure.repeatable = failure.repeatable and not out_of_credit
+    return failure
+
+
+def is_silence(error: Exception) -> bool:
+    """Whether a request was sent as a whole, and nothing came until the time limit."""
+    return any(type(each).__name__ == "ReadTimeout" for each in (error, error.__cause__))
+
+
+def overflow(model: str, status: int | None = None) -> ContextOverflow:
+    """The error for a conversation that is too long for a model."""
+    return ContextOverflow(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)
+
+
+def broken_off(provider: str, *, begun: bool) -> RequestFailed:
+    """The error for a stream that ended without its closing part."""
+    if begun:
+        return RequestFailed(f"`{provider}` broke off its answer before it was complete", help="Try again.")
+    return RequestFailed(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
+
+
+def refused(provider: str, reason: str, connection: Connection) -> RequestFailed:
+    """The error for an answer that is a refusal; the same request would be refused again."""
+    detail = f": {_line(reason, connection)}" if reason.strip() else ""
+    failure = RequestFailed(
+        f"the model at `{provider}` declined to answer{detail}", help="Word the request differently."
+    )
+    failure.repeatable = False
+    return failure
+
+
+def without_text(provider: str, *, called_tool: bool) -> RequestFailed:
+    """The error for an answer that ended before it said anything."""
+    if called_tool:
+        return RequestFailed(f"`{provider}` answered with a tool call instead of text", help="Choose another model.")
+    return AnswerTooLongError(
+        f"the answer of `{provider}` reached its limit of tokens before it said anything",
+        help="Raise `max_tokens` of the agent.",
+    )
+
+
+def cause_of(error: Exception, connection: Connection) -> Exception | None:
+    """What may stand in the traceback as cause: the exception, unless its text shows the key."""
+    shows_key = connection.key.value and connection.key.value in f"{error} {getattr(error, 'body', '')}"
+    return None if shows_key else error
+
+
+def _without_status(error: Exception, connection: Connection, *, begun: bool) -> RequestFailed:
+    name = connection.provider.name
+    kind = type(error).__name__
+    if "Timeout" in kind:
+        return RequestFailed(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
+    if isinstance(error, ValueError):
+        return RequestFailed(f"`{name}` sent an answer that is not well formed", help="Try again.")
+    if _body(error):
+        return RequestFailed(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
+    if not begun:
+        return RequestFailed(
+            f"cannot reach `{name}` at {_address(error, connection)}: {_line(root_reason(error), connection)}",
+            help="Check the network and the address; `koi doctor` tries all providers.",
+        )
+    return broken_off(name, begun=begun)
+
+
+def _status(error: Exception) -> int | None:
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        return status
+    return STATUS_OF_TYPE.get(_code(error))  # errors that arrive inside a stream of status 200
+
+
+def _meaning(status: int, code: str) -> int:
+    if code in OUT_OF_CREDIT:
+        return 402
+    if status == 413:  # too much at once for a limit of rates
+        return 429
+    if status in MEANINGS:
+        return status
+    return 500 if status >= 500 else 400
+
+
+def _body(error: Exception) -> Mapping[str, Any]:
+    """The part of the answer that describes the error; Anthropic wraps it once more than OpenAI."""
+    body = getattr(error, "body", None)
+    if not isinstance(body, Mapping):
+        return {}
+    inner = body.get("error", body)
+    return inner if isinstance(inner, Mapping) else body
+
+
+def _code(error: Exception) -> str:
+    body = _body(error)
+    return str(body.get("code") or body.get("type") or "")
+
+
+def _detail(error: Exception, connection: Connection) -> str:
+    """What the provider says, in one short line without the key."""
+    text = _body(error).get("message")
+    return _line(text if isinstance(text, str) and text else "no reason given", connection)
+
+
+def _line(text: str, connection: Connection) -> str:
+    """A text as one short line without the key."""
+    line = connection.key.hide_in(" ".join(text.split()))
+    return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
+
+
+def _address(error: Exception, connection: Connection) -> str:
+    """Where the request went, without credentials and path."""
+    request = getattr(error, "request", None)
+    try:
+        parts = urlsplit(str(request.url) if request else connection.base_url or "")
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:  # somebody has mistyped it
+        return "its address"
+    return f"`{parts.scheme}://{parts.hostname}{port}`" if parts.hostname else "its address"

@@ -1,0 +1,136 @@
+"""Sentences that let somebody else work: team members, MCP tools, actions named by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from koi_lang.llm.messages import Member
+from koi_lang.llm.rehearsal.patterns import english, spanish
+from koi_lang.llm.rehearsal.phrase_values import Words, evaluate
+from koi_lang.llm.rehearsal.quoting import Piece, mask
+from koi_lang.llm.rehearsal.state import Deed, NotYet, Scene, Unclear, identifier_in
+
+DELEGATE = "delegate send forward pass hand give"
+DELEGA = "delega envía envia manda pasa"
+CALL = "call use run invoke execute perform"
+USA = "usa llama ejecuta invoca utiliza"
+QUALIFIED = r"(?P<target>\w+::\w+)"
+
+
+@english(f"{CALL} {DELEGATE} ask tell", rf"(?:to |on |the )*{QUALIFIED}(?:{{with}} (?P<data>.+))?")
+@english("", rf"{QUALIFIED}(?:{{with}} (?P<data>.+))?")
+@english(DELEGATE, rf"(?P<data>.+?) to {QUALIFIED}")
+@spanish(f"{USA} {DELEGA} pide", rf"(?:al? |en )?{QUALIFIED}(?:{{con}} (?P<data>.+))?")
+@spanish(DELEGA, rf"(?P<data>.+?) (?:a|en) {QUALIFIED}")
+def delegate_qualified(words: Words, scene: Scene) -> Deed:
+    """Hand data to an event of a member, both written as `member::event`."""
+    key, _, event = words.get("target").partition("::")
+    member = _member(key, scene)
+    if event not in member.events:
+        raise Unclear(f"`{member.key}` has no event `{event}`")
+    return _delegate(member, event, _data(words, scene))
+
+
+@english(
+    "ask tell have let get use", r"(?:the )?(?P<member>\w+)(?: agent| member)? to (?P<what>.+?)(?:{with} (?P<data>.+))?"
+)
+@english(DELEGATE, r"to (?:the )?(?P<member>\w+)(?: agent| member)?(?: to (?P<what>.+?))?(?:{with} (?P<data>.+))?")
+@english(DELEGATE, r"(?P<data>.+?) to (?:the )?(?P<member>\w+)(?: agent| member)?(?: to (?P<what>.+))?")
+@spanish("pide dile pídele ordena", r"(?:al? )?(?P<member>\w+) que (?P<what>.+?)(?:{con} (?P<data>.+))?")
+@spanish(DELEGA, r"(?P<data>.+?) (?:al?|en) (?P<member>\w+)(?: para que (?P<what>.+))?")
+def delegate_to(words: Words, scene: Scene) -> Deed:
+    """Hand work to a member; the event is the one the sentence names, or the only one when it names none."""
+    member = _member(words.get("member"), scene)
+    event, rest = _event(member, words.get("what"))
+    if words.has("data") or not rest:
+        return _delegate(member, event, _data(words, scene))
+    masked = mask(rest)
+    return _delegate(member, event, _data(Words({"data": masked.text}, masked.pieces), scene))
+
+
+@english(
+    CALL,
+    r"(?:the )?(?:mcp )?tool (?P<tool>{name}) (?:of|from|on|in) (?:the )?(?:mcp )?(?:server )?(?P<mcp>{name})"
+    r"(?: server)?(?:{with} (?P<data>.+))?",
+)
+@english(CALL, r"(?:the )?(?P<mcp>\w+) (?:mcp )?tool (?P<tool>{name})(?:{with} (?P<data>.+))?")
+@english(CALL, r"(?:the )?(?:mcp )?(?:tool )?(?!args|state)(?P<mcp>[\w-]+)[./](?P<tool>[\w-]+)(?:{with} (?P<data>.+))?")
+@spanish(USA, r"(?:a )?la herramienta (?P<tool>{name}) del? (?:servidor )?(?P<mcp>{name})(?:{con} (?P<data>.+))?")
+def call_tool(words: Words, scene: Scene) -> Deed:
+    """Call a tool of an MCP server."""
+    data = _data(words, scene) if words.has("data") else {}
+    tool = words.name("tool", scene)
+    action = {"intent": "call_mcp", "mcp": words.name("mcp", scene), "tool": tool, "input": data}
+    return Deed({"actionType": "direct", **action}, tool)
+
+
+@english(CALL, r"(?:the )?(?:action )?(?P<action>{name})(?: action)?(?:{with} (?P<data>.+))?")
+@spanish(USA, r"(?:a )?(?:la )?(?:acción )?(?P<action>{name})(?:{con} (?P<data>.+))?")
+def call_action(words: Words, scene: Scene) -> Deed:
+    """Do an action that is called by its own name."""
+    name = words.name("action", scene)
+    if name not in scene.task.actions:
+        raise Unclear(f"there is no action `{name}`")
+    data = _data(words, scene) if words.has("data") else {}
+    return Deed({"actionType": "direct", "intent": name, **data}, name)
+
+
+def _delegate(member: Member, event: str, data: Mapping[str, Any]) -> Deed:
+    return Deed({"actionType": "delegate", "intent": f"{member.key}::{event}", "data": data}, event)
+
+
+def _member(name: str, scene: Scene) -> Member:
+    for member in scene.task.members:
+        if member.key.lower() == name.lower():
+            return member
+    raise Unclear(f"`{name}` is not in the team")
+
+
+def _event(member: Member, what: str) -> tuple[str, str]:
+    """The event that words ask for, and the words after its name."""
+    said = what.split()
+    if not said and len(member.events) == 1:
+        return member.events[0], ""
+    for event in member.events:
+        parts = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", event).lower())
+        if parts and len(said) >= len(parts) and all(map(_same_verb, parts, said)):
+            return event, " ".join(said[len(parts) :])
+    raise Unclear(f"which event of `{member.key}` is meant is not said")
+
+
+def _same_verb(name: str, word: str) -> bool:
+    """Whether a word is the part of an event's name, or another form of it as `procese` is of `process`."""
+    word = word.lower().strip(",.:")
+    return name == word or (len(name) > 5 and word[:6] == name[:6])
+
+
+def _data(words: Words, scene: Scene) -> Mapping[str, Any]:
+    """What is handed over, an object; without words for it the arguments of the handler."""
+    if not words.has("data"):
+        return dict(scene.task.args) if isinstance(scene.task.args, Mapping) else {}
+    piece = words.piece("data")
+    if piece or not (several := _several(words.get("data"), scene)):
+        value = words.value("data", scene)
+        return value if isinstance(value, Mapping) else {_called(words.get("data"), piece): value}
+    return several
+
+
+def _several(phrase: str, scene: Scene) -> dict[str, Any]:
+    """`the name and the age` as an object; empty when it is a single thing."""
+    parts = re.split(r"\s*,\s*|\s+(?:and|y)\s+", phrase)
+    if len(parts) < 2:
+        return {}
+    try:
+        return {identifier_in(part): evaluate(part, scene) for part in parts}
+    except NotYet:
+        raise
+    except Unclear:
+        return {}
+
+
+def _called(phrase: str, piece: Piece | None) -> str:
+    if piece is None:
+        return identifier_in(phrase)
+    return identifier_in(piece.value.words) if piece.kind == "reference" else "value"

@@ -1,0 +1,175 @@
+"""What adapters that go through a provider's SDK share: one request to one stream of deltas."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from koi_lang.errors import RequestFailed
+from koi_lang.llm.connection import Connection
+from koi_lang.llm.context_overflow import FULL
+from koi_lang.llm.form_refusal import refuses_form
+from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.llm.provider_errors import broken_off, cause_of, explain, is_silence, overflow, refused, without_text
+from koi_lang.llm.usage import Candidate, usage_of, weight
+from koi_lang.llm.vision import seen
+
+CUT_SHORT = frozenset({"length", "max_tokens"})
+
+
+class Ending(ABC):
+    """What the parts of one stream say apart from text.
+
+    Attributes:
+        accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
+            events, or kept silent for too long.
+        begun: whether any part has arrived.
+        said: whether there was text in any.
+        written: tokens of all that has arrived, also of thoughts and calls of tools, about.
+        stop_reason: why the model stopped; empty while it has not.
+        usage: what the answer consumed so far, None when the provider has not told.
+        refusal: why the model declines to answer, often empty; None when it does not decline.
+        called_tool: whether the model called a tool; it was offered none.
+    """
+
+    def __init__(self) -> None:
+        self.accepted = self.begun = self.said = False
+        self.written = 0.0
+        self.stop_reason = ""
+        self.usage: Usage | None = None
+        self.refusal: str | None = None
+        self.called_tool = False
+
+    @abstractmethod
+    def take(self, part: Any) -> str:
+        """Note what a part tells; its text, often empty."""
+
+
+class SdkModel(ABC):
+    """A model behind an SDK; the SDK is imported and its client made by the first request.
+
+    A form of the answer that the provider refuses is left out in a second request, and for that model from then on.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.provider = connection.provider.name
+        self.model = connection.model
+        self._client: Any = None
+        self._without_form: set[str] = set()
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """The one model that answers."""
+        return (Candidate(self.model, self.connection.max_tokens),)
+
+    async def __call__(self, request: Request) -> AsyncIterator[Delta]:
+        """Stream the answer. Raises RequestFailed; `CannotSee` before anything is sent."""
+        request = seen(self.connection.complete(request), self.connection)
+        if self._client is None:
+            self._client = self._open()
+        ending = self._ending()
+        try:
+            async with aclosing(self._texts(request, ending)) as texts:
+                async for text in texts:
+                    yield TextDelta(text)
+        except self._errors() as error:
+            ending.accepted |= is_silence(error)
+            failure = explain(error, self.connection, request.model, begun=ending.begun)
+            failure.discarded = _discarded(request, ending)
+            raise failure from cause_of(error, self.connection)
+        if fault := self._fault(ending, request.model):
+            fault.discarded = _discarded(request, ending)
+            raise fault
+        yield Finished(ending.usage, ending.stop_reason)
+
+    async def _texts(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+        """The text of the answer, of whatever form where the provider refuses the one that is wanted."""
+        plain = replace(request, json=False, schema=None)
+        try:
+            wanted = plain if request.model in self._without_form else request
+            async with aclosing(self._written(wanted, ending)) as texts:
+                async for text in texts:
+                    yield text
+            return
+        except self._errors() as error:
+            if ending.begun or not (self._form(wanted) and refuses_form(error)):
+                raise
+        async with aclosing(self._written(plain, ending)) as texts:
+            async for text in texts:
+                self._without_form.add(request.model)
+                yield text
+
+    async def _written(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+        async with await self._send(request) as stream:
+            ending.accepted = _is_events(stream)
+            async for part in stream:
+                if text := ending.take(part):
+                    ending.said = True
+                    ending.written += weight(text)
+                    yield text
+
+    def _fault(self, ending: Ending, model: str) -> RequestFailed | None:
+        """What is wrong with an answer whose stream ended properly."""
+        if ending.stop_reason == FULL and not ending.said:
+            return overflow(model)
+        if ending.refusal is not None:
+            return refused(self.provider, ending.refusal, self.connection)
+        if not ending.stop_reason:
+            return broken_off(self.provider, begun=ending.begun)
+        if not ending.said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
+            return without_text(self.provider, called_tool=ending.called_tool)
+        return None
+
+    async def aclose(self) -> None:
+        """Close the connections to the provider."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """A client of the SDK."""
+
+    @abstractmethod
+    async def _send(self, request: Request) -> Any:
+        """Send a request; the stream of its answer, a context manager."""
+
+    @abstractmethod
+    def _form(self, request: Request) -> dict[str, Any]:
+        """What the body of a request says about the form of the answer; empty where it says nothing."""
+
+    @abstractmethod
+    def _ending(self) -> Ending:
+        """A reader for the parts of one stream."""
+
+    @abstractmethod
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """What the SDK, its transport and its JSON decoder raise; asked only when something was raised."""
+
+
+def _discarded(request: Request, ending: Ending) -> Discarded | None:
+    """What an answer took that nobody can use; None where the request was not accepted, so that nothing is charged.
+
+    Some providers count the request at the beginning and the answer at its end, some do not count what they break off.
+    """
+    if not (ending.begun or ending.accepted):
+        return None
+    estimate = usage_of(request, ending.written, None)
+    if ending.stop_reason in CUT_SHORT and request.max_tokens is not None:
+        estimate = replace(estimate, output_tokens=request.max_tokens)
+    if ending.usage is None:
+        return Discarded(estimate)
+    if ending.stop_reason:
+        return Discarded(ending.usage)
+    written = max(ending.usage.output_tokens, estimate.output_tokens)
+    return Discarded(replace(ending.usage, output_tokens=written, estimated=True))
+
+
+def _is_events(stream: Any) -> bool:
+    """Whether a response is a stream of events, so that it comes from a model and not from a page of errors."""
+    headers = getattr(getattr(stream, "response", None), "headers", {})
+    return "event" in str(headers.get("content-type", ""))

@@ -1,0 +1,97 @@
+"""A loaded program and the options of a command line to what is served, and serving it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from koi_lang.cli.ui.reporters import DETAILS, as_lines
+from koi_lang.cli.ui.terminal import Terminal
+from koi_lang.mcp_server.address import Address
+from koi_lang.mcp_server.documents import documents, made_prompts
+from koi_lang.mcp_server.http import serve_http
+from koi_lang.mcp_server.prompts_and_resources import by_name, sources
+from koi_lang.mcp_server.server import Service, server_of
+from koi_lang.mcp_server.stdio import serve_stdio
+from koi_lang.mcp_server.tools import exposed, offers
+from koi_lang.program import declarations
+from koi_lang.program.error_report import explain
+from koi_lang.runtime.actions.lookup import all_actions
+from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+from koi_lang.sessions.prepared import Prepared
+
+
+async def served(service: Service, address: Address | None, *, debug: bool) -> None:
+    """Serve until the client leaves or the process is told to end; over stdio without an address."""
+    if not debug:
+        # What libraries log is for those who look into it; a client gets an answer to everything it does wrong.
+        for name in ("mcp", "uvicorn"):
+            logging.getLogger(name).addHandler(logging.NullHandler())
+    server = server_of(service)
+    if address is None:
+        if sys.stdin.isatty():
+            service.log(
+                "an MCP client is expected at stdin and stdout, which usually starts this itself; Ctrl-D ends it"
+            )
+        await serve_stdio(server)
+        return
+    # The library keeps others from writing to stdout only over stdio.
+    with redirect_stdout(sys.stderr):
+        await serve_http(server, address, lambda url: _announce(service, url, address))
+
+
+def _announce(service: Service, url: str, address: Address) -> None:
+    sys.stderr.write(f"serving `{service.name}` at {url}\n{address.advice}")
+    sys.stderr.flush()
+
+
+def service_of(ready: Prepared) -> Service:
+    """What is served of a program. Raises UsageError when there is nothing."""
+    path, options = Path(ready.path), ready.options
+    agents = exposed(declarations.agents_of(ready.module), path.name)
+    terminal, redact = Terminal(silent=True), ready.redactor()
+    # What is wrong with an extension is told before the first client comes.
+    actions = [*all_actions(), *ready.additions().actions.values()]
+    told = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
+    return Service(
+        name=agents[0].about.name if len(agents) == 1 else path.stem,
+        instructions="\n".join(told),
+        tools={offer.name: offer for offer in offers(agents, actions)},
+        prompts=by_name(declarations.prompts_of(ready.module)),
+        made_prompts=made_prompts(agents),
+        documents=documents(agents),
+        sources=sources(path.as_posix(), list(ready.entry.files), redact),
+        open_run=_opener(ready, terminal),
+        limit=Budget(time_s=options.call_time_s),
+        explain=lambda error: redact(explain(error, Path.cwd().as_posix())),
+        log=_nowhere if options.quiet else terminal.log,
+    )
+
+
+def _nowhere(text: str) -> None:
+    """Takes lines that nobody wants."""
+
+
+def _opener(ready: Prepared, terminal: Terminal) -> Callable[[Host, Consumer], Run]:
+    """What makes the run of a session, with the same models, permissions and limits as `koi run`."""
+    options, redact = ready.options, ready.redactor()
+    shown = [as_lines(terminal.log, redact, DETAILS)] if options.verbose or options.debug else []
+
+    def open_run(host: Host, consumer: Consumer) -> Run:
+        told: set[str] = set()
+
+        def note(text: str) -> None:
+            """Tell the client of a session, the same line once."""
+            if text not in told:
+                told.add(text)
+                host.log(text)
+
+        return ready.run(host, [consumer, *shown], note, limits=options.session_limits)
+
+    return open_run

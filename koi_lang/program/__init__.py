@@ -1,0 +1,1 @@
+"""A program on disk: found, compiled, cached, loaded as a module, and described."""

@@ -1,0 +1,89 @@
+"""The path of a program to what the compiler makes of it: its checked files, their syntax trees, their code."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shlex import quote
+from types import CodeType
+
+from koi_lang.compiler.code_names import with_names_of_program
+from koi_lang.compiler.compile import Checked, check_program, generate
+from koi_lang.diagnostics import CompileError, render
+from koi_lang.errors import KoiError, UsageError, reason
+from koi_lang.program import cache
+from koi_lang.program.files import SUFFIX, DiskFiles, absolute
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Suspend Python's search for cyclic garbage: syntax trees are millions of objects, all of them in use."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def check(path: str, *, strict: bool = False) -> Checked:
+    """Read and check a program. Raises UsageError when the file cannot be read."""
+    if not path.endswith(SUFFIX) and Path(path).is_file():
+        raise UsageError(f"`{path}` does not end in `{SUFFIX}`", help=_renaming(path))
+    try:
+        with collection_paused():
+            return check_program(absolute(path), DiskFiles(), strict=strict)
+    except OSError as error:
+        raise UsageError(f"`{path}` cannot be read: {reason(error)}", help=_advice(path)) from error
+
+
+def _renaming(path: str) -> str:
+    """The command that gives a program its ending; editors and browsers like to add `.txt`."""
+    stem = str(Path(path).with_suffix(""))
+    return f"Rename it: `mv {quote(path)} {quote(stem if stem.endswith(SUFFIX) else stem + SUFFIX)}`."
+
+
+def _advice(path: str) -> str | None:
+    if Path(f"{path}{SUFFIX}").is_file():
+        return f"Did you mean `{path}{SUFFIX}`?"
+    if Path(f"{path}.txt").is_file():
+        return _renaming(f"{path}.txt")
+    names = DiskFiles().names(os.path.dirname(path) or ".")
+    near = [name for name in names if name.endswith(SUFFIX) and name != SUFFIX]
+    listed = ", ".join(f"`{name}`" for name in near[:6])
+    return f"Koi programs here are {listed}." if near else None
+
+
+def syntax_trees(path: str, *, strict: bool = False) -> tuple[dict[str, ast.Module], Checked]:
+    """The Python modules of a program by path of their file, the entry first. Raises CompileError."""
+    with collection_paused():
+        checked = check(path, strict=strict)
+        if checked.errors:
+            raise CompileError(checked.errors)
+        return {file.unit.path: generate(file) for file in checked.files}, checked
+
+
+def built(path: str, *, strict: bool = False) -> cache.Entry:
+    """The code of a file's module, compiled with all files it depends on and kept in the cache. Raises CompileError."""
+    with collection_paused():
+        trees, checked = syntax_trees(path, strict=strict)
+        warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
+        hashes = {file: cache.digest(data) for file, data in checked.read.items()}
+        tests = {file.unit.path: file.tests for file in checked.files}
+        entries = {file: cache.Entry(_code(tree, file), hashes, warnings, tests[file]) for file, tree in trees.items()}
+    for file, entry in entries.items():
+        cache.store(file, entry)
+    return entries[absolute(path)]
+
+
+def _code(tree: ast.Module, path: str) -> CodeType:
+    try:
+        code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    except RecursionError:
+        raise KoiError(f"`{path}` nests its code too deeply", help="Split the deepest expression.") from None
+    return with_names_of_program(code, tree)

@@ -1,0 +1,105 @@
+"""A loaded program to what it declares: agents, teams, prompts, servers, and the Python modules it imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from koi_lang.errors import KoiError
+from koi_lang.grants import EVERYTHING
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declarations import Mcp, by_name
+from koi_lang.runtime.agents.team import Team
+from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
+from koi_lang.runtime.mcp.remote import Remote
+from koi_lang.runtime.prompts import Prompt
+
+
+def teams_of(module: ModuleType) -> list[Team]:
+    """The teams a program declares: in its own file first, then in the files it has loaded."""
+    return [value for value in _declared(module) if isinstance(value, Team)]
+
+
+def agents_of(module: ModuleType) -> list[type[Agent]]:
+    """The agents a program declares, in the same order."""
+    classes = [value for value in _declared(module) if isinstance(value, type)]
+    return [value for value in classes if issubclass(value, Agent) and value is not Agent]
+
+
+def handler_line(module: ModuleType, name: str) -> str:
+    """Where a handler such as `Lead.start` stands, as `file.koi:12`; empty when the program has none of the name."""
+    agent, _, event = name.rpartition(".")
+    for declared in agents_of(module):
+        handler = declared.about.handlers.get(event) if declared.about.name == agent else None
+        if handler is not None:
+            code = handler.function.__code__
+            return f"{Path(code.co_filename).name}:{code.co_firstlineno}"
+    return ""
+
+
+def prompts_of(module: ModuleType) -> list[Prompt]:
+    """The prompts a program declares, in the same order."""
+    return [value for value in _declared(module) if isinstance(value, Prompt)]
+
+
+def require_servers(module: ModuleType, folder: Path) -> None:
+    """See that every MCP server which an agent or a team uses is declared, or described by files of a folder.
+
+    Raises:
+        SettingsError: one is neither, or its description lacks something; says where it was looked for.
+    """
+    used = [(agent.about.name, server) for agent in agents_of(module) for server in agent.about.mcps()]
+    for team in teams_of(module):
+        agents = [member for member in team.members().values() if isinstance(member, type)]
+        used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, Remote)]
+    for user, server in used:
+        if server.options is None:
+            options_of(server.name, folder, user)
+
+
+def servers_of(agent: type[Agent], folder: Path) -> list[dict[str, Any]]:
+    """The MCP servers an agent may use: name, how it is reached, what is granted, and what rules ask for or deny.
+
+    None is started. What cannot be read of a description is left out, and `problem` says why. Values of `env` and
+    `headers`, which may be secrets, are left out; their names are there.
+    """
+    return [_server(server, folder) for server in by_name(agent.about.mcps()).values()]
+
+
+def _server(server: Mcp, folder: Path) -> dict[str, Any]:
+    granted = list(EVERYTHING if server.granted is None else server.granted)
+    about: dict[str, Any] = {"server": server.name, "granted": granted}
+    try:
+        options = options_of(server.name, folder) if server.options is None else server.options()
+        rules = access_to(server, folder).rules
+    except KoiError as error:
+        return {**about, "problem": error.message}
+    plain = {
+        key: options[key] for key in ("command", "args", "cwd", "url") if options.get(key) not in (None, undefined)
+    }
+    names = {key: list(options[key]) for key in ("env", "headers") if isinstance(options.get(key), dict)}
+    transport = "stdio" if is_process(plain) else "sse" if options.get("type") == "sse" else "http"
+    return {**about, "transport": transport, **plain, **names, "ask": list(rules.ask), "deny": list(rules.deny)}
+
+
+def python_modules_of(module: ModuleType) -> list[ModuleType]:
+    """The Python modules that a program imports, in the same order."""
+    return [value for value in _declared(module) if isinstance(value, ModuleType) and not _is_koi(value)]
+
+
+def _declared(module: ModuleType) -> list[Any]:
+    """The values of a module, then those of the Koi files it has loaded, each once."""
+    waiting, modules = [module], {}
+    while waiting:
+        current = waiting.pop(0)
+        if id(current) not in modules:
+            modules[id(current)] = current
+            waiting += [value for value in vars(current).values() if _is_koi(value)]
+    values = {id(value): value for each in modules.values() for value in vars(each).values()}
+    return list(values.values())
+
+
+def _is_koi(value: Any) -> bool:
+    return isinstance(value, ModuleType) and str(getattr(value, "__file__", "")).endswith(".koi")

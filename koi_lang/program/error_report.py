@@ -1,0 +1,158 @@
+"""An exception that ended a run to the message a person gets, with the `.koi` lines it went through."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from koi_lang import resources
+from koi_lang.diagnostics import Diagnostic, Place, render
+from koi_lang.errors import KoiError, installing
+from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
+from koi_lang.js.inspect_value import console_text
+from koi_lang.js.undefined import undefined
+from koi_lang.source import Source, Span, decode
+
+MOST_CALLERS = 6
+MOST_CAUSES = 6
+CODE = "E0500"
+TOO_DEEP = "see that one of these calls ends without another one, or write a loop."
+# Folders that installed packages lie in.
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+
+
+def explain(error: BaseException, folder: str = "") -> str:
+    """The message: what went wrong, the `.koi` line where it did, and the lines it was called from."""
+    error = innermost(error)
+    help = error.help if isinstance(error, KoiError) else None
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        help = installing(error.name)
+    help = TOO_DEEP if isinstance(error, RecursionError) else help
+    places = [*_places(error.__traceback__)] or [*_made(error)]
+    if not places:
+        return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
+    place, *callers = _folded(reversed(places))
+    shown = tuple(callers[:MOST_CALLERS])
+    told = (*_in_python(error.__traceback__, folder), *causes(error))
+    return render(Diagnostic(CODE, "error", message(error), place, shown, help, told), folder)
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The first error of a group, at any depth."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def message(error: BaseException) -> str:
+    """What an error says, in its own words; errors of Python and of special kinds with their name before it."""
+    if isinstance(error, KoiError):
+        return error.message
+    if isinstance(error, NameError):
+        return message(caught(error))
+    if isinstance(error, RecursionError):
+        return "the program calls itself too deeply"
+    if isinstance(error, Thrown):
+        return console_text(error.value)
+    if isinstance(error, ErrorValue):
+        return f"{error.message if error.name == 'Error' else error}".strip() or "no message"
+    return f"{type(error).__name__}: {str(error).strip() or 'no message'}"
+
+
+def causes(error: BaseException) -> Iterator[str]:
+    """What an `Error` names as its `cause`, and what that names, each as `message` tells it."""
+    seen = [error]
+    while isinstance(error, ErrorValue) and error.cause not in (undefined, error.exception):
+        cause = error.cause
+        error = cause if isinstance(cause, BaseException) else Thrown(cause)
+        if any(error is other for other in seen) or len(seen) > MOST_CAUSES:
+            return
+        seen.append(error)
+        yield message(error)
+
+
+def _places(trace: TracebackType | None) -> Iterator[Place]:
+    """The places in Koi sources that an exception passed, outermost first."""
+    sources: dict[str, Source] = {}
+    for (frame, _), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=False):
+        path = summary.filename
+        if not path.endswith(".koi") or summary.lineno is None:
+            continue
+        source = sources.get(path) or sources.setdefault(path, _source(path))
+        yield Place(source, _span(source, summary), _label(frame.f_code.co_qualname))
+
+
+def _made(error: BaseException) -> Iterator[Place]:
+    """Where the promise was made, or rejected, that nobody waited for."""
+    made: Made | None = getattr(error, MADE, None)
+    if made is not None:
+        code, instruction = made
+        path, source = code.co_filename, _source(code.co_filename)
+        line, end_line, column, end_column = next(itertools.islice(code.co_positions(), instruction // 2, None))
+        frame = traceback.FrameSummary(
+            path, line, code.co_name, lookup_line=False, end_lineno=end_line, colno=column, end_colno=end_column
+        )
+        yield Place(source, _span(source, frame), _label(code.co_qualname))
+
+
+def _folded(places: Iterable[Place]) -> Iterator[Place]:
+    """Every place once, with how often it was passed where a program calls itself."""
+    found: dict[tuple[str, Span], list[Place]] = {}
+    for place in places:
+        found.setdefault((place.source.path, place.span), []).append(place)
+    for first, *more in found.values():
+        times = f"{len(more) + 1:,} times" if more else ""
+        yield replace(first, label=", ".join(part for part in (first.label, times) if part))
+
+
+def _in_python(trace: TracebackType | None, folder: str) -> Iterator[str]:
+    """The innermost line of the person's own Python that an exception passed behind the last line of Koi."""
+    frames = traceback.extract_tb(trace)
+    behind = itertools.takewhile(lambda frame: not frame.filename.endswith(".koi"), reversed(frames))
+    for frame in behind:
+        path = Path(frame.filename)
+        if path.suffix == ".py" and path.is_absolute() and not _is_of_others(path):
+            shown = path.relative_to(folder) if folder and path.is_relative_to(folder) else path
+            yield f"{shown.as_posix()}:{frame.lineno}: {frame.line}"
+            return
+
+
+def _is_of_others(path: Path) -> bool:
+    """Whether a file belongs to this package, to Python, or to what is installed."""
+    if path.is_relative_to(resources.PACKAGE) or path.is_relative_to(Path(os.__file__).parent):
+        return True
+    return not INSTALLED.isdisjoint(path.parts)
+
+
+def _label(name: str) -> str:
+    """What a place is called: `Agent.handler` or the innermost function; `run`, tests and lambdas have no name."""
+    shown = name.rpartition("<locals>.")[2]
+    is_unnamed = name == "main" or shown.startswith("<") or name == f"koi_tests.<locals>.{shown}"
+    return "" if is_unnamed else f"in `{shown}`"
+
+
+def _source(path: str) -> Source:
+    try:
+        return decode(Path(path).read_bytes(), path)
+    except (OSError, UnicodeDecodeError):
+        return Source(path, "")
+
+
+def _span(source: Source, frame: traceback.FrameSummary) -> Span:
+    """The characters of a frame's position; Python counts columns in bytes."""
+    number = frame.lineno or 1
+    if number > len(source.line_starts):
+        return Span(0, 0)
+    start, line = source.line_starts[number - 1], source.line(number)
+    first = _characters(line, frame.colno)
+    last = _characters(line, frame.end_colno) if frame.end_lineno == number else len(line)
+    return Span(start + first, start + max(first + 1, last))
+
+
+def _characters(line: str, byte_column: int | None) -> int:
+    return len(line.encode()[: byte_column or 0].decode("utf-8", "ignore"))

@@ -1,0 +1,97 @@
+"""The path of a program to its Python modules, compiled or from the cache, each loaded once in a process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+
+from koi_lang.program import cache, late
+from koi_lang.program.files import DiskFiles, absolute
+
+PREFIX = "koi:"
+
+
+class KoiModule(ModuleType):
+    """A loaded `.koi` file.
+
+    Attributes:
+        files: those that its program was compiled from.
+    """
+
+    __slots__ = ("files",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.files: tuple[str, ...] = ()
+
+
+def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.Entry:
+    """The code of a file's module with the warnings about its program, from the cache unless `fresh`.
+
+    Raises:
+        CompileError: the program has errors; with `strict` also when it has warnings.
+    """
+    known = None if strict or fresh else cache.find(absolute(path))
+    return known if known is not None else late.built(path, strict=strict)
+
+
+def load(path: str, beside: str | None = None) -> ModuleType:
+    """The module of a `.koi` file; loaded once in a process.
+
+    Args:
+        path: a path, or the name of a package or standard skill (`std/…`).
+        beside: a file; a relative path starts in its folder.
+
+    Raises:
+        CompileError: the program has errors.
+        UsageError: there is no such file.
+    """
+    return module_of(_located(path, beside))
+
+
+def _located(path: str, beside: str | None) -> str:
+    if path.startswith("std/"):
+        found = DiskFiles().package(path)
+        if found is not None:
+            return absolute(found)
+    return absolute(path if beside is None else os.path.join(os.path.dirname(beside), path))
+
+
+def module_of(path: str, name: str | None = None, entry: cache.Entry | None = None) -> ModuleType:
+    """The module of a file by its absolute path. A file that is being loaded is given as far as it is."""
+    key = PREFIX + path
+    known = sys.modules.get(key)
+    if known is not None:
+        return known
+    module = KoiModule(name or Path(path).stem)
+    module.__file__ = path
+    module.__package__ = (name or "").rpartition(".")[0]
+    sys.modules[key] = module
+    with ExitStack() as undo:
+        undo.callback(sys.modules.pop, key, None)
+        execute(module, entry)
+        undo.pop_all()
+    return module
+
+
+def execute(module: ModuleType, entry: cache.Entry | None = None) -> None:
+    """Fill a module with what its file declares."""
+    entry = entry or compiled(str(module.__file__))
+    if isinstance(module, KoiModule):
+        module.files = tuple(entry.files)
+    exec(entry.code, module.__dict__)
+
+
+def unload() -> None:
+    """Forget all loaded modules, so that changed files are read again."""
+    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+        del sys.modules[name]
+
+
+def loaded() -> Mapping[str, ModuleType]:
+    """All loaded modules by path."""
+    return {name.removeprefix(PREFIX): module for name, module in sys.modules.items() if name.startswith(PREFIX)}

@@ -1,0 +1,1 @@
+"""Redaction of secrets in what is shown and written."""

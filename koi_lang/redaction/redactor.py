@@ -1,0 +1,202 @@
+"""Keeping secrets out of what is shown or written: values with telling names, and what looks like a token."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+from urllib.parse import quote, unquote
+
+from koi_lang.redaction.fields import (
+    HIDDEN,
+    Change,
+    changes_in,
+    has_telling_name,
+    without_named_values,
+    without_option_values,
+)
+from koi_lang.redaction.names import is_secret_variable, secrecy_of
+from koi_lang.redaction.shapes import is_drawn, spans_in
+
+SHORTEST, LONGEST_FOUND = 8, 512
+# How many secrets are remembered of those that were found by their names, and of one text.
+MOST_FOUND, MOST_AT_ONCE = 1000, 100
+NOTHING: Mapping[str, Any] = {}
+_NOT_ALONE = re.compile(r"[\s\"'`\\]")
+
+
+class Secrets:
+    """Values that are secrets, in every form in which they may stand in a text; more may come up later.
+
+    Args:
+        values: those that are known from the beginning; shorter ones than 8 characters are too common to be looked for.
+        most: how many are looked for; the latest count.
+    """
+
+    def __init__(self, values: Iterable[str] = (), most: int | None = None) -> None:
+        self._values: dict[str, None] = {}
+        self._forms: list[tuple[str, re.Pattern[str] | None]] = []
+        self._most = most
+        self.count = 0
+        for value in values:
+            self.add(value)
+
+    def add(self, value: str) -> None:
+        """Look for a value from now on."""
+        if len(value) < SHORTEST or value in self._values:
+            return
+        if self._most is not None and len(self._values) >= self._most:
+            oldest = next(iter(self._values))
+            del self._values[oldest]
+            gone = set(_forms(oldest))
+            self._forms = [row for row in self._forms if row[0] not in gone]
+        self._values[value] = None
+        self._forms += [(form, _whole_word(form)) for form in {*_forms(value)} if form not in HIDDEN]
+        self._forms.sort(key=lambda row: len(row[0]), reverse=True)
+        self.count += 1
+
+    def hidden_in(self, text: str) -> str:
+        """A text without them."""
+        for form, word in self._forms:
+            if form in text:
+                text = text.replace(form, HIDDEN) if word is None else word.sub(HIDDEN, text)
+        return text
+
+
+class Redactor:
+    """Replaces secrets in texts and values. What it finds by a name is looked for from then on, without its name, too.
+
+    Args:
+        known: secrets wherever they stand.
+        found: gets what is found by its name, and stands for nothing but itself: words are not remembered.
+    """
+
+    def __init__(self, known: Sequence[Secrets], found: Secrets) -> None:
+        self._known, self._found = (*known, found), found
+
+    @property
+    def count(self) -> int:
+        """How many secrets have been found by now; what was hidden before may hold more of them."""
+        return self._found.count
+
+    def __call__(self, text: str) -> str:
+        """A text without its secrets."""
+        hidden = text
+        for secrets in self._known:
+            hidden = secrets.hidden_in(hidden)
+        changes = {*((start, end, HIDDEN) for start, end in spans_in(hidden)), *changes_in(hidden)}
+        shown = _changed(hidden, sorted(changes)) if changes else hidden
+        if changes and self._learn(hidden[start:end] for start, end, _ in changes):
+            shown = self._found.hidden_in(shown)
+        return shown if shown == text else _still_json(text, shown, self)
+
+    def fields(self, fields: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The fields of an object as they may be shown by their names."""
+        shown = without_named_values(fields)
+        self._learn(text for name in fields if shown[name] is not fields[name] for text in _texts(fields[name]))
+        return shown
+
+    def items(self, items: Sequence[Any]) -> list[Any]:
+        """The items of a list as they may be shown: what follows an option is its value."""
+        shown = without_option_values(items)
+        self._learn(item for item, seen in zip(items, shown, strict=True) if seen is not item)
+        return shown
+
+    def _learn(self, texts: Iterable[str]) -> bool:
+        """Look for texts from now on, as far as they stand for nothing but themselves; whether there are new ones."""
+        before = self._found.count
+        for text in islice(texts, MOST_AT_ONCE):
+            bare = text.rpartition(":")[2].rstrip(".,:?") if HIDDEN not in text else ""
+            for value in {bare, unquote(bare)}:
+                if _is_distinctive(value):
+                    self._found.add(value)
+        return self._found.count > before
+
+
+def _is_distinctive(value: str) -> bool:
+    """Whether a value was drawn and not chosen among words, so that it is the same secret wherever it stands."""
+    return SHORTEST <= len(value) <= LONGEST_FOUND and not _NOT_ALONE.search(value) and is_drawn(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts of a value that was hidden: itself, or those in a flat list or object."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+    return (item for item in items if isinstance(item, str))
+
+
+def redactor(
+    *environments: Mapping[str, str],
+    fields: Mapping[str, Any] = NOTHING,
+    known: Sequence[Secrets] = (),
+    found: Secrets | None = None,
+) -> Redactor:
+    """What replaces secrets in a text.
+
+    Args:
+        environments: variables; the values of those with telling names are secrets wherever they stand, if they are at
+            least 8 characters long: shorter ones are too common.
+        fields: the same of a payload, of which fewer names are telling.
+        known: further secrets.
+        found: those that were found by their names, where several share them.
+    """
+    values = [value for variables in environments for name, value in variables.items() if is_secret_variable(name)]
+    values += [str(value) for name, value in fields.items() if secrecy_of(name)]
+    return Redactor([Secrets(values), *known], Secrets(most=MOST_FOUND) if found is None else found)
+
+
+def _still_json(text: str, shown: str, redact: Redactor) -> str:
+    """What is shown of a text; where the text is JSON, its values decide what is hidden, and it stays JSON."""
+    if not text.lstrip().startswith(("{", "[", '"')):
+        return shown
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return shown
+    by_value = _without_secrets(value, redact)
+    try:
+        return shown if json.loads(shown) == by_value else json.dumps(by_value)
+    except (ValueError, RecursionError):
+        return json.dumps(by_value)
+
+
+def _without_secrets(value: Any, redact: Redactor) -> Any:
+    """A value that was read from JSON, without its secrets."""
+    if isinstance(value, dict):
+        hidden = redact.fields(value)
+        return {redact(name): _without_secrets(item, redact) for name, item in hidden.items()}
+    if isinstance(value, list):
+        return [_without_secrets(item, redact) for item in redact.items(value)]
+    if value is None or isinstance(value, bool):
+        return value
+    written = str(value)
+    shown = redact(written)
+    return value if shown == written else shown
+
+
+def _forms(value: str) -> Iterator[str]:
+    """A value as it is, and as it stands in JSON texts and in addresses."""
+    yield value
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    yield quote(value, safe="")
+
+
+def _whole_word(form: str) -> re.Pattern[str] | None:
+    """What finds a value that is a common word, which counts as a whole word only; None for others."""
+    return re.compile(rf"\b{form}\b") if form.isalpha() and form.islower() else None
+
+
+def _changed(text: str, changes: Iterable[Change]) -> str:
+    """A text with pieces of it replaced; of two that overlap the first one counts, as long as both."""
+    pieces: list[str] = []
+    done = 0
+    for start, end, new in changes:
+        if start >= done:
+            pieces += [text[done:start], new]
+        done = max(done, end)
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+__all__ = ["HIDDEN", "Redactor", "Secrets", "has_telling_name", "redactor"]

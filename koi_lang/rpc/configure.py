@@ -1,0 +1,73 @@
+"""Commands that change how a session goes on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from inspect import isawaitable
+from typing import Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import KoiError
+from koi_lang.rpc.commands import command
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.playbook.compaction import request_compaction
+from koi_lang.runtime.playbook.conversation import Compacted
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import Session
+from koi_lang.sessions.targets import agent_named
+
+
+@command(idle=True)
+async def set_model(session: Session, model: str) -> Any:
+    """Use another model, `provider/model`, for everything from now on."""
+    try:
+        await session.served.choice.change(model)
+    except KoiError as error:
+        raise Refused("model_unavailable", error.message, help=error.help) from error
+    await session.run.models.forget()
+    session.emit("model_changed", model=model)
+    return {"model": session.served.choice.name()}
+
+
+@command(idle=True, aside=True)
+async def compact(session: Session, instructions: str = "", agent: str = "") -> Any:
+    """Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep."""
+    named = agent_named(session, agent) if agent else session.last[0] if session.last else None
+    if named is None:
+        raise Refused("compaction_failed", "nothing was said yet, so there is nothing to shorten")
+    try:
+        done = await shortened(session, named, instructions)
+    except KoiError as error:
+        raise Refused("compaction_failed", error.message, help=error.help) from error
+    return {"compacted": True, **asdict(done)}
+
+
+async def shortened(session: Session, agent: type[Agent], instructions: str) -> Compacted:
+    """What came of shortening the memory of an agent, told first. Raises KoiError."""
+    session.emit("compaction_asked", agent.about.name, instructions=instructions)
+    done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
+    return done
+
+
+@command(idle=True, aside=True)
+async def extension_command(session: Session, name: str, args: dict[str, Any] | None = None) -> Any:
+    """Carry out a command that an extension adds."""
+    function = session.commands.get(name)
+    if function is None:
+        help = suggestion(name, list(session.commands), "extension command") if session.commands else None
+        raise Refused("extension_command_not_handled", f"no extension has a command `{name}`", help=help)
+
+    async def work(run: Run) -> Any:
+        given = function(args or {})
+        return await given if isawaitable(given) else given
+
+    return {"result": await session.within(work)}
+
+
+@command(idle=True)
+async def set_session_name(session: Session, name: str) -> Any:
+    """Give the session a name."""
+    session.named = name.strip()
+    session.emit("session_named", name=session.named)
+    return {"name": session.named}

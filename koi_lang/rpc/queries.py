@@ -1,0 +1,158 @@
+"""Commands that change nothing: what goes on, what was said, what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import JournalError
+from koi_lang.llm.messages import Message
+from koi_lang.rpc.commands import command
+from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.reader import lines, read_header
+from koi_lang.runtime.journal.store import journals
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import Session
+from koi_lang.sessions.targets import agent_named
+
+MOST_ENTRIES = 1000
+
+# ---------------------------------------------------------------- what goes on
+
+
+@command()
+async def get_state(session: Session) -> Any:
+    """What goes on: the call that is under way, who is at work, what is queued, which requests are open."""
+    run, call = session.run, session.call
+    steering = run.steering
+    works = [{"agent": work.agent, "event": work.event, "delegated": work.delegated} for work in steering.at_work]
+    return {
+        "session_id": run.id,
+        "session_name": session.named,
+        "busy": call is not None,
+        "call": None if call is None else {"call": call.id, "name": call.name},
+        "at_work": works,
+        "paused": steering.is_paused,
+        "held": list(steering.held),
+        "steering_mode": steering.modes["steer"],
+        "follow_up_mode": steering.modes["follow_up"],
+        "queued": [note.as_data() for note in steering.queued()],
+        "requests": session.client.requests,
+        "model": session.served.choice.name(),
+    }
+
+
+@command()
+async def get_session_stats(session: Session) -> Any:
+    """What the session has done, and what its models took."""
+    return session.statistics.as_data()
+
+
+@command()
+async def session_info(session: Session) -> Any:
+    """What the session is: its id and name, its program, its model, its journal."""
+    journal = session.journal
+    count = 0 if journal is None else sum(line.entry is not None for line in lines(journal))
+    return {
+        "session_id": session.run.id,
+        "name": session.named,
+        "program": str(session.served.module.__file__),
+        "model": session.served.choice.name(),
+        "journal": None if journal is None else str(journal),
+        "entry_count": count,
+        "last_handler": None if session.last is None else f"{session.last[0].about.name}.{session.last[1]}",
+    }
+
+
+# ---------------------------------------------------------------- what was said
+
+
+@command()
+async def get_messages(session: Session, agent: str = "") -> Any:
+    """The conversation of an agent, as its model knows it; without a name that of the call that was made last."""
+    name, messages = _conversation(session, agent)
+    return {"agent": name, "messages": [_message(message) for message in messages]}
+
+
+@command()
+async def get_last_assistant_text(session: Session, agent: str = "") -> Any:
+    """What the model of an agent answered last; null if it has not yet."""
+    name, messages = _conversation(session, agent)
+    answers = (message.text for message in reversed(messages) if message.role == "assistant")
+    return {"agent": name, "text": next(answers, None)}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    images = [{"media_type": image.media_type, "bytes": image.size} for image in message.images]
+    return {"role": message.role, "text": message.text, **({"images": images} if images else {})}
+
+
+def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:
+    """An agent and its conversation: of the call that is under way, else what it remembers. Raises Refused."""
+    works = [work for work in session.run.steering.at_work if work.agent == agent or not agent]
+    if works:
+        return works[0].agent, works[0].messages
+    if agent:
+        return agent, session.run.agent(agent_named(session, agent)).memory
+    return ("", ()) if session.last is None else _conversation(session, session.last[0].about.name)
+
+
+# ---------------------------------------------------------------- what was recorded
+
+
+@command()
+async def get_entries(session: Session, since: int = 0, limit: int = MOST_ENTRIES) -> Any:
+    """Entries of the journal behind the one with the number `since`, at most `limit`; `last` is where to go on."""
+    if limit < 1:
+        raise Refused("invalid_request", "`limit` must be more than 0")
+    behind = (line.entry for line in lines(_journal(session)) if line.entry is not None and line.entry.n > since)
+    entries = list(islice(behind, limit + 1))
+    shown = entries[:limit]
+    last = shown[-1].n if shown else since
+    return {"entries": [entry.as_data() for entry in shown], "last": last, "more": len(entries) > limit}
+
+
+@command()
+async def get_tree(session: Session) -> Any:
+    """The runs that this session goes on from or that go on from it, each with the run and entry it branches off."""
+    headers = _headers(_journal(session))
+    family = sorted(_family(headers, session.run.id), key=lambda run: (headers[run].started, run))
+    return {"current": session.run.id, "runs": [_node(headers[run]) for run in family]}
+
+
+def _headers(journal: Path) -> dict[str, Header]:
+    """The headers of all journals beside one, by the id of their runs; damaged ones are left out."""
+    headers: dict[str, Header] = {}
+    for path in journals(journal.parents[2]):
+        try:
+            header = read_header(path)
+        except JournalError:
+            continue
+        headers[header.run] = header
+    return headers
+
+
+def _family(headers: Mapping[str, Header], run: str) -> set[str]:
+    """The runs that are connected with one by branching."""
+    parents = {id: header.parent[0] for id, header in headers.items() if header.parent is not None}
+    family = {run}
+    while True:
+        kin = {id for id, parent in parents.items() if parent in family} | {
+            parents[id] for id in family & parents.keys()
+        }
+        if kin <= family:
+            return family & headers.keys()
+        family |= kin
+
+
+def _node(header: Header) -> dict[str, Any]:
+    parent, entry = header.parent or (None, None)
+    return {"run": header.run, "started": header.started, "program": header.program, "parent": parent, "entry": entry}
+
+
+def _journal(session: Session) -> Path:
+    if session.journal is None:
+        raise Refused("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
+    return session.journal

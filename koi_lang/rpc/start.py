@@ -1,0 +1,82 @@
+"""Commands that begin a call."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from koi_lang.rpc.commands import command
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import Call, Session
+from koi_lang.sessions.targets import given, handler_named, say, shown, usual_handler
+
+MAIN = "run"
+
+
+@command(waits=True)
+async def prompt(
+    session: Session,
+    message: str,
+    name: str = "",
+    streaming_behavior: Literal["steer", "follow_up", ""] = "",
+    images: list[Any] | None = None,
+) -> Any:
+    """Give a message to a handler, `Agent.event`, as the text that it takes, else as `args.message`.
+
+    Without a name it goes to the handler that was called last, else to that of `koi chat`. Images, each
+    `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
+    """
+    said = shown(message, images)
+    if session.call is not None and streaming_behavior:
+        return say(session, said, streaming_behavior)
+    session.require_idle()
+    agent, event = handler_named(session, name) if name else usual_handler(session)
+    return _begun(_begin(session, agent, event, given(agent, event, said)))
+
+
+@command(idle=True)
+async def run_playbook(session: Session, name: str, args: Any = None) -> Any:
+    """Call a handler, `Agent.event`, with some arguments."""
+    agent, event = handler_named(session, name)
+    return _begun(_begin(session, agent, event, {} if args is None else args))
+
+
+@command(idle=True)
+async def run(session: Session) -> Any:
+    """Carry out the `run` statements of the program."""
+    return _begun(begin_main(session))
+
+
+def begin_main(session: Session) -> Call:
+    """Start what the program runs by itself. Raises Refused when that is nothing."""
+    main = getattr(session.served.module, "main", None)
+    if main is None:
+        help = "Use `run_playbook`; `list_agents` says what there is."
+        raise Refused("invalid_request", "the program runs nothing by itself", help=help)
+    return session.begin(MAIN, lambda run: main())
+
+
+@command("continue", waits=True)
+async def continue_(session: Session) -> Any:
+    """End a pause; or, if messages are queued, call the last handler again, which hears them."""
+    if session.run.steering.go_on():
+        return {"continued": True}
+    session.require_idle()
+    if session.last is None or not session.run.steering.queued():
+        help = "Queue a message with `steer` or `follow_up` first, or begin with `prompt`."
+        raise Refused("nothing_to_continue", "nothing is paused and no message is queued", help=help)
+    return _begun(_begin(session, *session.last))
+
+
+def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> Call:
+    schema = agent.about.handlers[event].schema
+    wrong = list(problems(payload, schema)) if schema else []
+    if wrong:
+        help = f"It takes ({signature_text(schema) or type_text(schema)})."
+        raise Refused("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)
+    return session.begin_handler(agent, event, payload)
+
+
+def _begun(call: Call) -> dict[str, Any]:
+    return {"call": call.id, "name": call.name}

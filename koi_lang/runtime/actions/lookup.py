@@ -1,0 +1,49 @@
+"""All built-in actions, beside those that extensions add to a run: importing this module fills the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
+from koi_lang.js.undefined import undefined
+from koi_lang.runtime.actions import control, core, mcp, registry, shell
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, find, known, perform
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import Run
+
+# The order in which prompts and documentation list them.
+MODULES = (core, registry, control, shell, mcp)
+
+
+def all_actions() -> Sequence[ActionKind]:
+    """Every built-in action, module after module, in the order of declaration."""
+    order = [module.__name__ for module in MODULES]
+    return sorted(known(), key=lambda kind: order.index(kind.function.__module__))
+
+
+def found(run: Run, name: str) -> ActionKind | None:
+    """An action of a run by name: a built-in one, else one that an extension adds."""
+    return find(name) or run.added.actions.get(name)
+
+
+async def called(run: Run, agent: Agent, name: str, data: Any) -> Any:
+    """What comes of an action that code calls. Raises AgentError where there is no such action."""
+    kind = found(run, name)
+    if kind is None:
+        names = [each.name for each in (*all_actions(), *run.added.actions.values())]
+        raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
+    fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
+    return await perform(kind, ActionContext(run, agent), fields, checked=False)
+
+
+def allowed(agent: Agent) -> list[ActionKind]:
+    """The actions an agent's role permits."""
+    known = [*all_actions(), *agent.run.added.actions.values()]
+    return [kind for kind in known if agent.role.allows(kind.needs)]
+
+
+__all__ = ["MODULES", "all_actions", "allowed", "called", "find", "found"]

@@ -1,0 +1,204 @@
+"""What a built-in action is, the table of all of them, and carrying one out."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.diagnostics import nearest
+from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.playbook.call import Execution
+    from koi_lang.runtime.playbook.references import Names
+
+ActionFunction = Callable[..., Awaitable[Any]]
+# What an action may say of itself, whichever it is.
+ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
+# How near the name of an unknown field must be to that of a known one to count as misspelt.
+ALIKE = 0.8
+
+
+class ActionError(KoiError):
+    """An action cannot be carried out as asked; the message is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of and its names."""
+
+    run: Run
+    agent: Agent
+    execution: Execution | None = None
+    names: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionKind:
+    """A built-in action.
+
+    Attributes:
+        needs: the permission its agent's role must have; None needs nothing.
+        description: first line of its docstring.
+        schema: JSON Schema of its fields.
+        aliases: other names of fields, from older programs and from models.
+        safe: whether carrying it out twice does no harm.
+        inside: whether it works within the program only (state, other actions, agents, models), so that a run that
+            goes on later carries it out again; what came of all others is taken from the journal.
+        renew: what is to be done in this process where the outcome is known from another one.
+    """
+
+    name: str
+    needs: str | None
+    description: str
+    schema: Schema
+    function: ActionFunction
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    safe: bool = False
+    inside: bool = False
+    renew: ActionFunction | None = None
+
+    @property
+    def lasting(self) -> bool:
+        """Whether carrying it out twice may do harm outside of this process."""
+        return not self.safe and not self.inside
+
+    @property
+    def signature(self) -> str:
+        """The action as it stands in prompts: `print(message: any)`."""
+        return f"{self.name}({signature_text(self.schema)})"
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        described = {"name": self.name, "needs": self.needs, "description": self.description, "safe": self.safe}
+        return {**described, "parameters": dict(self.schema)}
+
+
+def action(
+    needs: str | None = None, *, name: str = "", aliases: Mapping[str, str] | None = None, **about: Any
+) -> Callable[[ActionFunction], ActionFunction]:
+    """Enter a function into the table; its parameters after the context are the fields of the action.
+
+    Args:
+        about: `safe`, `inside` and `renew` of ActionKind.
+    """
+
+    def enter(function: ActionFunction) -> ActionFunction:
+        kind = kind_of(function, needs, name=name, aliases=aliases, **about)
+        _ACTIONS[kind.name] = kind
+        return function
+
+    return enter
+
+
+def kind_of(
+    function: ActionFunction,
+    needs: str | None,
+    *,
+    name: str = "",
+    aliases: Mapping[str, str] | None = None,
+    **about: Any,
+) -> ActionKind:
+    """A function as an action: its name, first docstring line and annotations say what it is."""
+    description = (inspect.getdoc(function) or "").partition("\n")[0]
+    known = name or function.__name__
+    return ActionKind(known, needs, description, _schema(function), function, aliases or {}, **about)
+
+
+_ACTIONS: dict[str, ActionKind] = {}
+
+
+def _schema(function: ActionFunction) -> dict[str, Any]:
+    names = {**function.__globals__, "Agent": Any, "Run": Any, "ActionContext": Any}
+    hints = typing.get_type_hints(function, names)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {
+        "type": "object",
+        "properties": {parameter.name: of_annotation(hints.get(parameter.name, Any)) for parameter in parameters},
+        "required": [parameter.name for parameter in parameters if parameter.default is parameter.empty],
+    }
+
+
+def find(name: str) -> ActionKind | None:
+    """A built-in action by name."""
+    return _ACTIONS.get(name)
+
+
+def known() -> Sequence[ActionKind]:
+    """Every action entered so far."""
+    return list(_ACTIONS.values())
+
+
+def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields an action takes, under their proper names; unknown ones are left out.
+
+    Raises:
+        ActionError: says what is wrong with every field at once, and which unknown ones are misspelt.
+    """
+    known = kind.schema["properties"]
+    renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}
+    taken = {**renamed, **{name: value for name, value in fields.items() if name in known}}
+    wrong = [*problems(taken, kind.schema), *_misspelt(kind, fields)]
+    if wrong:
+        raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
+    return taken
+
+
+def _misspelt(kind: ActionKind, fields: Mapping[str, Any]) -> Iterator[str]:
+    """A clause for each field that is almost one of an action; a model may add others that mean nothing."""
+    known = [*kind.schema["properties"], *kind.aliases]
+    for name in fields:
+        meant = None if name in known or name in ALWAYS else nearest(name, known, alike=ALIKE)
+        if meant is not None:
+            yield f"there is no `{name}` (did you mean `{meant}`?)"
+
+
+async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, checked: bool) -> Any:
+    """Carry an action out.
+
+    Args:
+        fields: what was asked for.
+        checked: whether the role counts: always for what a model asks, not for code, which is the author's.
+
+    Raises:
+        PermissionDenied: the role does not allow the action.
+        ActionError: a field is missing or wrong, or the action itself says so.
+    """
+    role = context.agent.role
+    if checked and not role.allows(kind.needs):
+        raise PermissionDenied(f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks")
+    taken = check(kind, fields)
+    if kind.inside:
+        return await _carried_out(kind, context, taken, by_model=checked)
+    effect = Effect(kind.name, fields, context.agent.name, kind.safe)
+    do = context.run.effects.once if context.execution is not None else context.run.effects.announced
+    is_recalled = True
+
+    def work() -> Awaitable[Any]:
+        nonlocal is_recalled
+        is_recalled = False
+        return _carried_out(kind, context, taken, by_model=checked)
+
+    outcome = await do(effect, work)
+    if is_recalled and kind.renew is not None:
+        await kind.renew(context, **taken)
+    return outcome
+
+
+def _carried_out(
+    kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, by_model: bool
+) -> Awaitable[Any]:
+    """The function of an action between the hooks of the run, which are not asked about what is known already."""
+    hooks = context.run.hooks
+    if hooks is None or not hooks.around_actions:
+        return kind.function(context, **fields)
+    call = hooks.action(context.agent, kind.name, fields, by_model=by_model)
+    return hooks.around(call, partial(check, kind), lambda given: kind.function(context, **given))

@@ -1,0 +1,106 @@
+"""The budgets of a run and of its calls, what has been spent of them, and room that is kept free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.runtime import late
+from koi_lang.runtime.budget.limits import MOST_TURNS, RUN, Budget, LimitReached, Spending, current_spending
+from koi_lang.runtime.replay.location import Path, current_path
+
+if TYPE_CHECKING:
+    from koi_lang.llm.calibration import Calibration
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.agents.declarations import Handler
+    from koi_lang.runtime.budget.reservations import Reservations
+    from koi_lang.runtime.journal.history import Past
+
+
+class Ledger:
+    """What a run and its calls may spend, and have spent.
+
+    A run that goes on counts at once what it had taken when it was interrupted: a request must not have the room of an
+    answer that was paid for and comes again later.
+
+    Args:
+        limits: as in `Services`.
+        clock: seconds that only grow.
+        past: what an earlier part of the run came to.
+
+    Attributes:
+        spending: what everything together spends.
+    """
+
+    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], past: Past | None) -> None:
+        self._limits, self._clock = limits, clock
+        self._past = past if past is not None and past.mode == "resume" else None
+        self._overspent: list[LimitReached] = []
+        self._is_told = False
+        self.spending = self._with_paid(Spending(replace(Budget.of(limits), turns=None), RUN, clock), ())
+
+    @cached_property
+    def reservations(self) -> Reservations:
+        """Room that is kept free for requests to models."""
+        most = self._limits.get("concurrency")
+        limit = {} if most is None else {"concurrency": most}
+        return late.Reservations(self.calibration, **limit)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """What its models have counted beside what was estimated."""
+        return late.Calibration()
+
+    def spending_of(self, agent: Agent, handler: Handler) -> Spending | None:
+        """What the call at the current place may spend and spends; None where only those around it have a budget."""
+        budget = self.budget(agent, handler)
+        if budget == Budget():
+            return None
+        outer = current_spending() or self.spending
+        spending = Spending(budget, f"`{agent.name}.{handler.event}`", self._clock, outer)
+        return self._with_paid(spending, current_path())
+
+    def budget(self, agent: Agent, handler: Handler) -> Budget:
+        """The most a call may spend: its playbook's, its agent's, the default; code has no turns."""
+        declared = agent.about.declared_budget(handler)
+        if not handler.playbook:
+            return replace(declared, turns=None)
+        turns = self._limits.get("turns", declared.turns)
+        return replace(declared, turns=MOST_TURNS if turns is None else turns)
+
+    # ------------------------------------------------------------ runs that go on
+
+    def _with_paid(self, spending: Spending, path: Path) -> Spending:
+        """A call with what it had taken when the run was interrupted."""
+        if self._past is not None:
+            spending.tokens, spending.usd, spending.requests = self._past.paid(path)
+        return spending
+
+    def has_counted(self, type: str, path: Path) -> bool:
+        """Whether something was paid for before the run was interrupted, so that it was counted from the beginning."""
+        return self._past is not None and self._past.has_happened(type, path)
+
+    # ------------------------------------------------------------ calls that took more than they might
+
+    def note_end(self, spending: Spending) -> None:
+        """Note what a call has taken in the end."""
+        error = spending.overspent()
+        if error is not None:
+            self._overspent.append(error)
+
+    def require_within_budget(self) -> None:
+        """Raise LimitReached if the run, or a call in it, has taken more than its budget."""
+        for error in (self.spending.overspent(), *self._overspent):
+            if error is not None:
+                raise error
+
+    def tell_overspent(self, tell: Callable[[str], None]) -> None:
+        """Tell what has taken more than its budget, each once; for runs that are not over with a call."""
+        own = None if self._is_told else self.spending.overspent()
+        self._is_told |= own is not None
+        errors, self._overspent = self._overspent, []
+        for error in (own, *errors):
+            if error is not None:
+                tell(error.message)

@@ -1,0 +1,122 @@
+"""What requests to models take: reserved before they leave, counted when they end, and told as events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.llm.messages import Usage
+from koi_lang.llm.models import cost_usd
+from koi_lang.llm.usage import Estimate
+from koi_lang.runtime.budget.limits import Reservation, Spending
+from koi_lang.runtime.replay.location import Path
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.journal.entries import Entry
+
+
+@dataclass(slots=True)
+class Payment:
+    """What one request takes, for whom, and where it is told; a context that keeps nothing free at its end.
+
+    Attributes:
+        agent: on whose behalf it is made.
+        spending: the call that pays for it, with everybody around.
+        reservation: what is kept free for it, while it is on its way.
+    """
+
+    run: Run
+    agent: str
+    spending: Spending
+    reservation: Reservation | None = None
+    _need: Estimate | None = None
+    _answer_tokens: int = 0
+
+    def __enter__(self) -> Payment:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.release()
+
+    async def reserve(self, need: Estimate | None) -> Reservation:
+        """Wait for room. Raises LimitReached.
+
+        Args:
+            need: the most that the request can take; None where nothing but requests is counted.
+        """
+        self._need = need
+        self.reservation = await self.run.ledger.reservations.reserve(self.spending, need)
+        self._answer_tokens = self.reservation.answer_tokens
+        return self.reservation
+
+    async def reserve_again(self) -> None:
+        """Wait for room for another attempt, which is the same to the letter. Raises LimitReached."""
+        assert self.reservation is None, "an attempt that is paid for"
+        if self._need is not None:
+            sent = self._answer_tokens
+            self._need = replace(self._need, answer_tokens=sent, least_answer_tokens=sent)
+        await self.reserve(self._need)
+
+    def count_usage(self, type: str, path: Path, model: str, usage: Usage) -> None:
+        """Count what an answer of a model has taken."""
+        self.count(type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
+
+    def tell(self, type: str, path: Path, model: str, usage: Usage, **about: Any) -> None:
+        """Tell what was counted, as an event of a type."""
+        usd, estimated = cost_usd(model, usage), {"estimated": True} if usage.estimated else {}
+        tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
+        self.run.events.emit(type, self.agent, path=path, model=model, tokens=tokens, usd=usd, **about, **estimated)
+
+    def count_again(self, known: Entry) -> int:
+        """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
+
+        It is no matter of the room that is kept free: an attempt from before may be followed by one that is made now.
+        """
+        tokens = tokens_in(known.data)
+        if not known.data.get("replayed"):
+            self._count_beside(known.kind, known.path, tokens, known.data.get("usd"))
+        about = {name: value for name, value in known.data.items() if name not in ("changed", "recalled")}
+        self.run.events.emit(known.kind, self.agent, path=known.path, **about)
+        return tokens
+
+    def count_killed(self, type: str, path: Path, model: str, usage: Usage) -> None:
+        """Count and tell what a request took that was under way when the process was killed."""
+        self._count_beside(type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
+        self.tell(type, path, model, usage)
+
+    def _count_beside(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
+        """Count something else than the request that room is kept for."""
+        if self.run.ledger.has_counted(type, path):
+            self.spending.own_requests += 1
+        else:
+            self.spending.spend(tokens, usd)
+            self.spending.count_request()
+
+    def release(self) -> None:
+        """Give back what was reserved for a request that has taken nothing."""
+        reservation, self.reservation = self.reservation, None
+        if reservation is not None:
+            self.run.ledger.reservations.release(reservation)
+
+    def count(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
+        """Count what a request has taken, of which an event of a type tells; whoever waits for room may go now."""
+        if self.run.ledger.has_counted(type, path):
+            self.release()
+            self.spending.own_requests += 1
+        elif self.reservation is not None:
+            reservation, self.reservation = self.reservation, None
+            self.run.ledger.reservations.settle(reservation, tokens, usd)
+        else:
+            self._count_beside(type, path, tokens, usd)
+
+
+def tokens_in(data: Mapping[str, Any]) -> int:
+    """All tokens that an event of something paid tells."""
+    return input_in(data) + int((data.get("tokens") or {}).get("output", 0))
+
+
+def input_in(data: Mapping[str, Any]) -> int:
+    """The tokens that were read, of all that an event of something paid tells."""
+    return int((data.get("tokens") or {}).get("input", 0))

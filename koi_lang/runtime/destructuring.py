@@ -1,0 +1,82 @@
+"""Pieces of the language that need a little run-time help: boxes, destructuring, stores that evaluate late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from koi_lang.js.call_helpers import get, iterate, put, spread
+from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.operators import nullish, truth
+from koi_lang.js.undefined import undefined
+
+
+def named(name: str) -> Callable[[Any], Any]:
+    """Tell a function its name in Koi, which is not the one it has in Python."""
+
+    def tell(function: Any) -> Any:
+        function.__koi_name__ = name
+        return function
+
+    return tell
+
+
+class Box:
+    """A variable that a loop and closures share; every turn of the loop makes a new one."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = undefined) -> None:
+        self.value = value
+
+    def put(self, value: Any) -> Any:
+        """Store a value and give it."""
+        self.value = value
+        return value
+
+
+def put_last(value: Any, holder: Any, key: Any) -> Any:
+    """Store into a member; the value comes first because it was evaluated first."""
+    return put(holder, key, value)
+
+
+def either(value: Any, other: Any) -> Any:
+    """`value || other`."""
+    return value if truth(value) else other
+
+
+def both(value: Any, other: Any) -> Any:
+    """`value && other`."""
+    return other if truth(value) else value
+
+
+def coalesce(value: Any, other: Any) -> Any:
+    """`value ?? other`."""
+    return other if nullish(value) else value
+
+
+def peek(holder: Any, key: Any) -> Any:
+    """A member, or undefined where the holder itself is missing."""
+    return undefined if nullish(holder) else get(holder, key)
+
+
+def unpack(value: Any, count: int, has_rest: bool = False) -> list[Any]:
+    """The items an array pattern takes, padded with undefined; the last one is the list of the rest if wanted."""
+    items: Iterator[Any] = iter(iterate(value))
+    single = count - has_rest
+    taken = list(islice(items, single))
+    taken += [undefined] * (single - len(taken))
+    return [*taken, list(items)] if has_rest else taken
+
+
+def open_object(value: Any) -> Any:
+    """The value an object pattern takes apart; null and undefined cannot be."""
+    if nullish(value):
+        raise TypeErrorValue(f"Cannot destructure '{'null' if value is None else value}'")
+    return value
+
+
+def without(value: Any, keys: list[str]) -> dict[str, Any]:
+    """The members of an object that a pattern has not named."""
+    return {key: item for key, item in spread(value).items() if key not in keys}

@@ -1,0 +1,1 @@
+"""Guards that no action passes: sizes, paths and hosts."""

@@ -1,0 +1,153 @@
+"""How much one answer of a model may have written, to the journal and to files, and the refusal beyond that.
+
+References make long texts from few words, and every one of them stands in several entries: as what an action was given,
+as what was shown or changed, and as what it gave. So an answer of a few hundred characters filled disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import chain
+from json.encoder import encode_basestring
+from typing import Any
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime.guards.size import LARGEST
+
+# In bytes: the largest value can be given to an action, be shown or kept by it, and be its result.
+MOST_OF_AN_ANSWER = 3 * LARGEST + 4_000_000
+MEGABYTE = 1_000_000
+# Of an item without its text: commas, quotes and the like.
+ITEM = 4
+# So many items are counted without a look at whether they hold themselves.
+FEW = 1000
+# Whether shorter texts hold what takes more room as JSON is not looked at closely.
+SHORT = 200
+
+
+class QuotaReached(AgentError):
+    """One answer of a model would have too much written."""
+
+
+@dataclass(slots=True)
+class WriteQuota:
+    """What one answer may have written.
+
+    Attributes:
+        most: in bytes.
+        written: so far, also by actions that are still under way.
+    """
+
+    most: int
+    written: int = 0
+
+    def require(self, data: Any, what: str) -> None:
+        """Raise QuotaReached where there is no room for some data.
+
+        Args:
+            what: says what it is, as in "what `print` is given".
+        """
+        size = json_size(data, self.most)
+        if self.written + size > self.most:
+            told = f"one answer may have {_megabytes(self.most)} written, and has had {_megabytes(self.written)}"
+            help = "Pass on parts, such as `${id.output.items[0]}`, or go on in your next answer."
+            raise QuotaReached(f"{what} ({_megabytes(size)}) is too much: {told}", help=help)
+
+
+_quota: ContextVar[WriteQuota | None] = ContextVar("koi_write_quota", default=None)
+
+
+@contextmanager
+def write_quota() -> Iterator[None]:
+    """A context with a quota of its own: what is told, kept and written in it counts, but for answers within it."""
+    with _counting(WriteQuota(MOST_OF_AN_ANSWER)):
+        yield
+
+
+@contextmanager
+def no_quota() -> Iterator[None]:
+    """A context in which nothing counts: the handlers of delegates are code, or give answers of their own."""
+    with _counting(None):
+        yield
+
+
+@contextmanager
+def _counting(quota: WriteQuota | None) -> Iterator[None]:
+    token = _quota.set(quota)
+    try:
+        yield
+    finally:
+        _quota.reset(token)
+
+
+def count_written(data: Any) -> None:
+    """Count some data that is about to be written, by an event or to a file."""
+    quota = _quota.get()
+    if quota is not None:
+        quota.written += json_size(data, quota.most)
+
+
+def require_quota(data: Any, what: str) -> None:
+    """Raise QuotaReached where the answer that is carried out may not have some data written, too."""
+    quota = _quota.get()
+    if quota is not None:
+        quota.require(data, what)
+
+
+def json_size(value: Any, most: int) -> int:
+    """About how many bytes a value takes as JSON, in UTF-8.
+
+    Args:
+        most: beyond this nothing more is counted.
+    """
+    size, items, waiting = 0, 0, [value]
+    while waiting and items < FEW:
+        each = waiting.pop()
+        items += 1
+        if isinstance(each, str):
+            size += _text_size(each)
+        elif isinstance(each, (list, tuple, dict)):
+            waiting += _inside(each)
+    return size + ITEM * items if not waiting else _size_of_many(value, most)
+
+
+def _size_of_many(value: Any, most: int) -> int:
+    """The same where a value may hold itself."""
+    size, waiting, around = 0, [value], set[int]()
+    while waiting and size <= most:
+        each = waiting.pop()
+        size += ITEM
+        if isinstance(each, _Left):
+            around.discard(each.container)
+        elif isinstance(each, str):
+            size += _text_size(each)
+        elif isinstance(each, (list, tuple, dict)) and id(each) not in around:
+            around.add(id(each))
+            waiting.append(_Left(id(each)))
+            waiting += _inside(each)
+    return size
+
+
+def _inside(each: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[Any]:
+    return chain(each, each.values()) if isinstance(each, dict) else each
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """The end of a list or object, after all that it holds."""
+
+    container: int
+
+
+def _text_size(text: str) -> int:
+    if text.isascii() and text.isprintable() and len(text) < SHORT:
+        return len(text)  # but for quotes
+    written = encode_basestring(text)
+    return len(written) if written.isascii() else len(written.encode("utf-8", "surrogatepass"))
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / MEGABYTE:.1f} MB"

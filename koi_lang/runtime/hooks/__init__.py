@@ -1,0 +1,1 @@
+"""Hooks of extensions: their types, their runner, and what they add to a run."""

@@ -1,0 +1,354 @@
+"""What is about to be done, or was done, to what hooks make of it: carried out, changed, asked about, denied, replaced.
+
+Hooks before an action or a request to a model fail closed: one that raises, takes too long or says something else than
+a decision denies. Those after it fail open: the result stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.outcome import raised_as
+from koi_lang.runtime.hooks.types import (
+    DECISIONS,
+    ActionCall,
+    Allow,
+    Ask,
+    Decision,
+    Deny,
+    Hook,
+    Kind,
+    ModelCall,
+    Replace,
+    Rewrite,
+)
+from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.replay.location import Path, current_place, passing
+from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
+
+if TYPE_CHECKING:
+    from koi_lang.llm.messages import Request
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.journal.entries import Entry
+
+MOST_SHOWN = 6000
+DECIDED, REPLACED = "hook_decided", "hook_replaced"
+Call = TypeVar("Call", ActionCall, ModelCall)
+
+
+@dataclass(frozen=True, slots=True)
+class Unasked(Deny):
+    """Do not do it, since the person was to decide and nobody is there."""
+
+
+class HookFailed(KoiError):
+    """A hook raised, took too long, or said something that is no decision."""
+
+
+class Hooks:
+    """The hooks of a run, in the order in which they were registered.
+
+    Attributes:
+        around_actions: whether there are any for actions.
+        around_models: whether there are any for requests to models.
+        after_models: whether answers are changed, so that they must be complete before their actions begin.
+    """
+
+    def __init__(self, run: Run, hooks: Sequence[Hook] = ()) -> None:
+        self._run = run
+        self._of: dict[str, list[Hook]] = {
+            kind: [hook for hook in hooks if hook.kind == kind] for kind in get_args(Kind)
+        }
+        self.around_actions = bool(self._of["before_action"] or self._of["after_action"])
+        self.after_models = bool(self._of["after_model"])
+        self.around_models = bool(self._of["before_model"]) or self.after_models
+
+    # ------------------------------------------------------------ actions
+
+    def action(self, agent: Agent, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
+        """What the hooks of an action are shown."""
+        return ActionCall(agent.name, agent.role.name, intent, fields, by_model)
+
+    async def around(
+        self,
+        call: ActionCall,
+        check: Callable[[Mapping[str, Any]], dict[str, Any]],
+        work: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Carry an action out between its hooks. What was decided in an earlier part of the run counts again.
+
+        Args:
+            check: gives the fields that the action takes; raises when they are wrong.
+            work: carries it out with some fields.
+
+        Raises:
+            PermissionDenied: a hook, or the person it let decide, denies the action.
+        """
+        path = passing("hooks")
+        decision = self._decided_before(path)
+        if decision is None:
+            decision = await self._decide("before_action", call, lambda to: _with_fields(call, to, check))
+            self._tell(call, path, decision)
+        if isinstance(decision, Deny):
+            raise _denied(decision)
+        if isinstance(decision, Replace):
+            return decision.result
+        if isinstance(decision, Rewrite):
+            call = replace(call, fields=decision.to)
+        return await self._revised(call, await work(dict(call.fields)), path)
+
+    async def _revised(self, call: ActionCall, value: Any, path: Path) -> Any:
+        """The result of an action after its hooks; none of them is asked about what had ended before."""
+        past, place = self._run.effects.past, current_place()
+        if past is not None and place is not None and not place.changed and past.outcome(place.path) is not None:
+            before = past.find(REPLACED, path)
+            if before is None or before.data.get("opaque"):
+                return value
+            if past.can_give(before):
+                return from_fields(before.data)
+        revised = await self._after("after_action", call, value)
+        if revised is not value:
+            self._run.events.emit(REPLACED, call.agent, path=path, intent=call.intent, **as_fields(revised))
+        return revised
+
+    def _decided_before(self, path: Path) -> Decision | None:
+        """What was decided about an action in an earlier part of the run; None when hooks are to be asked."""
+        past, place = self._run.effects.past, current_place()
+        if past is None or place is None or place.changed:
+            return None
+        entry = past.find(DECIDED, path)
+        if entry is not None:
+            # What held a secret that was not written down is only known to the hook.
+            return _decision_of(entry) if past.can_give(entry) else None
+        # What had ended when there was no hook yet is not asked about.
+        return Allow() if past.outcome(place.path) is not None else None
+
+    def _tell(self, call: ActionCall, path: Path, decision: Decision) -> None:
+        if isinstance(decision, Allow) and not self._run.detailed:
+            return
+        told: dict[str, Any] = {"decision": type(decision).__name__.lower()}
+        for name in ("reason", "to", "result"):
+            if hasattr(decision, name):
+                told |= as_fields(getattr(decision, name), name)
+        self._run.events.emit(DECIDED, call.agent, path=path, intent=call.intent, **told)
+
+    # ------------------------------------------------------------ models
+
+    async def before_request(self, agent: str, use: str, model: str, request: Request) -> Hooked:
+        """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDenied."""
+        call = ModelCall(agent, use, model, request)
+        decision = await self._decide("before_model", call, lambda to: _with_request(call, to))
+        told: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
+        if isinstance(decision, Rewrite) and self._run.detailed:
+            told["to"] = _request_data(decision.to)
+        if not isinstance(decision, Allow):
+            name = type(decision).__name__.lower()
+            self._run.events.emit(DECIDED, call.agent, intent="model", decision=name, **told)
+        if isinstance(decision, Deny):
+            raise _denied(decision)
+        if isinstance(decision, Rewrite):
+            call = replace(call, request=decision.to)
+        return Hooked(self, call, str(decision.result) if isinstance(decision, Replace) else None)
+
+    async def after_answer(self, call: ModelCall, text: str) -> str:
+        """The text of a complete answer after its hooks."""
+        return str(await self._after("after_model", call, text))
+
+    # ------------------------------------------------------------ before
+
+    async def _decide(self, kind: Kind, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
+        """What all hooks together decide; never Ask.
+
+        The first one that neither allows nor rewrites decides. Hooks that come before the last one that rewrote are
+        then shown what was made of the call, so that nothing is done that one of them has not let pass.
+        """
+        first, last = call, 0
+        for number, hook in enumerate(self._of[kind]):
+            decision = await self._before(hook, call, rewritten)
+            if isinstance(decision, Rewrite):
+                call, last = decision.to, number
+            elif not isinstance(decision, Allow):
+                return decision
+        for hook in self._of[kind][:last]:
+            decision = await self._before(hook, call, rewritten)
+            if isinstance(decision, Rewrite) and decision.to != call:
+                return Deny(f"{_shown(call)} is rewritten by `{hook.name}` and a hook after it in turn")
+            if isinstance(decision, (Deny, Replace)):
+                return decision
+        return Allow() if call is first else Rewrite(_content(call))
+
+    async def _before(self, hook: Hook, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
+        """What one hook decides, the person asked where it says so; `to` of a rewriting is a call. Fails closed."""
+        try:
+            said = await self._said(hook, _copied_call(call))
+            if isinstance(said, Rewrite):
+                return Rewrite(_rewriting(rewritten, said))
+            if said is not None and not isinstance(said, DECISIONS):
+                raise HookFailed(f"it said {said!r}, which is no decision")
+        except HookFailed as failed:
+            self._tell_failure(hook, call, str(failed))
+            return Deny(f"{_shown(call)} was denied because the hook `{hook.name}` failed: {failed}")
+        if isinstance(said, Ask):
+            return await self._asked(hook, call, said)
+        if isinstance(said, Deny):
+            return Deny(f"{_shown(call)} was denied by `{hook.name}`: {said.reason}")
+        return said or Allow()
+
+    async def _asked(self, hook: Hook, call: ActionCall | ModelCall, ask: Ask) -> Allow | Deny:
+        """What the person decides; what they allow for always counts for exactly the same call."""
+        content = _text(call.fields) if isinstance(call, ActionCall) else f"to `{call.model}`"
+        rule = f"hook={hook.name}={_shown(call)}={content}"
+        if rule in self._run.allowed:
+            return Allow()
+        detail = _shortened(visible(f"{ask.reason}: {content}"))
+        try:
+            answer = await self._run.host.approve(f"carry out {_shown(call)}", detail, call.agent)
+        except NobodyToAsk:
+            told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
+            return Unasked(told)
+        if answer == "always":
+            self._run.allow(rule)
+        if answer in ("yes", "always"):
+            return Allow()
+        return Deny(f"{_shown(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}")
+
+    # ------------------------------------------------------------ after
+
+    async def _after(self, kind: Kind, call: ActionCall | ModelCall, value: Any) -> Any:
+        """A result as hooks leave it; each sees what those before it made of it. Fails open."""
+        for hook in self._of[kind]:
+            try:
+                said = await self._said(hook, _copied_call(call), _copied(value))
+                if said is not None and not isinstance(said, (Allow, Replace)):
+                    raise HookFailed(f"it said {said!r}, which is no `Replace`")
+            except HookFailed as failed:
+                self._tell_failure(hook, call, str(failed))
+                continue
+            value = said.result if isinstance(said, Replace) else value
+        return value
+
+    # ------------------------------------------------------------ one hook
+
+    async def _said(self, hook: Hook, *given: Any) -> Any:
+        """What a hook returns. Raises HookFailed."""
+        timeout = asyncio.timeout(hook.timeout_s)
+
+        def failure(error: Exception) -> HookFailed:
+            if timeout.expired():
+                return HookFailed(f"it did not answer within {hook.timeout_s:g} s")
+            return HookFailed(f"{type(error).__name__}: {str(error) or 'no message'}")
+
+        with raised_as(failure):
+            async with timeout:
+                said = hook.function(*given)
+                return await said if isinstance(said, Awaitable) else said
+
+    def _tell_failure(self, hook: Hook, call: ActionCall | ModelCall, error: str) -> None:
+        intent = call.intent if isinstance(call, ActionCall) else "model"
+        self._run.events.emit("hook_failed", call.agent, hook=hook.name, when=hook.kind, intent=intent, error=error)
+        if hook.kind.startswith("after"):
+            self._run.host.log(f"the hook `{hook.name}` failed after {_shown(call)}, whose result is kept: {error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """A request that hooks have let pass.
+
+    Attributes:
+        call: as it is to be sent.
+        answer: what stands for the answer of the model; None where the model is to be asked.
+    """
+
+    hooks: Hooks
+    call: ModelCall
+    answer: str | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer must be complete before any of it counts."""
+        return self.answer is not None or self.hooks.after_models
+
+    async def revise(self, text: str) -> str:
+        """The text of a complete answer after its hooks."""
+        return await self.hooks.after_answer(self.call, text)
+
+
+def _rewriting(rewritten: Callable[[Any], Call], said: Rewrite) -> Call:
+    """The call that a hook made. Raises HookFailed when it cannot be carried out."""
+    try:
+        return rewritten(said.to)
+    except (KoiError, TypeError) as error:
+        raise HookFailed(f"what it rewrote is wrong: {error}") from error
+
+
+def _with_fields(call: ActionCall, fields: Any, check: Callable[[Mapping[str, Any]], dict[str, Any]]) -> ActionCall:
+    if not isinstance(fields, Mapping):
+        raise TypeError(f"the fields of an action were expected, not {fields!r}")
+    return replace(call, fields=check(fields))
+
+
+def _with_request(call: ModelCall, request: Any) -> ModelCall:
+    if not isinstance(request, type(call.request)):
+        raise TypeError(f"a request was expected, not {request!r}")
+    return replace(call, request=request)
+
+
+def _request_data(request: Request) -> dict[str, Any]:
+    return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
+
+
+def _content(call: ActionCall | ModelCall) -> Any:
+    return dict(call.fields) if isinstance(call, ActionCall) else call.request
+
+
+def _decision_of(entry: Entry) -> Decision | None:
+    """The decision in a journal; None for one that the journal could not hold."""
+    data = entry.data
+    match data.get("decision"):
+        case "deny":
+            return Deny(str(data.get("reason", "")))
+        case "rewrite" if "to" in data:
+            return Rewrite(from_fields(data, "to"))
+        case "replace" if "result" in data:
+            return Replace(from_fields(data))
+        case "allow":
+            return Allow()
+    return None
+
+
+def _denied(decision: Deny) -> PermissionDenied:
+    if isinstance(decision, Unasked):
+        return NobodyAllows(decision.reason, help="Run the program in a terminal.")
+    return PermissionDenied(decision.reason)
+
+
+def _shown(call: ActionCall | ModelCall) -> str:
+    return f"`{call.intent}`" if isinstance(call, ActionCall) else f"a request to the model of `{call.agent}`"
+
+
+def _text(fields: Mapping[str, Any]) -> str:
+    return json.dumps(dict(fields), ensure_ascii=False, sort_keys=True, default=str)
+
+
+def _shortened(text: str) -> str:
+    """What a person can read before they decide; of a longer text also that there is more, before anything else."""
+    left_out = len(text) - MOST_SHOWN
+    return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MOST_SHOWN]}…"
+
+
+def _copied_call(call: ActionCall | ModelCall) -> ActionCall | ModelCall:
+    """A call whose fields a hook may change without any effect."""
+    return replace(call, fields=_copied(dict(call.fields))) if isinstance(call, ActionCall) else call
+
+
+def _copied(value: Any) -> Any:
+    """A copy of lists and objects, at any depth; everything else is the same."""
+    if type(value) is dict:
+        return {name: _copied(item) for name, item in value.items()}
+    return [_copied(item) for item in value] if type(value) is list else value

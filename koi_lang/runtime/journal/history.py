@@ -1,0 +1,296 @@
+"""The entries of a run to what is known when its program runs again: outcomes by path, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from koi_lang.redaction.redactor import HIDDEN
+from koi_lang.runtime.budget.limits import DISCARDED, PAID
+from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, Entry, Redact, kind_of, plain
+from koi_lang.runtime.replay.doubts import Decide, stop_always
+from koi_lang.runtime.replay.location import Path, current_place
+from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
+from koi_lang.runtime.replay.tagged_values import is_same_input
+
+Mode = Literal["resume", "branch", "replay"]
+RESUMED = "resumed"
+# Told of an effect that may be done again, which was not known when it began.
+ONLY_READS = "only_reads"
+# What was decided about an effect in doubt.
+SETTLED = "doubt_settled"
+# Why an answer ended that was not read to its end.
+CUT = "cut"
+ANSWERED, ASKED, WROTE, FAILED = "model_answered", "model_asked", "model_wrote", "model_failed"
+# A mark at the entry of a request; no journal holds it.
+KILLED = "killed"
+CALL_ENDED = "call_ended"
+COMPLETIONS = frozenset({"done", "failed", "handler_ended", "handler_failed", "fired", "timed_out"})
+TURNS = {**dict.fromkeys((*COMPLETIONS, ANSWERED, FAILED), END), "fired": FIRED, "timed_out": LATE}
+# What may be told of an error on its way.
+ERRORS = frozenset({"failed", "handler_failed", FAILED, "timed_out"})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered.
+
+    Attributes:
+        text: all that had arrived.
+        end: the entry that tells what it took; None when the run was interrupted before the answer had ended.
+    """
+
+    text: str
+    end: Entry | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was read to its end, and not ended from outside."""
+        return self.end is not None and self.end.data.get("stop") != CUT
+
+
+class Past:
+    """What an earlier run of a program came to.
+
+    Args:
+        entries: what counts of its journal.
+        mode: what its outcomes are for. To `resume` the run they must be what the program asks for; a `branch` leaves
+            them where the program, or an answer, has changed; a `replay` takes them and nothing else.
+        redact: takes secrets out of a text, as it did when the journal was written.
+        decide: says what becomes of an effect in doubt, when it is met.
+        parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
+
+    Attributes:
+        order: what happened at a moment that the clock decided, each as its kind of turn and its path.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[Entry],
+        mode: Mode,
+        redact: Redact = str,
+        decide: Decide = stop_always,
+        parent: Sequence[Entry] = (),
+    ) -> None:
+        self.mode, self._redact, self.decide = mode, redact, decide
+        self.entries = tuple(entries)
+        self._found = {(entry.kind, entry.path): entry for entry in self.entries}
+        self._left = unsafe_effects(parent) if mode == "branch" else []
+        self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
+        self._wrote: dict[Path, list[str]] = {}
+        for entry in self.entries:
+            if entry.kind == WROTE:
+                self._wrote.setdefault(entry.path, []).append(str(entry.data.get("text", "")))
+        self._paid: dict[Path, tuple[int, float, int]] | None = None
+        self.order = [(event, entry.path) for entry in self.entries if (event := _turn_of(entry))]
+
+    def has(self, kind: str, path: Path) -> bool:
+        """Whether there is an entry."""
+        return (kind, path) in self._found
+
+    def has_happened(self, type: str, path: Path) -> bool:
+        """Whether an event had happened, where what was recorded still counts for the current code."""
+        place = current_place()
+        return self.has(kind_of(type), path) and (place is None or not place.changed)
+
+    def find(self, kind: str, path: Path) -> Entry | None:
+        """An entry; of several the latest."""
+        return self._found.get((kind, path))
+
+    def outcome(self, path: Path) -> Entry | None:
+        """How an action or effect ended: its entry `done` or `failed`, the later one; None when it did not."""
+        done, failed = self.find("done", path), self.find("failed", path)
+        return failed if done is None or (failed is not None and failed.n > done.n) else done
+
+    def forget(self, path: Path) -> None:
+        """Have an outcome count no more, so that the one it comes to now is written down, and why it is had again."""
+        for kind in ("done", "failed", SETTLED):
+            self._found.pop((kind, path), None)
+
+    def answer(self, path: Path) -> Answer | None:
+        """What a model answered; None when no action of its answer had been begun."""
+        end = self.find(ANSWERED, path)
+        if end is not None:
+            return Answer(str(end.data.get("text", "")), end)
+        written = "".join(self._wrote.get(path, ()))
+        return Answer(written, None) if written else None
+
+    def was_killed_at(self, path: Path) -> bool:
+        """Whether a request was under way when the process was killed, so that nobody has counted it."""
+        asked = self.find(ASKED, path)
+        return self.mode == "resume" and asked is not None and bool(asked.data.get(KILLED))
+
+    def only_reads(self, path: Path) -> bool:
+        """Whether it was found out, when an effect took place, that it changes nothing."""
+        return self.has(ONLY_READS, path)
+
+    def left_behind(self) -> list[Entry]:
+        """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
+        return list(self._left)
+
+    def take_over(self, name: str, given: Any) -> bool:
+        """Whether the parent has done an effect that is recalled, or done again, now; each counts once."""
+        fields = plain(given, self._redact)
+        found = next((entry for entry in self._left if _is_effect(entry, name, fields)), None)
+        if found is not None:
+            self._left.remove(found)
+        return found is not None
+
+    def can_give(self, entry: Entry) -> bool:
+        """Whether the program can be given what an entry holds: not where a secret was taken out, but for a replay."""
+        return self.mode == "replay" or not entry.lacks_secret
+
+    def passes_mark_on(self, given: Any) -> bool:
+        """Whether something that is given to an effect now has the mark of a secret, and may have it from here."""
+        return self._passes_on and self.mode != "replay" and HIDDEN in str(given)
+
+    def paid(self, path: Path) -> tuple[int, float, int]:
+        """What models took at a path and inside of it: tokens, usd where that is known, and how many requests."""
+        if self._paid is None:
+            self._paid = _paid_by_path(self.entries)
+        return self._paid.get(path, (0, 0.0, 0))
+
+    def is_same(self, recorded: Any, now: Any) -> bool:
+        """Whether a value is what was recorded, but for its secrets."""
+        shown = plain(now, self._redact)
+        # Older journals hold what is taken out today.
+        return is_same_input(recorded, shown) or is_same_input(plain(recorded, self._redact), shown)
+
+
+def unsafe_effects(entries: Sequence[Entry]) -> list[Entry]:
+    """The effects that took place and may not be done twice, by the entries of their beginning."""
+    ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
+    ended -= {entry.path for entry in entries if entry.kind == ONLY_READS}
+    return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
+
+
+def _is_effect(entry: Entry, name: str, fields: Any) -> bool:
+    return entry.data.get("intent") == name and is_same_input(entry.data.get("fields"), fields)
+
+
+def _turn_of(entry: Entry) -> str:
+    """What of an entry takes its turn; empty where nothing does."""
+    if entry.kind == "begun":
+        return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
+    if entry.kind == CALL_ENDED:
+        return LATE if is_cut(entry) else ""
+    if entry.kind == ANSWERED and entry.data.get("stop") == CUT:
+        return ""  # nobody read it to its end
+    return TURNS.get(entry.kind, "")
+
+
+def is_cut(entry: Entry) -> bool:
+    """Whether an entry is the end of a call of a session that was ended from outside."""
+    return entry.kind == CALL_ENDED and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
+
+
+def _paid_by_path(entries: Iterable[Entry]) -> dict[Path, tuple[int, float, int]]:
+    paid: dict[Path, tuple[int, float, int]] = {}
+    # Of an answer that was told twice the latest counts, as everywhere.
+    latest = {(entry.kind, entry.path): entry for entry in entries if entry.kind in PAID}
+    for entry in latest.values():
+        if entry.data.get("replayed"):
+            continue
+        counted, cost = entry.data.get("tokens") or {}, entry.data.get("usd") or 0.0
+        taken = int(counted.get("input", 0)) + int(counted.get("output", 0))
+        for length in range(len(entry.path) + 1):
+            tokens, usd, requests = paid.get(entry.path[:length], (0, 0.0, 0))
+            paid[entry.path[:length]] = (tokens + taken, usd + cost, requests + 1)
+    return paid
+
+
+# ---------------------------------------------------------------- what counts of a journal
+
+
+def in_doubt(entries: Sequence[Entry]) -> list[Entry]:
+    """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
+    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ONLY_READS}
+    begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
+    return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
+
+
+def lasting_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries that count when a run goes on: without the errors that ended it, and without its ends."""
+    kept = until_interrupted(entries)
+    _drop_unwinding(kept)
+    return kept
+
+
+def until_interrupted(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries of the whole run as one that was never interrupted: errors that were followed by a new start left."""
+    kept: list[Entry] = []
+    start = 0
+    for entry in entries:
+        if entry.kind == RESUMED:
+            kept[start:] = _with_killed(kept[start:])
+            _drop_unwinding(kept)
+            start = len(kept)
+        else:
+            kept.append(entry)
+    kept[start:] = _with_killed(kept[start:])
+    return kept
+
+
+def _with_killed(entries: list[Entry]) -> list[Entry]:
+    """One part of a run, with a mark at the requests that were under way when it ended without an end."""
+    if any(entry.kind == ENDED for entry in entries):
+        return entries
+    over = {entry.path for entry in entries if entry.kind in (ANSWERED, FAILED, WROTE)}
+    over |= {entry.path[:-1] for entry in entries if entry.kind == DISCARDED and entry.data.get("stop") == CUT}
+    return [_killed(entry) if entry.kind == ASKED and entry.path not in over else entry for entry in entries]
+
+
+def _killed(entry: Entry) -> Entry:
+    return replace(entry, data={**entry.data, KILLED: True})
+
+
+def _drop_unwinding(entries: list[Entry]) -> None:
+    """Take away how a run ended: its last entry, and whatever was told of the error that led there.
+
+    What a hook denied there was not done, so that it is neither in doubt nor decided.
+    """
+    origin = _take_end(entries)
+    errors = [entry for entry in entries if entry.kind in ERRORS and entry.data.get("origin") == origin is not None]
+    failed = {entry.path for entry in errors} | {entry.path[:-1] for entry in entries[-1:]}
+    denials = [entry for entry in entries if _is_denial(entry) and entry.path[:-1] in failed]
+    denied = {entry.path[:-1] for entry in denials}
+    dropped = {*map(id, errors), *map(id, denials)}
+    dropped |= {id(entry) for entry in entries if entry.kind == "begun" and entry.path in denied}
+    entries[:] = [entry for entry in entries if id(entry) not in dropped]
+
+
+def _take_end(entries: list[Entry]) -> Any:
+    """Take the end of a run off; gives where the error that ended it was first told, None where there was none."""
+    end = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].kind == ENDED), None)
+    if end is None:
+        return None
+    data = entries.pop(end).data
+    if "origin" in data or data.get("interrupted") or not end:
+        return data.get("origin")
+    # Whoever called a handler from outside of the program may have looked after its error.
+    last = entries[end - 1]
+    return last.data.get("origin") if last.kind in ERRORS else None
+
+
+def _is_denial(entry: Entry) -> bool:
+    return entry.kind == "hook_decided" and entry.data.get("decision") == "deny"
+
+
+def until(entries: Sequence[Entry], n: int) -> list[Entry]:
+    """The entries up to the n-th one, with the ends of the answers that were under way before it.
+
+    What had begun and ended later is not in doubt: it is to be done anew, as everything after it.
+    """
+    asked = {entry.path for entry in entries if entry.kind == ASKED and entry.n < n}
+    anew = {entry.path for entry in entries if entry.kind in ("done", "failed") and entry.n > n}
+    kept = [entry for entry in entries if entry.n <= n or (entry.kind == ANSWERED and entry.path in asked)]
+    return [entry for entry in kept if entry.kind != "begun" or entry.path not in anew]
+
+
+def with_answer(entries: Sequence[Entry], n: int, field: str, value: Any) -> list[Entry]:
+    """The entries with another text in a field of the n-th one."""
+    return [
+        replace(entry, data={**entry.data, field: value, "changed": True}) if entry.n == n else entry
+        for entry in entries
+    ]

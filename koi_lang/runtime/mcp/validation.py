@@ -1,0 +1,100 @@
+"""The schema of a tool to what is wrong with arguments for it, in bounded time whatever a server has written.
+
+What a check would take too long for is left to the server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from jsonschema.exceptions import SchemaError, ValidationError  # type: ignore[import-untyped]
+from jsonschema.validators import (  # type: ignore[import-untyped]
+    Draft202012Validator,
+    extend,
+    validator_for,
+)
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from koi_lang.errors import RegistryError
+from koi_lang.runtime.mcp.safe_text import clipped
+from koi_lang.runtime.registry.automaton import compile_pattern
+
+# References that mention others twice, forty times over, would never be done with.
+MOST_REFERENCES = 10_000
+Keyword = Callable[[Any, Any, Any, Any], Iterator[Any]]
+
+
+class Checks:
+    """All that a schema asks of arguments; making it takes longer than a call. Raises ValueError for a broken one."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        kind = validator_for(schema, default=Draft202012Validator)
+        try:
+            kind.check_schema(schema)
+            own = self._keywords(kind, schema)
+        except SchemaError as error:
+            raise ValueError(_first_line(error)) from error
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        # An empty registry: what the schema refers to is never fetched from anywhere.
+        self._validator = extend(kind, own)(schema, registry=Registry())
+        self._references = 0
+
+    def problems(self, arguments: Any) -> Iterator[str]:
+        """What is wrong, one clause a problem that names the field. Raises ValueError for a broken schema."""
+        self._references = 0
+        try:
+            for error in self._validator.iter_errors(arguments):
+                yield _clause(error.absolute_path, error.message)
+        except Unresolvable as error:
+            raise ValueError(_first_line(error)) from error
+        except RecursionError:
+            raise ValueError("it refers to itself without end") from None
+
+    def _keywords(self, kind: Any, schema: Mapping[str, Any]) -> dict[str, Keyword]:
+        """The keywords that could take for ever, in a form that cannot."""
+        found = {name: self._counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
+        if PATTERNS in json.dumps(schema):
+            found |= dict.fromkeys((PATTERNS, "additionalProperties", "unevaluatedProperties"), _nothing)
+        return {**found, "pattern": _pattern}
+
+    def _counted(self, keyword: Keyword) -> Keyword:
+        def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            self._references += 1
+            if self._references > MOST_REFERENCES:
+                raise ValueError(f"it follows more than {MOST_REFERENCES:,} references")
+            yield from keyword(validator, value, instance, schema) or ()
+
+        return check
+
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+PATTERNS = "patternProperties"
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+    """Matched by an automaton: a server chooses the pattern, and a model the text."""
+    if not isinstance(instance, str):
+        return
+    try:
+        fits = compile_pattern(pattern)(instance)
+    except RegistryError:  # a kind of pattern that the server has to check itself
+        return
+    if not fits:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    return iter(())
+
+
+def _first_line(error: Exception) -> str:
+    return clipped(str(error).partition("\n")[0])
+
+
+def _clause(path: Any, message: str) -> str:
+    field = ".".join(map(str, path))
+    return f"`{field}`: {clipped(message)}" if field else clipped(message)

@@ -1,0 +1,281 @@
+"""An answer of a model while it arrives: from pieces, or from what is known of it beforehand, to what it took."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import AnswerTooLongError, ProviderError, RequestFailed
+from koi_lang.llm.layers import opened
+from koi_lang.llm.messages import Adapter, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.llm.sdk_model import CUT_SHORT
+from koi_lang.llm.usage import usage_of, weight
+from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, UNPAID
+from koi_lang.runtime.budget.payment import Payment, input_in
+from koi_lang.runtime.playbook.framing import without_thoughts
+from koi_lang.runtime.replay.calls import never
+from koi_lang.runtime.replay.error_records import data_of
+from koi_lang.runtime.replay.location import Path
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.hooks.runner import Hooked
+    from koi_lang.runtime.journal.history import Answer, Past
+
+
+class CutOff(ProviderError):
+    """The run was interrupted while an answer arrived; nothing is wrong with the model."""
+
+
+class Before:
+    """What is known of an answer beforehand.
+
+    Attributes:
+        answer: its text; None when there was none.
+        failure: what it broke off with.
+        unended: whether its call took too long before it could end or break off.
+    """
+
+    def __init__(self, answer: Answer | None, failure: BaseException | None, *, unended: bool = False) -> None:
+        self.answer, self.failure, self.unended = answer, failure, unended
+        if failure is None and answer is not None and not answer.is_whole:
+            self.failure = CutOff("the run was interrupted while the answer arrived")
+
+
+NO_ANSWER = ProviderError("the recording holds no answer to this request")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that an agent makes of a model, where in the run, and what pays for it."""
+
+    agent: Agent
+    model: Adapter
+    request: Request
+    path: Path
+    payment: Payment
+
+    @property
+    def name(self) -> str:
+        """Of the model."""
+        return self.request.model or self.model.model
+
+
+class Arriving:
+    """One answer on its way.
+
+    Args:
+        before: what is known of it beforehand; None when the model is to be asked.
+        hooked: what hooks made of the request; None without hooks, and for an answer that is known beforehand.
+
+    Attributes:
+        request: as it is sent.
+        counted: tokens of request and answer together, as the provider counted; 0 until the end, and where it did not.
+    """
+
+    def __init__(self, run: Run, asked: Asked, before: Before | None, hooked: Hooked | None) -> None:
+        self._run, self._before, self._hooked = run, before, hooked
+        self._agent, self._model, self._path = asked.agent, asked.model, asked.path
+        self.request = asked.request
+        self._payment, self._reserved = asked.payment, asked.payment.reservation
+        self._pieces: list[str] = []
+        self._told = self.counted = self._attempts = 0
+        self._weight = 0.0
+        self._end = Finished(None, "cut")
+        self._usage: Usage | None = None
+        # Whether the model was asked and has neither answered to the end nor failed.
+        self._is_open = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the answer ended because it had reached its limit of tokens."""
+        known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
+        return (self._end.stop_reason if known is None else known.data.get("stop")) in CUT_SHORT
+
+    async def pieces(self) -> AsyncGenerator[str, None]:
+        """Its text, piece by piece; it ends, or breaks off, when it is its turn to end. Raises ProviderError."""
+        failure: ProviderError | None = None
+        try:
+            async with aclosing(self._texts()) as texts:
+                async for text in texts:
+                    yield text
+        except CutOff:
+            raise
+        except ProviderError as error:
+            failure = error
+            self._settle_failure(error)
+        await self._run.effects.in_order(path=self._path)
+        if failure is not None:
+            raise failure
+
+    async def text(self) -> str:
+        """The whole of it, without thoughts that it begins with. Raises ProviderError."""
+        return without_thoughts("".join([piece async for piece in self.pieces()]))
+
+    async def _texts(self) -> AsyncGenerator[str, None]:
+        """The pieces as they come; what is known of them beforehand in one."""
+        if self._before is not None:
+            for piece in self._recalled(self._before):
+                yield piece
+            if self._before.unended:
+                await never()
+            if self._before.failure is not None:
+                raise self._before.failure
+            return
+        if self._hooked is not None and self._hooked.is_whole:
+            yield self._added(await self._after_hooks(self._hooked))
+            return
+        async with aclosing(self._written()) as written:
+            async for text in written:
+                yield self._added(text)
+
+    async def _written(self) -> AsyncGenerator[str, None]:
+        """What the model writes, piece by piece, each counted."""
+        self._is_open = True
+        async with opened(self._model, self.request) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, TextDelta):
+                    self._weight += weight(delta.text)
+                    yield delta.text
+                elif isinstance(delta, Discarded):
+                    self._is_open = False
+                    self._discard(delta)
+                    await self._payment.reserve_again()
+                    self._is_open = True
+                else:
+                    self._end = delta
+        self._is_open = False
+        self._settle()
+
+    async def _after_hooks(self, hooked: Hooked) -> str:
+        """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
+        if hooked.answer is not None:
+            self._end = Finished(None, "replaced", replayed=True)
+            return hooked.answer
+        return await hooked.revise("".join([text async for text in self._written()]))
+
+    def _recalled(self, before: Before) -> Iterator[str]:
+        pass_over = getattr(self._model, "pass_over", None)
+        if pass_over is not None:
+            pass_over(self.request)
+        if before.answer is not None:
+            self._weight += weight(before.answer.text)
+            yield self._added(before.answer.text)
+
+    def _added(self, text: str) -> str:
+        """A piece that now counts as part of the answer."""
+        self._pieces.append(text)
+        on_text = self._run.models.on_text
+        if on_text is not None:
+            on_text(self._agent.name, self._path, text)
+        return text
+
+    def keep(self) -> None:
+        """Tell what has arrived so far: an action of it is about to begin."""
+        if self._run.detailed and self._before is None and self._told < len(self._pieces):
+            text = "".join(self._pieces[self._told :])
+            self._told = len(self._pieces)
+            self._run.events.emit("model_wrote", self._agent.name, path=self._path, text=text)
+
+    def _settle_failure(self, error: ProviderError) -> None:
+        """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
+        if self._before is not None:
+            return
+        discarded = error.discarded if self._is_open and isinstance(error, RequestFailed) else None
+        self._is_open = False
+        if discarded is not None and self._weight:
+            self._end = Finished(discarded.usage, "cut", discarded.answered_by)
+        elif discarded is not None:
+            self._discard(discarded)
+        self._settle()
+
+    def __enter__(self) -> Arriving:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, ProviderError):
+                self._fail(error)
+        finally:
+            self._close()
+
+    def _fail(self, error: ProviderError) -> None:
+        """Tell that the model could not answer, or not to the end. Raises LimitReached where that is why."""
+        limit, reservation = None, self._reserved
+        if isinstance(error, AnswerTooLongError) and reservation is not None and reservation.limited_by is not None:
+            limit = reservation.limited_by.too_little(reservation.answer_tokens)
+        if self._run.detailed and not isinstance(error, CutOff):
+            self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(limit or error))
+        if limit is not None:
+            raise limit from error
+
+    def _settle(self) -> None:
+        """Count what the answer took, once; what was reserved for it is given back."""
+        if self._usage is None and not self._end.replayed and (self._weight or self._end.usage):
+            self._usage = usage_of(self.request, self._weight, self._end.usage)
+            self._count(ANSWERED, self._path, self._end, self._usage)
+        self._payment.release()
+
+    def _count(self, type: str, path: Path, end: Finished | Discarded, usage: Usage) -> None:
+        """Count what an attempt took, and learn from it what later requests may take."""
+        name = self._name_of(end)
+        if not usage.estimated:
+            self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
+        self._payment.count_usage(type, path, name, usage)
+
+    def _close(self) -> None:
+        """Count what the answer took, and tell that it has ended."""
+        known = self._before.answer.end if self._before is not None and self._before.answer is not None else None
+        if known is not None:
+            taken = self._payment.count_again(known)
+            self.counted = 0 if known.data.get("estimated") else taken
+            if self.counted:
+                self._run.ledger.calibration.learn(str(known.data.get("model")), self.request, input_in(known.data))
+            return
+        if self._is_open and not self._weight:  # it has read the request, whatever it has thought since
+            self._discard(Discarded(usage_of(self.request, 0, None)), stop="cut")
+        self._settle()
+        about: dict[str, Any] = {"stop": self._end.stop_reason}
+        if self._run.detailed:
+            about["text"] = "".join(self._pieces)
+        if self._usage is not None:
+            self.counted = 0 if self._usage.estimated else self._usage.input_tokens + self._usage.output_tokens
+            self._payment.tell(ANSWERED, self._path, self._name_of(self._end), self._usage, **about)
+        elif self._end.replayed and self._run.detailed:  # it costs nothing; only who wants its text is told of it
+            nothing = {"tokens": {"input": 0, "output": 0, "cached": 0}, "usd": 0.0, "replayed": True}
+            told = {"model": self._name_of(self._end), **about, **nothing}
+            self._run.events.emit(ANSWERED, self._agent.name, path=self._path, **told)
+
+    def _name_of(self, end: Finished | Discarded) -> str:
+        return end.answered_by or self.request.model or self._model.model
+
+    # ------------------------------------------------------------ attempts that nobody is given
+
+    def _discard(self, discarded: Discarded, **about: str) -> None:
+        """Count an attempt that came to nothing."""
+        path = self._next_attempt()
+        self._count(DISCARDED, path, discarded, discarded.usage)
+        self._payment.tell(DISCARDED, path, self._name_of(discarded), discarded.usage, **about)
+        self._attempts += 1
+
+    def _next_attempt(self) -> Path:
+        return (*self._path, f"attempt#{self._attempts + 1}")
+
+    def recall_discarded(self, past: Past) -> None:
+        """Count the attempts of an earlier part of the run again; those that are made now follow them.
+
+        One that was under way when the process was killed is counted for the first time.
+        """
+        while (known := past.find(DISCARDED, self._next_attempt())) is not None:
+            self._payment.count_again(known)
+            self._attempts += 1
+        if self._before is None and self._model.provider not in UNPAID and past.was_killed_at(self._path):
+            name = self.request.model or self._model.model
+            self._payment.count_killed(DISCARDED, self._next_attempt(), name, usage_of(self.request, 0, None))
+            self._attempts += 1

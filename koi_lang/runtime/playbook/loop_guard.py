@@ -1,0 +1,139 @@
+"""Noticing that a playbook gets nowhere: it goes round in circles, or fails again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import itemgetter
+from typing import Any
+
+from koi_lang.runtime.budget.limits import LimitReached
+
+PLAIN = "Run with `--verbose` to see every action and what came of it, or with `-m` to try another model."
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a playbook that gets nowhere is left alone.
+
+    Attributes:
+        repeats: the same answer so often in a row ends it.
+        alternations: two answers in turn so often end it.
+        failures: so many in a row, and the model is told to change its approach.
+        pivots: how often it is told so; then it ends.
+        unread: so many answers that cannot be read, before any action was carried out, end it.
+    """
+
+    repeats: int = 5
+    alternations: int = 3
+    failures: int = 10
+    pivots: int = 3
+    unread: int = 5
+
+    @staticmethod
+    def of(declared: Mapping[str, Any]) -> Patience:
+        """From the settings of a run; what they leave open has its default."""
+        known = [field.name for field in fields(Patience)]
+        return Patience(**{name: declared[name] for name in known if name in declared})
+
+
+class Circles:
+    """Notices answers that repeat themselves: A-A-A… and A-B-A-B…; what one answer asks for twice is its business."""
+
+    def __init__(self, what: str, patience: Patience) -> None:
+        self._what, self._patience = what, patience
+        self._answers: list[list[str]] = []
+        self._now: list[str] = []
+
+    def next_answer(self) -> None:
+        """What is noted from now on belongs to another answer."""
+        if self._now:
+            self._answers.append(self._now)
+            self._now = []
+        del self._answers[: -max(2 * self._patience.alternations, self._patience.repeats)]
+
+    def forget(self) -> None:
+        """Something new has come from outside."""
+        self._answers.clear()
+        self._now.clear()
+
+    def note(self, intent: str, fields: Mapping[str, Any], failures: Failures) -> None:
+        """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles.
+
+        Args:
+            failures: of the same call; where the circle is made of them, the last one is told.
+        """
+        self._now.append(f"{intent} {sorted(fields.items(), key=itemgetter(0))}")
+        if all(len(answer) != len(self._now) for answer in self._answers):
+            return
+        seen = [*self._answers, self._now]
+        if _same(seen[-self._patience.repeats :], self._patience.repeats):
+            raise self._repeated(intent, failures.in_a_row(self._patience.repeats - 1))
+        if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
+            raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
+
+    def _repeated(self, intent: str, failure: str) -> LimitReached:
+        message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
+        if not failure:
+            return self._circle(message)
+        return LimitReached("circles", self._what, f"{message}, and it failed each time; the last: {failure}", PLAIN)
+
+    def _circle(self, message: str) -> LimitReached:
+        help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."
+        return LimitReached("circles", self._what, message, help)
+
+
+def _same(last: Sequence[list[str]], count: int) -> bool:
+    return len(last) == count and all(answer == last[0] for answer in last)
+
+
+def _alternating(last: Sequence[list[str]], count: int) -> bool:
+    """Whether there are so many pairs, all alike, of two different answers."""
+    return (
+        len(last) == 2 * count
+        and last[0] != last[1]
+        and all(answer == before for before, answer in zip(last, last[2:], strict=False))
+    )
+
+
+class Failures:
+    """Counts failures in a row, and how often the model was told to change its approach."""
+
+    def __init__(self, what: str, patience: Patience) -> None:
+        self._what, self._patience = what, patience
+        self._row = self._pivots = self._unread = 0
+        self._has_acted = False
+        self.last = ""
+
+    def succeeded(self) -> None:
+        """An action was carried out."""
+        self._row, self._has_acted = 0, True
+
+    def failed(self, message: str) -> None:
+        """An action or answer failed."""
+        self._row += 1
+        self.last = message
+
+    def in_a_row(self, count: int) -> str:
+        """What failed last, empty unless so many failed one after the other."""
+        return self.last if self._row >= count else ""
+
+    def unreadable(self, message: str) -> None:
+        """An answer holds no actions. Raises LimitReached when the model seems to know no other answers."""
+        self.failed(message)
+        self._unread += 1
+        if not self._has_acted and self._unread >= self._patience.unread:
+            told = f"gave up after {self._unread} answers without any action; the last: {message}"
+            raise LimitReached("failures", self._what, told, PLAIN)
+
+    def must_pivot(self) -> bool:
+        """Whether it is time to demand a change of approach. Raises LimitReached when enough was demanded."""
+        patience = self._patience
+        if self._row < patience.failures:
+            return False
+        if self._pivots == patience.pivots:
+            count = patience.failures * (patience.pivots + 1)
+            told = f"gave up after {count} failures; the last: {self.last}"
+            raise LimitReached("failures", self._what, told, PLAIN)
+        self._pivots, self._row = self._pivots + 1, 0
+        return True

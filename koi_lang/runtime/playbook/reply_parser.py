@@ -1,0 +1,283 @@
+"""A model's answer to the steps it asks for, handed out while the answer is still being written.
+
+Several objects in a row, lists, `batch`, `actions` and `parallel` are understood. An answer that begins with JSON is
+read as it arrives; the reader looks at every character once, however the answer is cut into pieces. From the first
+character on that is neither JSON nor blank the rest is kept until the answer has ended: what of it is meant is known
+then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from koi_lang.runtime.playbook.action_parsing import LISTS, NAMING, Action, ReplyError, as_action
+from koi_lang.runtime.playbook.framing import BLANK, frame
+from koi_lang.runtime.playbook.json_repair import loads
+from koi_lang.runtime.playbook.result_keys import Shapes
+
+# Everything that matters for finding where objects begin and end.
+MARK = re.compile(r'["{}\[\],:]')
+QUOTE = re.compile(r'["\\]')
+SHOWN = 200
+# Longer than any key that matters.
+LONGEST_KEY = 32
+MOST_DEPTH = 100
+# A list of actions begins; a list of anything else is no JSON that is meant. The second form may become the first.
+LIST = re.compile(r"\[\s{0,100}\{")
+LIST_BEGUN = re.compile(r"\[\s{0,100}\Z")
+CUT = "the answer reached its limit of tokens, so that it is not known what of it is meant"
+MIXED = "text and JSON are mixed, and JSON that is quoted, or given as an example, is not meant"
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or list that has begun.
+
+    Attributes:
+        piece: in which piece of the answer it begins, and `start` where in that piece.
+        place: what it stands for: an `action` or what wraps a list of them, such a list (`steps`), a `list` outside of
+            everything whose first item has not come, or any other `value`.
+        wraps: whether an object was seen to hold a list of actions, so that it is none itself.
+        names_action: whether a key has said that the object is an action.
+        group: the parallel group that actions inside belong to.
+        key: the last key; None while a key is expected.
+        items: number of actions in a list, and `commas` between them.
+    """
+
+    piece: int
+    start: int
+    is_list: bool
+    place: Literal["action", "steps", "list", "value"]
+    group: int = 0
+    wraps: bool = False
+    names_action: bool = False
+    key: str | None = None
+    items: int = 0
+    commas: int = 0
+
+
+class ReplyReader:
+    """Takes an answer piece by piece and gives every action once its object is complete and known to be meant.
+
+    Args:
+        results: the keys that a result of the playbook may have; see `as_action`.
+    """
+
+    def __init__(self, results: Shapes = ()) -> None:
+        self.count = 0
+        self._results = results
+        self._pieces: list[str] = []
+        self._piece, self._at = "", 0
+        self._in_string = self._escaped = False
+        self._key = ""
+        self._open: list[_Open] = []
+        self._groups = 0
+        self._begun = ""
+        self._rest: list[str] = []
+
+    def feed(self, piece: str) -> Iterator[Action]:
+        """The actions that are complete with this piece. Raises ReplyError."""
+        if self._rest:
+            self._rest.append(piece)
+            return
+        if not self._open:
+            self._pieces.clear()
+            piece, self._begun = self._begun + piece, ""
+        self._pieces.append(piece)
+        self._piece, self._at = piece, 0
+        while self._advance():
+            mark = piece[self._at]
+            self._at += 1
+            for action in self._mark(mark):
+                self.count += 1
+                yield action
+
+    def finish(self, *, is_cut: bool = False) -> Iterator[Action]:
+        """The actions that are known to be meant now that the answer has ended.
+
+        Args:
+            is_cut: whether it has ended at its limit of tokens, so that what would follow is not known.
+
+        Raises:
+            ReplyError: the answer holds no action, stops in the middle of one, or mixes them with text.
+        """
+        if self._open:
+            self._at = len(self._piece)
+            raise ReplyError(f"the answer stops in the middle of {self._text_from(self._open[0])[:SHOWN]!r}")
+        rest, self._rest, self._begun = "".join(self._rest) or self._begun, [], ""
+        framed = frame(rest)
+        if framed.unended:
+            raise ReplyError(f"the answer stops in the middle of {framed.unended[:SHOWN]!r}")
+        if framed.values and (not framed.is_meant or (framed.has_prose and self.count)):
+            raise ReplyError(MIXED)
+        if framed.values and is_cut:
+            raise ReplyError(CUT)
+        for value in framed.values:
+            yield from self._read_value(value)
+        if not self.count:
+            seen = rest.strip()[:SHOWN]
+            raise ReplyError(f"the answer holds no action: {seen!r}" if seen else "the answer is empty")
+
+    def _read_value(self, text: str) -> Iterator[Action]:
+        """The actions in one JSON text."""
+        yield from self.feed(text)
+        if self._open or self._rest:
+            raise ReplyError(f"brackets do not match near {text[:SHOWN]!r}")
+
+    def _text_from(self, opened: _Open) -> str:
+        """The text from the start of an object to here."""
+        first, *more = self._pieces[opened.piece :]
+        if not more:
+            return first[opened.start : self._at]
+        return "".join([first[opened.start :], *more[:-1], more[-1][: self._at]])
+
+    # ------------------------------------------------------------ finding marks
+
+    def _advance(self) -> bool:
+        """Move to the next mark outside of strings; False when this piece has none."""
+        while True:
+            if not self._open and not self._enter():
+                return False
+            if self._in_string and not self._leave_string():
+                return False
+            found = MARK.search(self._piece, self._at)
+            if found is None:
+                return False
+            self._at = found.start()
+            if found[0] != '"':
+                return True
+            self._at += 1
+            self._begin_string()
+
+    def _enter(self) -> bool:
+        """Move to where the next value begins; False when it has not come, or when what comes is none."""
+        blank = BLANK.match(self._piece, self._at)
+        self._at = start = blank.end() if blank is not None else self._at
+        if self._piece.startswith("{", start) or LIST.match(self._piece, start):
+            return True
+        if LIST_BEGUN.match(self._piece, start):
+            self._begun = self._piece[start:]
+        elif start < len(self._piece):
+            self._rest.append(self._piece[start:])
+        return False
+
+    def _begin_string(self) -> None:
+        # Quotes in prose around the JSON mean nothing.
+        self._in_string, self._key = bool(self._open), ""
+        if self._open and self._open[-1].place == "steps":
+            raise ReplyError("an action is a JSON object, not a text")
+
+    def _leave_string(self) -> bool:
+        """Move behind the end of the string; False when it has not come yet. The string may be the name of a key."""
+        start = self._at
+        if self._escaped and start < len(self._piece):
+            self._at, self._escaped = start + 1, False
+        while (found := QUOTE.search(self._piece, self._at)) is not None:
+            self._at = found.end()
+            if found[0] == '"':
+                self._in_string = False
+                self._remember(start, self._at - 1)
+                return True
+            self._escaped = self._at == len(self._piece)
+            self._at = min(self._at + 1, len(self._piece))
+        self._at = len(self._piece)
+        self._remember(start, self._at)
+        return False
+
+    def _remember(self, start: int, end: int) -> None:
+        if len(self._key) < LONGEST_KEY:
+            self._key += self._piece[start : min(end, start + LONGEST_KEY)]
+
+    # ------------------------------------------------------------ structure
+
+    def _mark(self, mark: str) -> Iterator[Action]:
+        """What one mark means; yields the action that it completes."""
+        match mark:
+            case "{" | "[":
+                self._begin(mark == "[")
+            case "}" | "]":
+                yield from self._end(mark == "]")
+            case ":" if self._open and not self._open[-1].is_list and self._open[-1].key is None:
+                self._name_key(self._open[-1])
+            case "," if self._open:
+                self._separate(self._open[-1])
+
+    def _name_key(self, current: _Open) -> None:
+        current.key = self._key
+        if self._key not in NAMING:
+            return
+        if current.wraps:
+            raise ReplyError(f"`{self._key}` must come before the list of actions in the same object")
+        current.names_action = True
+
+    def _separate(self, current: _Open) -> None:
+        current.key = None
+        current.commas += 1
+        if current.place == "steps" and current.items < current.commas:
+            raise ReplyError(f"item {current.commas} of the list is no action; an action is a JSON object")
+
+    def _begin(self, is_list: bool) -> None:
+        if len(self._open) == MOST_DEPTH:
+            raise ReplyError(f"the answer is nested more than {MOST_DEPTH} levels deep")
+        parent = self._open[-1] if self._open else None
+        opened = _Open(len(self._pieces) - 1, self._at - 1, is_list, "list" if is_list else "action")
+        if parent is not None:
+            opened.place = self._place(parent, is_list)
+            opened.group = self._group(parent)
+        self._open.append(opened)
+
+    def _place(self, parent: _Open, is_list: bool) -> Literal["action", "steps", "value"]:
+        """What begins inside of a list or object."""
+        if not parent.is_list:
+            parent.wraps |= parent.place == "action" and parent.key in LISTS and not parent.names_action
+            if not parent.wraps or parent.key not in LISTS:
+                return "value"
+            # A single object may stand where a list belongs.
+            return "steps" if is_list else "action"
+        if parent.place == "list":
+            blank = not self._text_from(parent)[1:-1].strip()
+            parent.place = "steps" if blank and not is_list else "value"
+        if parent.place == "steps":
+            if is_list:
+                raise ReplyError("an action is a JSON object, not a list")
+            parent.items += 1
+            return "action"
+        return "value"
+
+    def _group(self, parent: _Open) -> int:
+        """The parallel group of what begins: that of its parent, unless it is a new one."""
+        if not parent.wraps or parent.is_list:
+            return parent.group
+        if parent.group and parent.key != "parallel":
+            raise ReplyError(f"`parallel` holds single actions, not a `{parent.key}`")
+        if parent.key == "parallel" and not parent.group:
+            self._groups += 1
+            return self._groups
+        return parent.group
+
+    def _end(self, is_list: bool) -> Iterator[Action]:
+        if not self._open:
+            return
+        closed = self._open.pop()
+        if closed.is_list != is_list:
+            raise ReplyError(f"brackets do not match near {self._text_from(closed)[:SHOWN]!r}")
+        if closed.place == "steps" and not closed.items:
+            raise ReplyError("the list of actions is empty; give at least one action")
+        if closed.place == "action" and not closed.wraps:
+            yield self._read_action(self._text_from(closed), closed.group)
+
+    def _read_action(self, text: str, group: int) -> Action:
+        try:
+            value = loads(text)
+        except ValueError as error:
+            raise ReplyError(str(error)) from None
+        return as_action(value, group, results=None if self._open else self._results)
+
+
+def read_reply(text: str, results: Shapes = ()) -> list[Action]:
+    """All actions of a complete answer, at least one. Raises ReplyError."""
+    reader = ReplyReader(results)
+    return [*reader.feed(text), *reader.finish()]

@@ -1,0 +1,242 @@
+"""What is said to playbooks while they work: queued, delivered between the answers of their models, told as events.
+
+A note that steers is delivered before the next request to the model, a follow-up when the playbook would end. In a run
+that goes on later they are delivered again at the same places; what was still queued is still queued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime import late
+from koi_lang.runtime.events import Events
+from koi_lang.runtime.model_calls.images import images_in, value_of
+from koi_lang.runtime.replay.calls import is_over
+from koi_lang.runtime.replay.location import Path, Place, current_place, passing
+
+if TYPE_CHECKING:
+    from koi_lang.llm.images import Image
+    from koi_lang.llm.messages import Message
+    from koi_lang.runtime.journal.history import Past
+
+How = Literal["steer", "follow_up"]
+Mode = Literal["one", "all"]
+PERSON = "person"
+STEERED, QUEUED = "steered", "queue_update"
+# Where notes are delivered, as it stands in paths: each time a model is about to be asked, each time of an end.
+POINTS: Mapping[How, str] = {"steer": "turn", "follow_up": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something said to a playbook.
+
+    Attributes:
+        id: counts from 1 within the run.
+        to: name of the agent it is for; empty for whoever was not delegated its work by another agent.
+        sender: `person`, or the name of whoever else says it.
+        images: what is shown beside the text.
+    """
+
+    id: int
+    text: str
+    how: How
+    to: str = ""
+    sender: str = PERSON
+    images: tuple[Image, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """The JSON form."""
+        images = {"images": [value_of(image) for image in self.images]} if self.images else {}
+        return {"id": self.id, "text": self.text, "mode": self.how, "to": self.to, "from": self.sender, **images}
+
+    @property
+    def message(self) -> str:
+        """What the model is told."""
+        who = "The person" if self.sender == PERSON else f"`{self.sender}`"
+        if self.how == "steer":
+            return f"{who} says, while you are at work; it counts from now on:\n{self.text}"
+        return f"{who} says, now that you have returned:\n{self.text}\nSee to that, then `return` again."
+
+
+def note_of(data: Mapping[str, Any]) -> Note:
+    """The note in the data of an event."""
+    how: How = "follow_up" if data.get("mode") == "follow_up" else "steer"
+    to, sender = str(data.get("to", "")), str(data.get("from", PERSON))
+    return Note(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Working:
+    """A playbook that is being carried out.
+
+    Attributes:
+        messages: its conversation so far; it grows.
+    """
+
+    agent: str
+    event: str
+    messages: Sequence[Any]
+    delegated: bool
+
+
+class Steering:
+    """The queues of a run.
+
+    Attributes:
+        modes: how many notes are delivered at a time, `one` or `all`, by how they are delivered.
+        at_work: the playbooks that are being carried out, the first one begun first.
+        held: names of the agents that wait because the run is paused.
+    """
+
+    def __init__(self, events: Events, past: Past | None = None) -> None:
+        self.modes: dict[How, Mode] = {"steer": "one", "follow_up": "one"}
+        self.at_work: list[Working] = []
+        self.held: list[str] = []
+        self._events, self._past = events, past
+        self._free = asyncio.Event()
+        self._free.set()
+        self._queue, self._last_id = _left(past)
+        self._told: dict[str, int] = {}
+
+    # ------------------------------------------------------------ what surfaces do
+
+    def say(self, said: str | Message, how: How = "steer", *, to: str = "", sender: str = PERSON) -> Note:
+        """Queue a note. Raises AgentError when it is empty."""
+        message = late.message_of(said)
+        if not message.text.strip() and not message.images:
+            raise AgentError("there is nothing to say in an empty message")
+        self._last_id += 1
+        note = Note(self._last_id, message.text, how, to, sender, message.images)
+        self._queue.append(note)
+        self.tell()
+        return note
+
+    def take_back(self, id: int | None = None) -> list[Note]:
+        """Take a note out of the queues, or all of them; gives what was taken out."""
+        taken = [note for note in self._queue if id is None or note.id == id]
+        if taken:
+            self._queue = [note for note in self._queue if note not in taken]
+            self.tell()
+        return taken
+
+    def queued(self, how: How | None = None) -> list[Note]:
+        """What has not been delivered yet, in order."""
+        return [note for note in self._queue if how is None or note.how == how]
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether models are not asked at the moment."""
+        return not self._free.is_set()
+
+    def pause(self) -> bool:
+        """Have all playbooks wait before their next request; gives whether they did not already."""
+        if self.is_paused:
+            return False
+        self._free.clear()
+        self._emit("paused")
+        return True
+
+    def go_on(self) -> bool:
+        """End the pause; gives whether there was one."""
+        if not self.is_paused:
+            return False
+        self._free.set()
+        self._emit("continued")
+        return True
+
+    def tell(self) -> None:
+        """Tell what is queued."""
+        queues = {"steering": self.queued("steer"), "follow_up": self.queued("follow_up")}
+        self._emit(QUEUED, **{name: [note.as_data() for note in notes] for name, notes in queues.items()})
+
+    def _emit(self, type: str, **data: Any) -> None:
+        """Tell something that no code of the program does, under a path of its own."""
+        before = self._told.get(type)
+        if before is None:
+            before = 0 if self._past is None else sum(entry.kind == type for entry in self._past.entries)
+        self._told[type] = before + 1
+        self._events.emit(type, path=(f"{type}#{before + 1}",), **data)
+
+    # ------------------------------------------------------------ what playbooks do
+
+    @contextmanager
+    def working(self, work: Working) -> Iterator[None]:
+        """Be known to be at work. What is queued when that fails stays queued, and is told."""
+        self.at_work.append(work)
+        has_returned = False
+        try:
+            yield
+            has_returned = True
+        finally:
+            self.at_work.remove(work)
+            if self._queue and not has_returned:
+                self.tell()
+
+    async def before_request(self, agent: str, *, delegated: bool) -> list[Note]:
+        """What an agent is told before its model is asked; waits while the run is paused."""
+        if self.is_paused:
+            self.held.append(agent)
+            try:
+                await self._free.wait()
+            finally:
+                self.held.remove(agent)
+        return self._delivered("steer", agent, delegated)
+
+    def at_end(self, agent: str, *, delegated: bool) -> list[Note]:
+        """What an agent is told when its playbook would end; nothing lets it end."""
+        return self._delivered("follow_up", agent, delegated)
+
+    def _delivered(self, how: How, agent: str, delegated: bool) -> list[Note]:
+        place, path = current_place(), passing(POINTS[how])
+        known = [] if place is None else self._recalled(place, path)
+        new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
+        for number, note in enumerate([*known, *new], 1):
+            self._events.emit(STEERED, agent, path=(*path, f"{STEERED}#{number}"), **note.as_data())
+        if new:
+            self._queue = [note for note in self._queue if note not in new]
+            self.tell()
+        return [*known, *new]
+
+    def _next(self, how: How, agent: str, delegated: bool) -> list[Note]:
+        meant = [note for note in self.queued(how) if note.to == agent or (not note.to and not delegated)]
+        return meant[:1] if self.modes[how] == "one" else meant
+
+    # ------------------------------------------------------------ runs that go on
+
+    def _recalled(self, place: Place, path: Path) -> list[Note]:
+        """What was delivered here in an earlier part of the run."""
+        notes: list[Note] = []
+        if self._past is None or place.changed:
+            return notes
+        while entry := self._past.find(STEERED, (*path, f"{STEERED}#{len(notes) + 1}")):
+            notes.append(note_of(entry.data))
+        return notes
+
+    def _goes_over(self, place: Place, how: How) -> bool:
+        """Whether a run that goes on does here what it has done before, so that nothing new may be said."""
+        past = self._past
+        if past is None or place.changed:
+            return False
+        path, asked = place.path, f"model#{place.counts.get('model', 0) + 1}"
+        if past.mode == "replay" or is_over(place) or (how == "steer" and past.has("model_asked", (*path, asked))):
+            return True
+        around = [path[:n] for n in range(1, len(path) + 1)]
+        return any(past.has(kind, outer) for outer in around for kind in ("handler_ended", "handler_failed"))
+
+
+def _left(past: Past | None) -> tuple[list[Note], int]:
+    """What an earlier part of a run left in its queues, and the last number of a note."""
+    if past is None or past.mode == "replay":
+        return [], 0
+    delivered = {entry.data.get("id") for entry in past.entries if entry.kind == STEERED}
+    told = [entry.data for entry in past.entries if entry.kind == QUEUED]
+    listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in told]
+    ids = [note.id for notes in listed for note in notes]
+    waiting = [note for note in (listed[-1] if listed else []) if note.id not in delivered]
+    return sorted(waiting, key=lambda note: note.id), max(ids, default=0)

@@ -1,0 +1,33 @@
+"""Python files that Koi programs import by path."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import ModuleType
+
+from koi_lang.errors import KoiError
+from koi_lang.runtime.python_neighbours import neighbours
+
+
+def python_file(path: str, beside: str) -> ModuleType:
+    """The module of a Python file, given relative to the file that imports it; loaded once in a process.
+
+    It can import the modules that stand beside it now; nobody else can, since Python does not search the folder.
+    """
+    file = (Path(beside).parent / path).resolve()
+    name = f"koi_python:{file}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise KoiError(f"`{path}` cannot be imported as a Python module")
+    neighbours().add(name, str(file.parent))
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    with ExitStack() as undo:
+        undo.callback(sys.modules.pop, name)
+        spec.loader.exec_module(module)
+        undo.pop_all()
+    return module

@@ -1,0 +1,113 @@
+"""The registry of a run: what it gave is kept, so that a run that goes on reads the same and writes nothing again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from koi_lang.errors import RegistryError
+from koi_lang.runtime.guards.write_quota import count_written
+from koi_lang.runtime.registry.registry import Registry
+from koi_lang.runtime.registry.store import IdempotencyKey
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.replay.location import current_place, passing
+from koi_lang.runtime.replay.recorder import Effects
+
+# How many changes whose outcome stands in the journal, too, the registry may still know.
+MOST_OVER = 16
+
+
+class KeptRegistry:
+    """A registry with the methods of `Registry`, which say what they do."""
+
+    __koi_members__: ClassVar[Mapping[str, str]] = Registry.__koi_members__
+    __koi_kind__: ClassVar[str] = "the registry"
+
+    def __init__(self, registry: Registry, effects: Effects, run: str) -> None:
+        self._registry, self._effects, self._run = registry, effects, run
+        self._over: list[IdempotencyKey] = []
+
+    async def get(self, key: str) -> Any:
+        """The value of a key."""
+        return await self._once("get", key)
+
+    async def set(self, key: str, value: object) -> None:
+        """Keep a JSON value under a key."""
+        await self._changed("set", key, value)
+
+    async def delete(self, key: str) -> bool:
+        """Forget a key; says whether it was there."""
+        return bool(await self._changed("delete", key))
+
+    async def has(self, key: str) -> bool:
+        """Whether a key is set."""
+        return bool(await self._once("has", key))
+
+    async def keys(self, prefix: str = "") -> list[str]:
+        """The keys that start with a prefix."""
+        return list(await self._once("keys", prefix))
+
+    async def search(self, query: object) -> list[dict[str, Any]]:
+        """The entries whose values match a query."""
+        return list(await self._once("search", query))
+
+    async def clear(self) -> int:
+        """Forget every entry; says how many there were."""
+        return int(await self._changed("clear"))
+
+    async def stats(self) -> dict[str, Any]:
+        """`backend`, `count`, `file` and `size`."""
+        return dict(await self._once("stats"))
+
+    def close(self) -> None:
+        """Release the store's files."""
+        self._forget()
+        self._registry.close()
+
+    def forget_all(self) -> None:
+        """Let the registry forget all changes of the run, which has ended; where that fails they do no harm."""
+        self._over = []
+        if self._effects.is_kept and self._registry.is_durable:
+            with suppress(RegistryError):
+                self._registry.forget_run(self._run)
+
+    async def renew(self, name: str, *args: Any) -> None:
+        """Make a change whose outcome is known again where it was lost with another process: in memory."""
+        if not self._registry.is_durable:
+            await getattr(self._registry, name)(*args)
+
+    async def _once(self, name: str, *args: Any) -> Any:
+        # Reading again does no harm.
+        effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
+        return await self._effects.announced(effect, lambda: getattr(self._registry, name)(*args))
+
+    async def _changed(self, name: str, *args: Any) -> Any:
+        # Carried out again, a change gives what came of it the first time: the registry knows its place in the run.
+        effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
+        keys: list[IdempotencyKey] = []
+
+        async def work() -> Any:
+            keys.append(self._key(name))
+            return await getattr(self._registry, name)(*args, once=keys[0] if self._effects.is_kept else None)
+
+        count_written(args)
+        outcome = await self._effects.announced(effect, work)
+        if not keys:
+            await self.renew(name, *args)
+        place = current_place()
+        if place is None or not place.covered:  # else it is known elsewhere when the action around it has ended
+            self._over += keys
+        if len(self._over) >= MOST_OVER:
+            self._forget()
+        return outcome
+
+    def _key(self, name: str) -> IdempotencyKey:
+        return IdempotencyKey(self._run, "/".join(passing(f"registry.{name}")))
+
+    def _forget(self) -> None:
+        """Let the registry forget the changes whose outcome is known elsewhere."""
+        over, self._over = self._over, []
+        if over and self._effects.is_kept:
+            with suppress(RegistryError):  # what is known too long does no harm
+                self._registry.forget(over)

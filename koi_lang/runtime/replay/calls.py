@@ -1,0 +1,102 @@
+"""What code sees and does outside of its program, by way of the run it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from koi_lang.runtime.context import current
+from koi_lang.runtime.replay.location import Path, Place, current_place
+from koi_lang.runtime.replay.ordering import FIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something whose outcome comes from outside of the program.
+
+    Attributes:
+        name: what it is, such as `shell` or `fetch`.
+        given: what it is given, JSON values.
+        agent: on whose behalf.
+        safe: whether doing it twice does no harm.
+        lasting: whether the disk is waited for before it begins.
+        unseen: what else it is given, which is not written down.
+        call: where it is a call of Python, what that has of the program; such a call may change what it is given.
+    """
+
+    name: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+    agent: str = ""
+    safe: bool = False
+    lasting: bool = True
+    unseen: Any = None
+    call: PythonCall | None = None
+
+    def told(self) -> dict[str, Any]:
+        """What is told of its beginning."""
+        careful = {} if self.safe else {"unsafe": True, "lasting": self.lasting}
+        return {"intent": self.name, "fields": dict(self.given), **careful}
+
+
+class PythonCall(Protocol):
+    """What a call of Python has of the program."""
+
+    @property
+    def objects(self) -> Sequence[Any]:
+        """What it is made on, or is given, whose state may change."""
+
+    def changes(self) -> dict[str, Any]:
+        """The fields by which a journal keeps how lists and objects were changed that the call was given."""
+
+    def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
+        """Change them as some fields say, where the call is not made; gives those that lack it nevertheless."""
+
+
+def seen(what: str, look: Callable[[], Any]) -> Any:
+    """What code sees outside, such as the clock; in a run it is kept, so that a run that goes on sees the same."""
+    run = current.get()
+    return look() if run is None else run.effects.observe(what, look)
+
+
+def random_bytes(count: int) -> bytes:
+    """At most 64 bytes that nobody can guess; in a run that goes on they come again."""
+    run = current.get()
+    return os.urandom(count) if run is None else run.effects.random_bytes(count)
+
+
+def fired_before(path: Path) -> bool:
+    """Whether a timer of a run that goes on does not wait for the clock: it has fired before, or never will."""
+    run = current.get()
+    past = None if run is None else run.effects.past
+    return past is not None and (past.has("fired", path) or is_over(current_place()))
+
+
+def turn_to_fire(path: Path) -> Awaitable[None] | None:
+    """What to wait for before a timer fires; None where no order is kept."""
+    run = current.get()
+    if run is None or not run.effects.is_kept:
+        return None
+    past = run.effects.past
+    if is_over(current_place()) and past is not None and not past.has("fired", path):
+        return never()
+    return run.effects.turns.take(FIRED, path)
+
+
+def is_over(place: Place | None) -> bool:
+    """Whether nothing new begins at a place, because it took too long when it was recorded."""
+    return place is not None and place.late and not place.changed
+
+
+async def never() -> None:
+    """Wait until the code around is ended."""
+    await asyncio.get_running_loop().create_future()
+
+
+def tell_fired(path: Path) -> None:
+    """Tell that a timer fires, where that is kept."""
+    run = current.get()
+    if run is not None and run.effects.is_kept:
+        run.events.emit("fired", path=path)

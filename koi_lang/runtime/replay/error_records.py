@@ -1,0 +1,124 @@
+"""Errors to what a journal keeps of them, and back, so that a program that runs again meets the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from koi_lang import errors
+from koi_lang.errors import AgentError, KoiError, RequestFailed
+from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, caught, thrown
+from koi_lang.js.inspect_value import inspect
+from koi_lang.runtime.replay.location import passing
+from koi_lang.runtime.replay.tagged_values import is_plain
+
+T = TypeVar("T")
+ORIGIN = "__koi_origin__"
+# What of an error is not kept as its attribute: it is kept otherwise, or told by events of its own.
+NOT_KEPT = ("help", "discarded", ORIGIN, MADE)
+
+
+def told(raised: BaseException) -> KoiError:
+    """What went wrong as a model or a person reads it, also where the code of a program failed."""
+    if isinstance(raised, KoiError):
+        return raised
+    value = caught(raised)
+    return AgentError(str(getattr(value, "message", None) or (value if isinstance(value, str) else inspect(value))))
+
+
+def origin_of(raised: BaseException) -> list[str]:
+    """Where an error was first told, as a path of its own; whoever passes it on, or raises one for it, tells the same.
+
+    So it can be found out later which of the errors of a run led to its end.
+    """
+    known = next((getattr(error, ORIGIN) for error in _causes(raised) if hasattr(error, ORIGIN)), None)
+    path = passing("error") if known is None else known
+    if known is None:
+        setattr(raised, ORIGIN, path)
+    return list(path)
+
+
+def _causes(raised: BaseException) -> Iterator[BaseException]:
+    """An error and what it was raised for, each once: Python code may raise an error from itself."""
+    seen: set[int] = set()
+    error: BaseException | None = raised
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__
+
+
+def data_of(raised: BaseException) -> dict[str, Any]:
+    """What is kept of an error: `error`, its message, and what else makes it up."""
+    error = told(raised)
+    data: dict[str, Any] = {"error": error.message, "origin": origin_of(raised)}
+    if error.help:
+        data["help"] = error.help
+    if isinstance(raised, KoiError):
+        return data | _class_data(raised)
+    value = caught(raised)
+    return data | (_value_data(value) if isinstance(value, ErrorValue) else {"thrown": value})
+
+
+def _class_data(error: KoiError) -> dict[str, Any]:
+    """The class of an error, and its attributes, unless they hold more than can be kept."""
+    data: dict[str, Any] = {"class": type(error).__name__}
+    if isinstance(error, RequestFailed):
+        data |= {"status": error.status, "repeatable": error.repeatable}
+    own = {name: value for name, value in vars(error).items() if name not in NOT_KEPT}
+    return data | {"attributes": own} if _has_attributes(type(error)) and is_plain(own) else data
+
+
+def _value_data(value: ErrorValue) -> dict[str, Any]:
+    """What code sees of an error: its name, its kind, and what it was raised for."""
+    data: dict[str, Any] = {"name": str(value.name), "kind": value.kind}
+    if isinstance(value.cause, ErrorValue):
+        cause = value.cause
+        data["cause"] = {"error": str(cause.message), "name": str(cause.name), "kind": cause.kind}
+    return data
+
+
+def from_data(data: Mapping[str, Any]) -> BaseException:
+    """The error that some data was kept of."""
+    message, help = str(data.get("error", "")), data.get("help")
+    if "class" in data:
+        return _koi_error(data, message, help)
+    if "thrown" in data:
+        return thrown(data["thrown"])
+    return _error_value(data)
+
+
+def _error_value(data: Mapping[str, Any]) -> ErrorValue:
+    name = data.get("name", "Error")
+    kinds = {kind.kind: kind for kind in _below(ErrorValue) if kind is not AggregateErrorValue}
+    value = kinds.get(data.get("kind", name), ErrorValue)(str(data.get("error", "")))
+    value.name = name
+    if isinstance(data.get("cause"), dict):
+        value.cause = _error_value(data["cause"])
+    return value
+
+
+def _koi_error(data: Mapping[str, Any], message: str, help: Any) -> KoiError:
+    """An error of a class that is defined by now; of several with a name the newest."""
+    kind = {kind.__name__: kind for kind in _below(KoiError)}.get(str(data["class"]), AgentError)
+    if isinstance(data.get("attributes"), dict):
+        error = kind.__new__(kind, message)
+        vars(error).update({**data["attributes"], "help": help})
+        return error
+    if _has_attributes(kind) and kind.__module__ != errors.__name__:
+        kind = AgentError  # what makes it up is not known
+    error = kind(message, help=help)
+    if isinstance(error, RequestFailed):
+        error.status, error.repeatable = data.get("status"), bool(data.get("repeatable"))
+    return error
+
+
+def _has_attributes(kind: type[KoiError]) -> bool:
+    return kind.__init__ is not KoiError.__init__
+
+
+def _below(kind: type[T]) -> Iterator[type[T]]:
+    """All classes that are derived from one."""
+    for derived in kind.__subclasses__():
+        yield derived
+        yield from _below(derived)

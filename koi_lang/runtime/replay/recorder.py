@@ -1,0 +1,397 @@
+"""What a program gets from outside: done once, told to everybody, and answered from the past where that knows it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from hashlib import blake2b
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+
+from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.outcome import Ended, end_of, failure_of
+from koi_lang.runtime.events import Events
+from koi_lang.runtime.guards.write_quota import require_quota
+from koi_lang.runtime.replay.calls import Effect, is_over, never
+from koi_lang.runtime.replay.doubts import Doubt
+from koi_lang.runtime.replay.error_records import data_of, from_data
+from koi_lang.runtime.replay.location import Path, Place, current_place, passing, step
+from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
+from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, Turns
+from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
+from koi_lang.runtime.tasks import together
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.journal.entries import Entry
+    from koi_lang.runtime.journal.history import Past
+
+
+T = TypeVar("T")
+TIMED_OUT = "timed_out"
+HOW_TO_DECIDE = (
+    "Find out whether it took place, then say so: `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
+    " `result=JSON` tells what it gave."
+)
+
+
+class NotRecorded(KoiError):
+    """A replayed program asks for something that its recording does not hold."""
+
+
+class Effects:
+    """The way of one run to the outside.
+
+    Attributes:
+        past: what is known beforehand.
+        is_kept: whether outcomes are told with what makes them up, or looked up.
+        turns: what happens at moments that the clock decides, in order.
+
+    Args:
+        recorded: whether outcomes are kept for later; without that, and without a past, nothing is looked up.
+        seed: what random numbers follow from.
+        halt: ends the run with an error.
+    """
+
+    def __init__(
+        self,
+        events: Events,
+        halt: Callable[[KoiError], NoReturn],
+        *,
+        recorded: bool = False,
+        seed: str = "",
+        past: Past | None = None,
+    ) -> None:
+        self.past = past
+        self._events, self._halt, self._seed = events, halt, seed
+        self.is_kept = recorded or past is not None
+        self.turns = Turns(past.order if past is not None else ())
+        self._missed = MissedCalls()
+
+    def count_steps(self) -> AbstractContextManager[None]:
+        """While the run is open: it is known what it has to do at once, where an order is kept."""
+        return self.turns.ready.count() if self.is_kept else nullcontext()
+
+    # ------------------------------------------------------------ what takes time
+
+    async def once(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do what the action around the current code is for, or give what came of it before.
+
+        Raises:
+            Exception: as the work did, now or then.
+        """
+        place = current_place()
+        if place is None or place.covered:
+            return await work()
+        if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
+            await never()
+        known = self._known(place, effect, work)
+        if isinstance(known, Doubt):
+            if known.why == "begun":
+                # Whoever ended it then, such as a group of which another member failed, ends it again before this.
+                await self.turns.take(DOUBT, place.path)
+            known = self._settle(known)
+        known = known or self._lost(place, effect)
+        if known is not None:
+            return known.result()
+        with self.turns.held_for(END, place.path), place.cover():
+            for call in self._missed_by(effect):
+                await end_of(_result(call.work))
+            return await work()
+
+    async def announced(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do something for code: once, with a path and events of its own. Raises as the work does."""
+        if not self._is_looked_after():
+            return await work()
+        with step(effect.name):
+            require_quota(effect.given, f"what `{effect.name}` is given")
+            self._tell_begin(effect)
+            ended = await self.complete(self.once(effect, work))
+            if ended.error is None and effect.safe:  # what has been changed is told in any case
+                refusal = failure_of(require_quota, ended.value, f"what `{effect.name}` gave")
+                ended = ended if refusal is None else Ended(error=refusal)
+            if ended.error is not None:
+                self._tell_failure(effect, ended.error)
+            else:
+                self._tell_end(effect, ended.value)
+        return ended.result()
+
+    def announced_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
+        """The same for what does not wait."""
+        if not self._is_looked_after():
+            return work()
+        with step(effect.name) as place:
+            assert place is not None
+            require_quota(effect.given, f"what `{effect.name}` is given")
+            self._tell_begin(effect)
+            if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
+                raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that
+            with ExitStack() as ending:
+                ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
+                ending.callback(self.turns.pass_over, END, place.path)
+                known = self._known(place, effect, work)
+                known = (self._settle(known) if isinstance(known, Doubt) else known) or self._lost(place, effect)
+                with place.cover():
+                    value = self._do(effect, work) if known is None else known.result()
+            self._tell_end(effect, value)
+        return value
+
+    def _is_looked_after(self) -> bool:
+        place = current_place()
+        return place is not None and not place.covered and self.is_kept
+
+    def _tell_begin(self, effect: Effect) -> None:
+        if not effect.safe:
+            self._events.emit("effect_started", effect.agent, **effect.told())
+
+    def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
+        if isinstance(raised, Exception):
+            fields = {**effect.told(), **data_of(raised), **_changes(effect)}
+            self._events.emit("effect_failed", effect.agent, **fields)
+
+    def _tell_end(self, effect: Effect, value: Any) -> None:
+        fields = {**effect.told(), **as_fields(value), **_changes(effect)}
+        self._events.emit("effect_ended", effect.agent, **fields)
+
+    async def complete(self, work: Awaitable[T]) -> Ended[T]:
+        """How some work at the current place ends, when it is its turn to end: nobody hears of it before.
+
+        So what follows from it happens in the order that is recorded, also in the run that records it.
+        """
+        ended = await end_of(work)
+        await self.in_order()
+        return ended
+
+    async def in_order(self, kind: str = END, path: Path | None = None) -> None:
+        """Wait until it is the turn of something to begin or to end, at the current place or on a path from there."""
+        place = current_place()
+        if place is not None and not place.covered and self.is_kept:
+            await self.turns.take(kind, place.path if path is None else path)
+
+    def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
+        """Do what does not wait."""
+        for call in self._missed_by(effect):
+            failure_of(call.work)
+        return work()
+
+    def _known(self, place: Place, effect: Effect, work: Callable[[], Any]) -> Ended[Any] | Doubt | None:
+        """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
+        past = self.past
+        if past is None:
+            return None
+        if place.changed:
+            return self._again(effect, place.path)
+        path = place.path
+        before, begun = past.outcome(path), past.find("begun", path)
+        asked = begun or before
+        if asked is not None and "fields" in asked.data and not past.is_same(asked.data["fields"], dict(effect.given)):
+            self._differ(place, f"`{effect.name}` is given something else than before")
+            if past.mode == "branch":
+                return self._again(effect, path)
+        if before is None:
+            return self._unknown(place, effect, has_begun=begun is not None)
+        why = self._lack(before)
+        if why is None:
+            return self._recall(effect, before, work)
+        if effect.safe or past.only_reads(path) or past.mode == "replay":
+            return self._mark_in(effect, path)
+        detail = f"`{before.data['opaque']}`" if isinstance(before.data.get("opaque"), str) else ""
+        return Doubt(effect.name, path, why, effect.given, effect.agent, detail)
+
+    def _mark_in(self, effect: Effect, path: Path) -> Doubt | None:
+        """The doubt about an effect that is to be done with the mark of a secret instead of that."""
+        if self.past is None or not self.past.passes_mark_on((effect.given, effect.unseen)):
+            return None
+        return Doubt(effect.name, path, "unknown", effect.given, effect.agent)
+
+    def _recall(self, effect: Effect, before: Entry, work: Callable[[], Any]) -> Ended[Any]:
+        """The outcome in an entry, with what it did to what the effect was given."""
+        if self.past is not None and not effect.safe:
+            self.past.take_over(effect.name, dict(effect.given))
+        if effect.call is not None:
+            lacking = effect.call.restore(before.data)
+            self._missed.add(effect.name, lacking, work, safe=effect.safe)
+        return outcome_of(before)
+
+    def _lost(self, place: Place, effect: Effect) -> Ended[Any] | None:
+        """What was decided where an effect works on objects that lack calls; None when these are made, and then it."""
+        if effect.call is None or self.past is None or self.past.mode == "replay":
+            return None
+        missed = self._missed.of(effect.call.objects)
+        if all(call.safe for call in missed):
+            return None
+        detail = list_calls(missed)
+        return self._settle(Doubt(effect.name, place.path, "lost", effect.given, effect.agent, detail))
+
+    def _missed_by(self, effect: Effect) -> list[MissedCall]:
+        """The calls that the objects of an effect lack; they are about to be made."""
+        missed = [] if effect.call is None else self._missed.of(effect.call.objects)
+        self._missed.forget(missed)
+        return missed
+
+    def look_at(self, owner: Any, name: str, look: Callable[[], Any]) -> Any:
+        """What a Python object has, once it has been through the calls that were made on it before."""
+        place = current_place()
+        if self.past is None or place is None or place.covered or not self._missed.of((owner,)):
+            return look()
+        effect = Effect(name, call=_Looking((owner,)))
+        known = self._lost(place, effect)
+        with place.cover():
+            return self._do(effect, look) if known is None else known.result()
+
+    def _lack(self, before: Entry) -> Literal["opaque", "redacted"] | None:
+        """Why an outcome cannot be given again as it was; None when it can."""
+        if before.data.get("opaque"):
+            return "opaque"
+        return None if self.past is None or self.past.can_give(before) else "redacted"
+
+    def _unknown(self, place: Place, effect: Effect, *, has_begun: bool) -> Doubt | None:
+        """What is in doubt about an effect that has no outcome; None when it is to be done now."""
+        assert self.past is not None
+        if self.past.mode == "replay":
+            raise NotRecorded(f"the recording holds no outcome of `{effect.name}`")
+        path = place.path
+        if self.past.mode == "branch":
+            place.mark_changed()
+        if has_begun and not effect.safe and not self.past.only_reads(path):
+            return Doubt(effect.name, path, "begun", effect.given, effect.agent)
+        return self._again(effect, path) or self._mark_in(effect, path)
+
+    def _again(self, effect: Effect, path: Path) -> Doubt | None:
+        """The doubt about what a branch is about to do though its parent has done the same."""
+        if effect.safe or self.past is None or not self.past.take_over(effect.name, dict(effect.given)):
+            return None
+        return Doubt(effect.name, path, "again", effect.given, effect.agent)
+
+    def _settle(self, doubt: Doubt) -> Ended[Any] | None:
+        """What was decided about an effect in doubt: its outcome, or None when it is to be done.
+
+        Raises:
+            AgentError: it is left out.
+        """
+        assert self.past is not None
+        decision = self.past.decide(doubt)
+        self.past.forget(doubt.path)
+        self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
+        if decision.choice == "done":
+            return Ended(decision.result)
+        if decision.choice == "skip":
+            raise AgentError(f"{doubt.reason}; it was not done again", help="Find out whether it took place.")
+        if decision.choice == "stop":
+            self._halt(JournalError(doubt.text, help=HOW_TO_DECIDE))
+        return None
+
+    def _differ(self, place: Place, how: str) -> None:
+        """Note that the program asks for something else than before; a replay tells that and takes what there is."""
+        assert self.past is not None
+        if self.past.mode == "resume":
+            self.diverge(how, place.path)
+        if self.past.mode == "branch":
+            place.mark_changed()
+
+    def diverge(self, how: str, path: Path) -> NoReturn:
+        """End a resumed run that takes another way than before."""
+        told = f"the program does something else than when it was recorded: {how}, at {' / '.join(path)}"
+        help = "Go on as a branch with `koi resume --branch`; the recorded run stays as it is."
+        self._halt(JournalError(told, help=help))
+
+    # ------------------------------------------------------------ what is there at once
+
+    def observe(self, what: str, look: Callable[[], Any]) -> Any:
+        """What code sees outside, such as the clock: the same again when it runs again."""
+        place = current_place()
+        if place is None or place.covered or not self.is_kept:
+            return look()
+        path = passing(what)
+        before = self._found("observed", place, path)
+        is_known = before is not None and self.past is not None and self.past.can_give(before)
+        value = before.data.get("value") if before is not None and is_known else look()
+        self._events.emit("observed", path=path, what=what, value=value)
+        return value
+
+    def show(self, type: str, work: Callable[[], None], **data: Any) -> None:
+        """Show something to the person once, then tell it as an event."""
+        place = current_place()
+        if place is None or place.covered:
+            work()
+            self._events.emit(type, **data)
+            return
+        path = passing(type)
+        before = self._found(type, place, path)
+        if self.past is None or before is None or self.past.mode == "replay" or not self._has_shown(before, data):
+            work()
+        self._events.emit(type, path=path, **data)
+
+    def _has_shown(self, before: Entry, data: Mapping[str, Any]) -> bool:
+        """Whether the person has seen the same; a program that has been changed may show something else."""
+        return self.past is not None and all(self.past.is_same(before.data.get(name), data[name]) for name in data)
+
+    def _found(self, kind: str, place: Place, path: Path) -> Entry | None:
+        if self.past is None or place.changed:
+            return None
+        found = self.past.find(kind, path)
+        if found is None and self.past.mode == "branch":
+            place.mark_changed()
+        return found
+
+    async def as_long_as(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """What some work at the current place gives.
+
+        Work that took too long in an earlier part of the run gets as far as it had got then, and takes too long again.
+        """
+        past, place = self.past, current_place()
+        before = None if past is None or place is None or place.changed else past.find(TIMED_OUT, place.path)
+        if before is None or past is None or place is None:
+            return await work
+        place.late = True
+        async with together() as group:
+            task = group.create_task(work)
+            await self.turns.take(LATE, place.path)
+            task.cancel()
+        self._events.emit(TIMED_OUT, before.agent, **{k: v for k, v in before.data.items() if k != "recalled"})
+        raise from_data(before.data)
+
+    # ------------------------------------------------------------ chance
+
+    def random_bytes(self, count: int) -> bytes:
+        """At most 64 bytes that follow from the seed and the place in the program; nobody else can guess them."""
+        place = current_place()
+        if place is None:
+            return os.urandom(count)
+        text = f"{'/'.join(place.path)}#{place.occurrence('random')}"
+        return blake2b(text.encode(), key=self._seed.encode()[:64], digest_size=count).digest()
+
+
+def _changes(effect: Effect) -> dict[str, Any]:
+    return {} if effect.call is None else effect.call.changes()
+
+
+@dataclass(frozen=True, slots=True)
+class _Looking:
+    """Nothing is called: an object is looked at."""
+
+    objects: Sequence[Any]
+
+    def changes(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
+        """There is nothing to change."""
+        return ()
+
+
+async def _result(work: Callable[[], Any]) -> Any:
+    """What some work gives, whether or not it waits."""
+    value = work()
+    return await value if isawaitable(value) else value
+
+
+def outcome_of(entry: Entry) -> Ended[Any]:
+    """What an entry says came of something."""
+    if entry.kind != "failed":
+        return Ended(from_fields(entry.data))
+    error = from_data(entry.data)
+    assert isinstance(error, Exception), "only errors are kept"
+    return Ended(error=error)

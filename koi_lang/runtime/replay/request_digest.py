@@ -1,0 +1,88 @@
+"""Requests to what of them is new: a conversation grows, so each part of it is told, and looked at, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from koi_lang.llm.messages import Message, Request
+from koi_lang.runtime.replay.location import Place
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a model is told that it was not told before in the same call.
+
+    Attributes:
+        fingerprint: changes with everything the model is told.
+        kept: how many messages still stand in front of the new ones.
+        messages: the new ones.
+        system: None where it is as before.
+    """
+
+    fingerprint: str
+    kept: int
+    messages: Sequence[Message]
+    system: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """The fields of an event."""
+        system = {} if self.system is None else {"system": self.system}
+        messages = [[message.role, message.text] for message in self.messages]
+        return {"request": self.fingerprint, **system, "kept": self.kept, "messages": messages}
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was told last in a call; `chain` is a digest of all messages."""
+
+    system: str = ""
+    messages: tuple[Message, ...] = ()
+    chain: bytes = b""
+
+
+class Told:
+    """What the models of a run have been told; it is forgotten when a call ends.
+
+    Args:
+        redact: takes secrets out of a text; a run that goes on later does not know them.
+    """
+
+    def __init__(self, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
+        self._known: WeakKeyDictionary[Place, _Known] = WeakKeyDictionary()
+
+    def news(self, place: Place | None, request: Request) -> News:
+        """What is new in a request that is made at a place; all of it outside of places."""
+        before = _Known() if place is None else self._known.get(place, _Known())
+        messages, kept, chain = request.messages, len(before.messages), before.chain
+        # The messages are the same objects as before, so that comparing them takes no time.
+        if messages[:kept] != before.messages:
+            kept, chain = _common(before.messages, messages), b""
+            chain = self._chained(chain, messages[:kept])
+        chain = self._chained(chain, messages[kept:])
+        if place is not None:
+            self._known[place] = _Known(request.system, messages, chain)
+        system = None if request.system == before.system else request.system
+        return News(self._fingerprint(request, chain), kept, messages[kept:], system)
+
+    def _chained(self, chain: bytes, messages: Sequence[Message]) -> bytes:
+        for message in messages:
+            shown = "".join(f"\0{image.digest}" for image in message.images)
+            text = f"{message.role}\0{self._redact(message.text)}{shown}".encode("utf-8", "surrogatepass")
+            chain = blake2b(chain + text, digest_size=16).digest()
+        return chain
+
+    def _fingerprint(self, request: Request, chain: bytes) -> str:
+        system = self._redact(request.system)
+        settings = (request.model, request.temperature, request.max_tokens, request.json, system)
+        return blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()
+
+
+def _common(before: Sequence[Message], now: Sequence[Message]) -> int:
+    """How many messages two conversations have in common at their beginning."""
+    pairs = zip(before, now, strict=False)
+    return next((n for n, (old, new) in enumerate(pairs) if old != new), min(len(before), len(now)))

@@ -1,0 +1,1 @@
+"""Routing: which agent or skill is meant by an intent."""

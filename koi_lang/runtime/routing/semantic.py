@@ -1,0 +1,191 @@
+"""An intent in free words to the offers that mean the same, where a model for embeddings is configured.
+
+Which these are is one effect of the run: it is recorded as a ranking, never as vectors, and taken from the recording
+when the program runs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import KoiError, PermissionDenied, ProviderError, SettingsError
+from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.models import cost_usd
+from koi_lang.llm.usage import Candidate, Estimate, estimate
+from koi_lang.runtime.budget.limits import EMBEDDED, Spending
+from koi_lang.runtime.budget.payment import Payment
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.replay.location import Path, Place, passing, step
+from koi_lang.runtime.routing.lexical import Match, Offer, rank_by_meaning, texts
+
+if TYPE_CHECKING:
+    from koi_lang.llm.embeddings import Before, Embedder
+    from koi_lang.llm.messages import Usage
+    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.engine import ConnectEmbedder, Run
+    from koi_lang.runtime.journal.history import Past
+
+USE, RANK = "embedding", "rank_by_meaning"
+LIMIT_S = 30.0
+DIGITS = 4
+Settings = Mapping[str, Any]
+
+
+class Meaning:
+    """The models for embeddings of a run; agents with the same settings share one.
+
+    Args:
+        connect: makes one from the settings of an `llm` block; None where none is to be asked.
+        usual: the settings for a purpose that an agent says nothing about.
+    """
+
+    def __init__(self, run: Run, connect: ConnectEmbedder | None, usual: Mapping[str, Callable[[], Settings]]) -> None:
+        self._run, self._connect, self._usual = run, connect, usual
+        self._embedders: dict[str, Embedder] = {}
+        self._told: set[str] = set()
+
+    async def ranked(self, agent: Agent, intent: str, offers: Sequence[Offer], spending: Spending) -> list[Match]:
+        """The offers that mean what an intent says, nearest first; none where no model is asked, or it cannot answer.
+
+        Raises:
+            LimitReached: a budget does not allow the request.
+        """
+        settings = self._settings(agent)
+        if not (intent.strip() and offers) or (settings is None and self._run.effects.past is None):
+            return []
+        with step("meaning") as place:
+            if not self._is_asked(settings, place):
+                return []
+            with Payment(self._run, agent.name, spending) as payment:
+                if not self._is_known(place):
+                    await payment.reserve(self._need(settings, texts(intent, offers), spending))
+                given = {"intent": intent, "offers": [offer.name for offer in offers]}
+                effect = Effect(RANK, given, agent.name, safe=True)
+                came = await self._run.effects.announced(effect, lambda: self._asked(agent, settings, intent, offers))
+                self._account(agent, came, payment)
+        return _matches(came, offers)
+
+    async def aclose(self) -> None:
+        """Close the models."""
+        for embedder in self._embedders.values():
+            await embedder.aclose()
+
+    def _settings(self, agent: Agent) -> Settings | None:
+        """What counts for an agent's embeddings; None where nothing is configured."""
+        declared = agent.about.llm.get(USE) or self._usual.get(USE)
+        return dict(declared()) if declared is not None and self._connect is not None else None
+
+    def _is_asked(self, settings: Settings | None, place: Place | None) -> bool:
+        """Whether there is a ranking to be had: what was recorded counts before what is configured now."""
+        past = self._run.effects.past
+        if past is None or place is None or place.changed:
+            return settings is not None
+        if self._is_known(place):
+            return True
+        return settings is not None and past.mode != "replay" and not _was_decided(past, place.path[:-1])
+
+    def _is_known(self, place: Place | None) -> bool:
+        """Whether the ranking at a place is known from an earlier part of the run."""
+        past = self._run.effects.past
+        if past is None or place is None or place.changed:
+            return False
+        return past.outcome((*place.path, f"{RANK}#1")) is not None
+
+    def _need(self, settings: Settings | None, embedded: Sequence[str], spending: Spending) -> Estimate | None:
+        """The most that embedding some texts takes; None where no budget counts it."""
+        if not spending.limits_requests():
+            return None
+        request = Request("", tuple(Message("user", text) for text in embedded), max_tokens=0)
+        need = estimate(request, (Candidate(_model_in(settings)),))
+        if need.unpriced and spending.limits_usd():
+            self._tell_once(f"the price of `{need.unpriced}` is not known, so no budget in usd bounds what it takes")
+        return need
+
+    # ------------------------------------------------------------ the effect
+
+    async def _asked(
+        self, agent: Agent, settings: Settings | None, intent: str, offers: Sequence[Offer]
+    ) -> dict[str, Any]:
+        """The ranking, and what it took, as they are recorded; or why there is none."""
+        taken: list[Usage] = []
+        model = _model_in(settings)
+        try:
+            embedder = self._embedder(settings)
+            model = embedder.model
+            embed = partial(embedder.vectors, count=taken.append, before=self._before(agent, model))
+            async with asyncio.timeout(LIMIT_S):
+                matches = await rank_by_meaning(intent, offers, embed=embed)
+        except TimeoutError:
+            failed: KoiError = ProviderError(f"there were no embeddings within {LIMIT_S:g} s", help="Try again later.")
+        except (ProviderError, PermissionDenied, SettingsError) as error:
+            failed = error
+        else:
+            ranked = [[match.offer.name, round(match.score, DIGITS)] for match in matches]
+            return {"ranked": ranked, **_cost(model, taken)}
+        return {"ranked": [], "error": failed.message, "help": failed.help, **_cost(model, taken)}
+
+    def _embedder(self, settings: Settings | None) -> Embedder:
+        if settings is None or self._connect is None:
+            raise ProviderError("no model for embeddings is configured", help="Name one in `[models]` of `koi.toml`.")
+        key = repr(sorted(settings.items()))
+        if key not in self._embedders:
+            self._embedders[key] = self._connect(settings)
+        return self._embedders[key]
+
+    def _before(self, agent: Agent, model: str) -> Before | None:
+        """Asks the hooks of the run about a request; None where there are none."""
+        hooks = self._run.hooks
+        if hooks is None or not hooks.around_models:
+            return None
+
+        async def before(request: Request) -> Request:
+            hooked = await hooks.before_request(agent.name, USE, model, request)
+            if hooked.answer is not None:
+                raise PermissionDenied("a hook answers in place of the model for embeddings")
+            return hooked.call.request
+
+        return before
+
+    def _account(self, agent: Agent, came: Mapping[str, Any], payment: Payment) -> None:
+        """Count what a ranking took, and tell of it, or of why there is none."""
+        events, path, model = self._run.events, passing(USE), came.get("model")
+        if came.get("tokens"):
+            payment.count(EMBEDDED, path, came["tokens"], came.get("usd"))
+            tokens = {"input": came["tokens"], "output": 0, "cached": 0}
+            events.emit(EMBEDDED, agent.name, path=path, model=model, tokens=tokens, usd=came.get("usd"))
+        if "error" in came:
+            about = {name: came[name] for name in ("error", "help") if came.get(name)}
+            events.emit("embedding_failed", agent.name, path=path, model=model, **about)
+            self._tell_once(f"{came['error']}, so words decide who is meant. {came.get('help') or ''}".rstrip())
+
+    def _tell_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._run.host.log(text)
+
+
+def _was_decided(past: Past, action: Path) -> bool:
+    """Whether it was known, without embeddings, who is meant by an action at a path."""
+    if past.find("begun", action) is None:
+        return False
+    begun = any(entry.kind == "handler_started" and entry.path[:-1] == action for entry in past.entries)
+    return begun or past.outcome(action) is not None
+
+
+def _model_in(settings: Settings | None) -> str:
+    return str((settings or {}).get("model") or "")
+
+
+def _cost(model: str, taken: Sequence[Usage]) -> dict[str, Any]:
+    costs = [cost_usd(model, usage) for usage in taken]
+    usd = None if None in costs else sum(cost for cost in costs if cost is not None)
+    return {"model": model, "tokens": sum(usage.input_tokens for usage in taken), "usd": usd}
+
+
+def _matches(came: Mapping[str, Any], offers: Sequence[Offer]) -> list[Match]:
+    """A recorded ranking with the offers it is of; those that are gone are left out."""
+    by_name = {offer.name: offer for offer in reversed(offers)}
+    return [Match(by_name[name], score) for name, score in came.get("ranked", ()) if name in by_name]

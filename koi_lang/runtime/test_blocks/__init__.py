@@ -1,0 +1,1 @@
+"""What `test` blocks need while they run: given answers and expectations."""

@@ -1,0 +1,1 @@
+"""A program that is prepared, run, recorded, resumed and talked to, for any surface."""

@@ -1,0 +1,128 @@
+"""What a model may do on behalf of each agent of a program, and what it may spend, without asking any."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.errors import KoiError
+from koi_lang.extensions import additions
+from koi_lang.program import declarations, loader
+from koi_lang.runtime.actions import shell
+from koi_lang.runtime.actions.lookup import allowed
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.mcp.configured import access_to
+from koi_lang.runtime.mcp.permissions import allowed_patterns, may_ask_model
+from koi_lang.runtime.mcp.remote import Remote
+from koi_lang.runtime.playbook.delegation import reachable
+
+# What becomes of a command that no pattern covers.
+ALLOW, ASK, DENY = "allow", "ask", "deny"
+# The module that reaches servers for `std/http`.
+WEB = "koi_lang.std.http"
+
+
+def audit(
+    file: str, *, limits: Mapping[str, Any], allow: Sequence[str], use_installed: bool = True
+) -> list[dict[str, Any]]:
+    """For every agent of a program: its role, and what a model may do and spend when it is run in this folder.
+
+    Args:
+        limits: those of a run, as in `Services`.
+        allow: what is allowed without asking the person, as in `Services`.
+
+    Raises:
+        KoiError: the program has errors, or `koi.toml` is broken.
+    """
+    module = loader.load(file)
+    added = additions(module, use_installed=use_installed)
+    teams = partial(declarations.teams_of, module)
+    run = Run(Services(connect=_no_model, teams=teams, limits=limits, allow=allow, added=added))
+    hosts = settings.allowed_hosts(run.folder)
+    return [_audited(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
+
+
+def _no_model(llm: Any) -> Any:
+    raise AssertionError("an audit asks no model")
+
+
+def _audited(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
+    may_delegate = agent.role.allows("delegate")
+    actions = [kind.name for kind in allowed(agent)]
+    has_web = _has_web_skill(agent)
+    return {
+        "agent": agent.name,
+        "role": agent.role.name,
+        "capabilities": list(agent.role.capabilities),
+        "actions": actions,
+        "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
+        "delegates": list(_delegates(agent)) if may_delegate else [],
+        "skills": [f"{skill.name}.{name}" for skill in agent.about.skills() for name in skill.functions],
+        "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
+        "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},
+        "hosts": {"public": has_web, "allowed": list(hosts) if has_web else []},
+        "budgets": _budgets(agent),
+    }
+
+
+def _delegates(agent: Agent) -> Iterator[str]:
+    """The members whose events may be delegated; a tool of an MCP server is none where rules deny it."""
+    for member in reachable(agent):
+        if not issubclass(member.agent, Remote) or _is_shown(*member.agent.origin, agent):
+            yield from (f"{member.key}::{event}" for event in member.events)
+
+
+def _is_shown(server: Mcp, tool: str, agent: Agent) -> bool:
+    try:
+        return access_to(server, agent.run.folder).shows(tool)
+    except KoiError:  # told with the server
+        return False
+
+
+def _servers(agent: Agent, actions: Sequence[str], *, may_delegate: bool) -> Iterator[dict[str, Any]]:
+    """The MCP servers whose tools are called, and the tools that are delegated to."""
+    if "call_mcp" in actions:
+        yield from declarations.servers_of(type(agent), agent.run.folder)
+    if may_delegate:
+        yield from _members(agent)
+
+
+def _with_rules(server: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
+    name, rules = server["server"], agent.run.allowed
+    return {**server, "allowed": allowed_patterns(name, rules), "may_ask_model": may_ask_model(name, rules)}
+
+
+def _commands(agent: Agent) -> dict[str, Any]:
+    rules = agent.run.allowed
+    others = ALLOW if shell.ALL_COMMANDS in rules else ASK
+    return {"allowed": shell.allowed_patterns(rules), "others": others}
+
+
+def _budgets(agent: Agent) -> dict[str, Any]:
+    """What a call of each handler may spend, as declared and as it holds here, and what the whole run may."""
+    about, ledger = agent.about, agent.run.ledger
+    handlers = {
+        event: {"declared": about.declared_budget(handler).limits(), "limits": ledger.budget(agent, handler).limits()}
+        for event, handler in about.handlers.items()
+    }
+    return {"handlers": handlers, "run": ledger.spending.budget.limits()}
+
+
+def _members(agent: Agent) -> Iterator[dict[str, Any]]:
+    """The tools of MCP servers that are members of an agent's teams, with their servers."""
+    tools = {member.agent.about.name: member.agent for member in reachable(agent) if issubclass(member.agent, Remote)}
+    for name, tool in tools.items():
+        yield from ({"member": name, **server} for server in declarations.servers_of(tool, agent.run.folder))
+
+
+def _has_web_skill(agent: Agent) -> bool:
+    """Whether a skill of an agent stands in a file that has `std/http`, itself or by way of files it imports."""
+    functions = [function for skill in agent.about.skills() for function in skill.functions.values()]
+    files = {str(inspect.unwrap(function).__globals__.get("__file__")) for function in functions}
+    modules = [module for path, module in loader.loaded().items() if path in files]
+    return any(python.__name__ == WEB for module in modules for python in declarations.python_modules_of(module))

@@ -1,0 +1,105 @@
+"""The client as the person of a run: questions and permissions become requests with an id, which it answers later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.runtime.replay.location import current_path
+from koi_lang.sessions.errors import Refused
+
+ANSWER_S = 300.0
+QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
+Message = Mapping[str, Any]
+Send = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Open:
+    """A request that the client has not answered yet; the answer is None where it does not want to give one."""
+
+    message: Message
+    answer: asyncio.Future[str | None]
+
+
+class Client:
+    """A host whose output arrives as events.
+
+    Args:
+        send: takes what the client is told.
+        answer_s: how long a request is open; then nobody has answered, and nothing is allowed.
+    """
+
+    def __init__(self, send: Send, answer_s: float = ANSWER_S) -> None:
+        self._send, self._answer_s = send, answer_s
+        self._open: dict[str, Open] = {}
+        self._asked = 0
+
+    @property
+    def requests(self) -> list[Message]:
+        """What is open, the oldest first."""
+        return [request.message for request in self._open.values()]
+
+    def settle(self, id: str, type: str, answer: str | None) -> None:
+        """Answer a request of a type. Raises Refused when no such request is open."""
+        request = self._open.get(id)
+        if request is None or request.answer.done():
+            raise Refused("unknown_request", f"there is no open request `{id}`", help="`get_state` lists them.")
+        if request.message["type"] != type:
+            command = "approve" if type == QUESTION else "answer"
+            raise Refused("unknown_request", f"`{id}` is no {type.replace('_', ' ')}", help=f"Use `{command}`.")
+        request.answer.set_result(answer)
+
+    async def _request(self, type: str, **fields: Any) -> str | None:
+        self._asked += 1
+        id = f"request-{self._asked}"
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        about = {"path": list(current_path()), "timeout_s": self._answer_s}
+        request = Open({"type": type, "id": id, **fields, **about}, answer)
+        self._open[id] = request
+        self._send(request.message)
+        reason = "ended"
+        try:
+            async with asyncio.timeout(self._answer_s):
+                given = await request.answer
+            reason = ""
+        except TimeoutError:
+            reason = "timeout"
+            return None
+        finally:
+            del self._open[id]
+            if reason:
+                self._send({"type": CLOSED, "id": id, "reason": reason})
+        return given
+
+    # ------------------------------------------------------------ as a host
+
+    def print(self, text: str) -> None:
+        """Output is an event, which the client gets anyway."""
+
+    def log(self, text: str) -> None:
+        """Pass on a line that is not output."""
+        self._send({"type": "log", "text": text})
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask through the client; an option may be named by its number. Raises NobodyToAsk."""
+        answer = await self._request(QUESTION, question=question, options=list(options))
+        if answer is None:
+            help = "Send `answer` with the id of the question in time."
+            raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
+        return chosen(answer.strip(), options)
+
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        """Ask for permission; no answer is a no."""
+        answer = await self._request(APPROVAL, agent=agent, what=what, detail=detail)
+        return "yes" if answer == "yes" else "always" if answer == "always" else "no"
+
+    async def secret(self, name: str) -> str:
+        """Ask for a value that is not shown. Raises NobodyToAsk."""
+        answer = await self._request(QUESTION, question=f"{name}:", options=[], secret=True)
+        if answer is None:
+            raise NobodyToAsk(f"nobody can be asked for `{name}`")
+        return answer

@@ -1,0 +1,85 @@
+"""What a session needs from the world above it: a program, runs of it, models to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from koi_lang.errors import JournalError
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+
+ExtensionCommand = Callable[[Mapping[str, Any]], Any]
+
+
+class Choice(Protocol):
+    """The model that a session uses."""
+
+    def name(self) -> str:
+        """What was chosen, `provider/model`; empty where the program decides."""
+
+    async def change(self, model: str) -> None:
+        """Use another one from now on. Raises KoiError, and then nothing has changed."""
+
+    async def available(self, refresh: bool) -> list[dict[str, Any]]:
+        """The models of the connected providers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A run that has not started yet.
+
+    Attributes:
+        journal: where it is recorded; None where it is not.
+        commands: what its extensions add to the protocol, by name.
+    """
+
+    run: Run
+    journal: Path | None = None
+    commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
+
+
+OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[Opened]]
+# The id of a recorded session, the entry to go back to, None for its end, and whether it may be one of somebody else.
+Reopen = Callable[[str, int | None, bool], OpenRun]
+
+
+def no_recordings(run: str, at: int | None, trusted: bool) -> OpenRun:
+    """Raise JournalError: nothing is known of earlier sessions."""
+    raise JournalError(f"there is no session `{run}` to go on with")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is served.
+
+    Attributes:
+        agents: of the program, in the order of their declaration.
+        open_run: makes a run that tells some consumers what happens.
+        explain: an error as a person gets it.
+        limit: the time that a call may take.
+        untold: fields of events that are too long to be told each time.
+        reopen: finds what opens a run that goes on with a recorded session, in its journal, or from an entry of it, in
+            a journal of its own. Raises KoiError.
+    """
+
+    module: ModuleType
+    agents: Sequence[type[Agent]]
+    open_run: OpenRun
+    choice: Choice
+    explain: Callable[[BaseException], str]
+    limit: Budget
+    untold: Collection[str] = ()
+    reopen: Reopen = no_recordings
+
+    @property
+    def name(self) -> str:
+        """The name of the program's file."""
+        return Path(str(self.module.__file__)).name

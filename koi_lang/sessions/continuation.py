@@ -1,0 +1,43 @@
+"""What a run goes on from, or repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from koi_lang.runtime.events import Consumer
+
+if TYPE_CHECKING:
+    from koi_lang.cli.doubts import Doubts
+    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.reader import End
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What a run goes on from, or repeats; nothing for one that begins.
+
+    Attributes:
+        past: what is known of it.
+        run: id of the run that goes on; empty for a new one, such as a branch.
+        seed: what its random numbers follow from.
+        end: of its journal; None for a run with a new one.
+        parent: the run that a branch goes on from, and the number of the last entry that counts for it.
+        words: of the command line that began it.
+        more: words that this command line adds to those, of models and limits.
+        model: that it was begun with, as `-m` named it; empty where another one counts.
+        consumers: are told every event.
+        doubts: decide about effects in doubt, where a person may be asked.
+    """
+
+    past: Past | None = None
+    run: str = ""
+    seed: str = ""
+    end: End | None = None
+    parent: tuple[str, int] | None = None
+    words: Sequence[str] = ()
+    more: Sequence[str] = ()
+    model: str = ""
+    consumers: Sequence[Consumer] = ()
+    doubts: Doubts | None = None

@@ -1,0 +1,94 @@
+"""The journal of an earlier session to what a session goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang.errors import JournalError
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.calls import MODEL_CHANGED, doubts, is_session, is_session_of
+from koi_lang.runtime.journal.entries import Entry, Header
+from koi_lang.runtime.journal.history import Past, lasting_entries, until
+from koi_lang.runtime.journal.reader import Journal, read_header
+from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.known_history import going_on, is_changed, own, readable, require_entry
+from koi_lang.sessions.prepared import Prepared
+
+
+def continuation(
+    ready: Prepared, run: str, at: int | None, note: Callable[[str], None], trust: Callable[[Journal], None]
+) -> Continuation:
+    """What a session goes on from: the end of a recorded one, or an entry of it, then in a journal of its own.
+
+    An action that had begun and may not be done twice is not done again; the model is told so.
+
+    Args:
+        note: is told what is in doubt, a line each.
+        trust: raises JournalError where a journal is not to be gone on with.
+
+    Raises:
+        JournalError: there is no such session, it goes on, or it is of another program.
+        UsageError: there is no such entry.
+    """
+    path = _last(ready) if run == store.LAST else store.find(Path.cwd(), run)
+    journal = readable(path) if at is None else own(path)
+    header = journal.header
+    _require_session(header, ready)
+    trust(journal)
+    if at is not None:
+        require_entry(at, journal)
+    kept = lasting_entries(journal.entries)
+    entries = kept if at is None else until(kept, at)
+    for doubt in doubts(entries):
+        note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
+    is_branch = at is not None or is_changed(header, ready.entry)
+    past = Past(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
+    if ready.options.model:
+        return going_on(past, journal, at)
+    return replace(going_on(past, journal, at, header.words), model=_model_of(header, entries))
+
+
+def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
+    """What becomes of an effect in doubt where nobody is asked."""
+    if doubt.why in ("opaque", "lost", "again"):
+        note(f"{doubt.reason}; it is done again")
+        return RETRY
+    if doubt.why != "begun":
+        note(f"{doubt.reason}; it is not done again")
+    return SKIP
+
+
+def _model_of(header: Header, entries: Sequence[Entry]) -> str:
+    """What `-m` of a session named; empty where another model was chosen later on, or somebody picked one."""
+    if any(entry.kind == MODEL_CHANGED for entry in entries):
+        return ""
+    reader = click.Command("words", params=[click.Option(["-m", "--model"])], add_help_option=False)
+    how: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True, "resilient_parsing": True}
+    model = reader.make_context("koi", list(header.words), **how).params.get("model")
+    return "" if model in (None, "?") else str(model)
+
+
+def _last(ready: Prepared) -> Path:
+    """The journal of the latest session of a program. Raises JournalError."""
+    for path in reversed(store.journals(Path.cwd())):
+        with suppress(JournalError):  # one that cannot be read is none
+            if is_session_of(read_header(path), ready.path):
+                return path
+    raise JournalError(f"there is no earlier session of `{Path(ready.path).name}` in this folder")
+
+
+def _require_session(header: Header, ready: Prepared) -> None:
+    if not is_session(header):
+        help = f"`koi resume {header.run}` goes on with a run."
+        raise JournalError(f"`{header.run}` is a run of `koi {' '.join(header.words[:1])}`, no session", help=help)
+    if header.program != ready.path:
+        help = f"Go on with it: `koi {header.words[0]} {header.program} --resume {header.run}`."
+        raise JournalError(f"`{header.run}` is a session of another program, `{Path(header.program).name}`", help=help)

@@ -1,0 +1,130 @@
+"""A prepared program to the sessions of it: their runs, new ones or such that go on, and the models to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from koi_lang.cli.running import recording
+from koi_lang.cli.trust import require_trust
+from koi_lang.cli.ui.reporters import TOLD
+from koi_lang.cli.ui.terminal import Terminal
+from koi_lang.errors import KoiError
+from koi_lang.extensions.collecting import collected
+from koi_lang.extensions.finding import installed, of_program
+from koi_lang.llm.connect import connect
+from koi_lang.program import declarations
+from koi_lang.program.error_report import explain
+from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.host import Host
+from koi_lang.sessions.config import Opened, OpenRun, Served
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.earlier_session import continuation
+from koi_lang.sessions.prepared import Prepared
+from koi_lang.setup.availability import all_reached, require_model, set_up
+from koi_lang.setup.keys.lookup import Keys
+from koi_lang.setup.preferences import Preferences, preferences
+
+
+class Opener:
+    """Makes the runs of a session, with the models, permissions and limits of `koi run`.
+
+    Args:
+        note: is told about models, a line each; without it they are told on standard error.
+    """
+
+    def __init__(self, ready: Prepared, note: Callable[[str], None] | None = None) -> None:
+        self._ready, self._choice = ready, Choice(ready.wanted, is_stood_in=ready.is_stood_in)
+        self._note = note or Terminal(quiet=ready.options.quiet, silent=True).note
+
+    def served(self) -> Served:
+        """What is served."""
+        ready, folder, redact = self._ready, Path.cwd().as_posix(), self._ready.redactor()
+        return Served(
+            module=ready.module,
+            agents=declarations.agents_of(ready.module),
+            open_run=partial(self._opened, Continuation()),
+            choice=self._choice,
+            explain=lambda error: redact(explain(error, folder)),
+            limit=Budget(time_s=ready.options.call_time_s),
+            untold=() if ready.options.debug else TOLD,
+            reopen=self.reopen,
+        )
+
+    def reopen(self, run: str, at: int | None, trusted: bool, *, may_ask: bool = False) -> OpenRun:
+        """What opens a run that goes on with a recorded session. Raises KoiError.
+
+        Args:
+            trusted: whether it may be one that this machine has not signed.
+            may_ask: whether the person at the terminal is asked about one.
+        """
+        trust = partial(require_trust, trusted=trusted, may_ask=may_ask)
+        return partial(self._opened, continuation(self._ready, run, at, self._note, trust))
+
+    @contextmanager
+    def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
+        """A run that is recorded, unless the command line says otherwise."""
+        self._go_on_with(going.model)
+        ready = replace(self._ready, latest=lambda: self._choice.wanted)
+        options = ready.options
+        found = collected([*(() if options.no_extensions else installed()), *of_program(ready.module)])
+        self._choice.providers = found.added.providers
+        own = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        run = ready.run(host, consumers, self._note, past=going.past, id=going.run, seed=going.seed, **own)
+        with recording(run, ready, going) as journal:
+            yield Opened(run, journal, found.rpc)
+
+    def _go_on_with(self, model: str) -> None:
+        """Use the model of an earlier session, unless one has been chosen now."""
+        if not model or self._choice.name():
+            return
+        try:
+            self._choice.wanted = preferences(Path.cwd(), model, self._choice.wanted.keys)
+        except KoiError as error:
+            self._note(f"`{model}` cannot be used any more: {error.message}")
+        else:
+            self._note(f"answers come from {self._choice.name()}, as before")
+
+
+class Choice:
+    """The model that a session uses, and what there is to choose from.
+
+    Args:
+        is_stood_in: whether no model outside of this process is to be asked.
+
+    Attributes:
+        providers: those that extensions add.
+    """
+
+    def __init__(self, wanted: Preferences, *, is_stood_in: bool = False) -> None:
+        self.wanted, self._is_stood_in = wanted, is_stood_in
+        self.providers: Mapping[str, Any] = {}
+
+    def name(self) -> str:
+        """What was chosen; empty where the program or `koi.toml` decides."""
+        return self.wanted.model
+
+    async def change(self, model: str) -> None:
+        """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
+        wanted = preferences(Path.cwd(), model, self.wanted.keys)
+        if self._is_stood_in:
+            connect({"model": wanted.model}, wanted.keys)
+        else:
+            await require_model(wanted.model, wanted.keys, providers=self.providers)
+        self.wanted = wanted
+
+    async def available(self, refresh: bool) -> list[dict[str, Any]]:
+        """The models of all providers that are connected."""
+        keys: Keys = self.wanted.keys
+        found = await all_reached(set_up(keys), keys, refresh=refresh)
+        return [
+            {"model": f"{each.provider}/{model.name}", "provider": each.provider, **asdict(model)}
+            for each in found
+            for model in (each.known.models if each.known else ())
+            if model.answers
+        ]

@@ -1,0 +1,67 @@
+"""A journal to what is known when its run, or its session, goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from koi_lang import __version__
+from koi_lang.cli.trust import signer_or_none
+from koi_lang.errors import JournalError, UsageError
+from koi_lang.program import cache
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.entries import ENDED, Header
+from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.recording import hash_of
+
+
+def readable(path: Path) -> Journal:
+    """A journal that nobody writes, its torn end cut off; what it lacks is told. Raises JournalError."""
+    if store.is_running(path):
+        raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
+    cut = store.repair(path)
+    if cut:
+        click.echo(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}", err=True)
+    journal = own(path)
+    for fault in journal.faults:
+        click.echo(f"warning: {fault}; what was told there is done again where that does no harm", err=True)
+    return journal
+
+
+def own(path: Path) -> Journal:
+    """A journal of the current folder, with what is known of its signatures. Raises JournalError."""
+    journal = read(path, signer_or_none(Path.cwd()))
+    run = journal.header.run
+    if path.stem != run:
+        help = f"Give it its name back: `{run}{store.SUFFIX}`."
+        raise JournalError(f"`{path.name}` is the journal of the run `{run}`", help=help)
+    return journal
+
+
+def is_changed(header: Header, entry: cache.Entry) -> bool:
+    """Whether a program, or Koi, is another one than when the journal was begun."""
+    return (header.hash, header.version) != (hash_of(entry), __version__)
+
+
+def require_entry(at: int, journal: Journal) -> None:
+    """Raise UsageError when a journal has no entry of a number that a run can go back to."""
+    if all(entry.n != at or entry.kind == ENDED for entry in journal.entries):
+        raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
+
+
+def going_on(past: Past, journal: Journal, at: int | None, words: Sequence[str] = ()) -> Continuation:
+    """What a run goes on with: in its own journal, or, as a branch, in a new one.
+
+    Args:
+        at: the entry that a branch goes back to; None where the whole journal counts.
+        words: of the command line that began it.
+    """
+    header = journal.header
+    last = journal.entries[-1].n if journal.entries else 0
+    if past.mode == "branch":
+        return Continuation(past, seed=header.seed, parent=(header.run, last if at is None else at), words=words)
+    return Continuation(past, header.run, header.seed, journal.end)

@@ -1,0 +1,128 @@
+"""A compiled program and the options of a command line to the runs of it, whatever surface they are for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.cli.browser import sign_in_with
+from koi_lang.cli.options import Options
+from koi_lang.extensions import additions
+from koi_lang.program import cache, declarations, late, loader
+from koi_lang.program.files import absolute
+from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.hooks.additions import Additions
+from koi_lang.runtime.host import Host
+from koi_lang.setup.preferences import Preferences, preferences
+
+REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
+NEEDS_MODEL = "a model would be needed for: "
+# Programs may recurse some 2,000 calls deep; 8 MB of stack hold twice these frames even where all calls pass through C.
+MOST_FRAMES = 7500
+Note = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A loaded program with what the command line, the folder and the person's settings say about running it.
+
+    Attributes:
+        latest: what is wanted by now, where that may change while a run goes on.
+    """
+
+    module: ModuleType
+    entry: cache.Entry
+    options: Options
+    wanted: Preferences
+    latest: Callable[[], Preferences] | None = None
+
+    @property
+    def path(self) -> str:
+        """Of its file, absolute."""
+        return str(self.module.__file__)
+
+    def redactor(self) -> Callable[[str], str]:
+        """Takes the secrets of its runs out of a text."""
+        return self.wanted.keys.redactor(self.options.payload)
+
+    def additions(self) -> Additions:
+        """What extensions add to a run. Raises ExtensionError."""
+        return additions(self.module, use_installed=not self.options.no_extensions)
+
+    def run(self, host: Host, consumers: Sequence[Consumer], note: Note, **own: Any) -> Run:
+        """A run of the program that has not started yet.
+
+        Args:
+            note: is told about models, a line each.
+            own: further fields of `Services`, or others than here.
+        """
+        usual = {
+            "teams": partial(declarations.teams_of, self.module),
+            "folder": Path.cwd(),
+            "config": settings.koi_config(Path.cwd()),
+            "evaluate": evaluate,
+            "limits": self.options.limits_here,
+            "allow": self.options.allowed_here,
+            "redact": self.redactor(),
+            "models": self.wanted.blocks(),
+            "note": note,
+            "sign_in": sign_in_with(self.wanted.keys),
+            "connect_embedder": None if self.is_stood_in else lambda llm: self._connect_embedder(llm, run),
+        }
+        given = {**usual, **own, "added": own.get("added") or self.additions()}
+        run: Run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
+        return run
+
+    @property
+    def is_stood_in(self) -> bool:
+        """Whether no model outside of this process is to be asked."""
+        return self.options.answers is not None or self.options.rehearse
+
+    def _connect_embedder(self, llm: Mapping[str, Any], run: Run) -> Any:
+        """The model for embeddings for an `llm` block; `-m` is about answers."""
+        return late.embedder_of(
+            llm,
+            self.wanted.keys,
+            on_event=lambda type, data: run.events.emit(type, **data),
+            ask_for_lists=llm in self.wanted.usual.values(),
+            providers=run.added.providers,
+        )
+
+    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
+        """The model for an `llm` block; the command line goes first."""
+        wanted = self.latest() if self.latest else self.wanted
+        chosen, named = wanted.options(llm)
+        if self.options.answers is not None:
+            chosen = {"provider": "scripted", "answers": self.options.answers}
+        elif self.options.rehearse:
+            chosen = {"provider": "rehearsal"}
+        model = late.model_of(
+            chosen,
+            wanted.keys,
+            lambda text: note(NEEDS_MODEL + text),
+            on_event=lambda type, data: run.events.emit(type, **data),
+            ask_for_lists=named,
+            providers=run.added.providers,
+        )
+        if model.provider == "rehearsal":
+            note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
+        return model
+
+
+def prepared(file: str, entry: cache.Entry, options: Options) -> Prepared:
+    """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
+    wanted = preferences(Path.cwd(), options.model, options.key_lookup())
+    sys.setrecursionlimit(MOST_FRAMES)
+    return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted)
+
+
+def evaluate(text: str, names: Mapping[str, Any]) -> Any:
+    """An expression that arrived while running; the reader of expressions is loaded with the first one."""
+    return late.evaluate(text, names)

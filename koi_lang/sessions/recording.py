@@ -1,0 +1,77 @@
+"""A run to its journal: who writes it, what stands in its header, and which secrets stay out of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from koi_lang import __version__
+from koi_lang.cli.trust import signer
+from koi_lang.cli.ui.colours import command_words
+from koi_lang.errors import JournalError, SettingsError
+from koi_lang.program import cache
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.journal.entries import Header
+from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.signatures import Signer
+from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.writer import Writer
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.prepared import Prepared
+
+
+@contextmanager
+def recorded(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | None]:
+    """Write a journal of a run that has not started yet; gives its path, None where it need not and cannot be written.
+
+    Raises:
+        JournalError: it must be written and cannot be.
+    """
+    options = ready.options
+    try:
+        writer = _writer(run, ready, going)
+    except JournalError as error:
+        if options.record or going.past is not None:
+            raise
+        run.host.log(f"warning: {error.message}")
+        yield None
+        return
+    if options.verbose or options.debug:
+        run.host.log(f"journal: {writer.path}")
+    run.events.subscribe(writer)
+    try:
+        yield writer.path
+    finally:
+        writer.close()
+
+
+def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
+    path, redact, options = path_of(Path.cwd(), run.id), ready.redactor(), ready.options
+    signed_with = _signer(run, ready)
+    if going.end is not None:
+        writer = Writer(path, going.end, redact, run.stop, signed_with)
+        changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
+        writer.note(RESUMED, **changed)
+        return writer
+    words = tuple(going.words) or command_words(sys.argv[1:])
+    identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
+    header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
+    return Writer(path, header, redact, run.stop, signed_with)
+
+
+def _signer(run: Run, ready: Prepared) -> Signer | None:
+    """What signs the journal; where there can be no key that is told, and resuming it needs somebody who agrees."""
+    try:
+        return signer(Path.cwd())
+    except SettingsError as error:
+        if not ready.options.quiet:
+            run.host.log(f"warning: the journal is not signed: {error.message}")
+        return None
+
+
+def hash_of(entry: cache.Entry) -> str:
+    """One hash for the content of all files of a program, wherever they are."""
+    return cache.digest("\n".join(sorted(entry.files.values())).encode())

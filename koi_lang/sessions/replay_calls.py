@@ -1,0 +1,90 @@
+"""What the client of a recorded session asked for, done again in order: what came of it is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from koi_lang.errors import KoiError
+from koi_lang.rpc.configure import shortened
+from koi_lang.rpc.start import MAIN, begin_main
+from koi_lang.runtime.journal.calls import CALL_STARTED, COMPACTION_ASKED, MODEL_CHANGED, NAMED
+from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.history import CALL_ENDED, Past, is_cut
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.session import Call, Session
+from koi_lang.sessions.targets import agent_named, handler_named
+
+
+async def go_over(session: Session, past: Past) -> None:
+    """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
+    await _use_model(session, past)
+    for entry in past.entries:
+        if entry.kind in AGAIN:
+            await AGAIN[entry.kind](session, entry)
+
+
+async def _use_model(session: Session, past: Past) -> None:
+    """Use the model that was chosen last, unless one has been chosen now."""
+    chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == MODEL_CHANGED]
+    choice = session.served.choice
+    if not chosen or choice.name():
+        return
+    try:
+        await choice.change(chosen[-1])
+    except KoiError as error:
+        session.client.log(f"`{chosen[-1]}` cannot be used any more: {error.message}")
+    else:
+        session.client.log(f"answers come from {choice.name()}, as before")
+
+
+async def _call(session: Session, entry: Entry) -> None:
+    past = session.run.effects.past
+    assert past is not None, "a session that goes on"
+    ended = past.find(CALL_ENDED, entry.path)
+    call = _begun(session, entry)
+    if ended is not None and is_cut(ended):
+        await session.follow_to_its_cut(call)
+    elif call.task is not None and (ended is not None or _is_followed(past, entry)):
+        await asyncio.wait([call.task])
+
+
+def _is_followed(past: Past, call: Entry) -> bool:
+    """Whether there was another call, so that this one had ended even if its end cannot be read."""
+    return any(entry.kind == CALL_STARTED and entry.n > call.n for entry in past.entries)
+
+
+def _begun(session: Session, entry: Entry) -> Call:
+    number = entry.path[-1].rpartition("#")[2] if entry.path else ""
+    session.number_from(int(number) if number.isdecimal() else 1)
+    name = str(entry.data.get("name", ""))
+    if name == MAIN:
+        return begin_main(session)
+    agent, event = handler_named(session, name)
+    return session.begin_handler(agent, event, entry.data.get("args"))
+
+
+async def _compaction(session: Session, entry: Entry) -> None:
+    try:
+        await shortened(session, agent_named(session, entry.agent), str(entry.data.get("instructions", "")))
+    except Refused:
+        raise
+    except KoiError as error:  # as it was then, when the client was told
+        session.client.log(error.message)
+
+
+async def _model(session: Session, entry: Entry) -> None:
+    session.emit(MODEL_CHANGED, model=entry.data.get("model"))
+
+
+async def _name(session: Session, entry: Entry) -> None:
+    session.named = str(entry.data.get("name", ""))
+    session.emit(NAMED, name=session.named)
+
+
+AGAIN: Mapping[str, Callable[[Session, Entry], Awaitable[None]]] = {
+    CALL_STARTED: _call,
+    COMPACTION_ASKED: _compaction,
+    MODEL_CHANGED: _model,
+    NAMED: _name,
+}

@@ -1,0 +1,362 @@
+"""One program for one client: a run that lasts, in which one call after the other is carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import KoiError
+from koi_lang.outcome import end_of
+from koi_lang.program.error_report import message
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.budget.limits import LimitReached, Spending, in_time
+from koi_lang.runtime.cancellation import CancelScope, detached_context
+from koi_lang.runtime.engine import Run
+from koi_lang.runtime.events import VERSION, Event
+from koi_lang.runtime.journal.entries import ENDED
+from koi_lang.runtime.playbook.steering import Note
+from koi_lang.runtime.replay.location import Path as Trail
+from koi_lang.runtime.replay.location import current_place
+from koi_lang.runtime.replay.ordering import LATE
+from koi_lang.runtime.tasks import together
+from koi_lang.sessions.client_host import ANSWER_S, Client, Message
+from koi_lang.sessions.config import ExtensionCommand, Opened, OpenRun, Served
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.totals import Statistics
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.journal.history import Past
+
+# How long something that ends is waited for.
+GRACE_S = 5.0
+Work = Callable[[Run], Awaitable[Any]]
+GoOver = Callable[["Session", "Past"], Awaitable[None]]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call that is under way.
+
+    Attributes:
+        number: counts from 1 within the session.
+        aborted: whether it is being ended at the wish of the client.
+        outcome: what is told of its end.
+        scope: in which it is carried out, once it is.
+    """
+
+    number: int
+    name: str
+    aborted: bool = False
+    task: asyncio.Task[None] | None = None
+    outcome: dict[str, Any] = field(default_factory=lambda: {"ok": False, "aborted": True})
+    scope: CancelScope = field(default_factory=CancelScope)
+
+    @property
+    def id(self) -> str:
+        """How messages name it."""
+        return f"call-{self.number}"
+
+    @property
+    def path(self) -> Trail:
+        """Where its events have happened."""
+        return (f"call#{self.number}",)
+
+
+@dataclass(slots=True)
+class _Live:
+    """A run that has started.
+
+    Attributes:
+        over: set when it shall end.
+        ended: set when nothing of it goes on any more.
+        told: how often something of a type was told of the session.
+    """
+
+    opened: Opened
+    context: Context
+    group: asyncio.TaskGroup
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    told: dict[str, int] = field(default_factory=dict)
+
+
+class Session:
+    """The state of one client.
+
+    Args:
+        send: takes what the client is told beside responses.
+        go_over: brings a session that goes on to where it was.
+        answer_s: how long questions to the client are open.
+
+    Attributes:
+        call: what is under way.
+        last: the handler that was called last, and what it was given.
+        named: what the client calls the session.
+    """
+
+    def __init__(
+        self, served: Served, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
+    ) -> None:
+        self.served, self._send, self._go_over = served, send, go_over
+        self.client = Client(send, answer_s)
+        self.statistics = Statistics()
+        self.call: Call | None = None
+        self.last: tuple[type[Agent], str, Any] | None = None
+        self.named = ""
+        self._live: _Live | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._holder: asyncio.Task[None] | None = None
+        self._interrupted: Call | None = None
+        self._calls = 0
+
+    # ------------------------------------------------------------ the run
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a run."""
+        return self._live is not None
+
+    @property
+    def run(self) -> Run:
+        """The run. Raises Refused when it is over."""
+        return self._require().opened.run
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the run is recorded."""
+        return self._require().opened.journal
+
+    @property
+    def commands(self) -> Mapping[str, ExtensionCommand]:
+        """What extensions add to the protocol."""
+        return self._require().opened.commands
+
+    def _require(self) -> _Live:
+        if self._live is None:
+            raise Refused("session_over", "the run of this session has ended", help="Begin another with `new_session`.")
+        return self._live
+
+    async def renew(self, open_run: OpenRun | None = None) -> None:
+        """End the run, if there is one, and begin another.
+
+        Args:
+            open_run: of a session that goes on; what was done in it is gone over first.
+
+        Raises:
+            Refused: the run cannot be opened, or what was done cannot be gone over.
+        """
+        assert self._group is not None, "a session that is not open"
+        await self.close(GRACE_S)
+        self.statistics, self.last, self.named = Statistics(), None, ""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._holder = _started(self._group, self._hold(open_run or self.served.open_run, ready), detached_context())
+        await ready
+
+    async def _hold(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
+        """Keep a run open until it shall end, or an error ends it."""
+        try:
+            ended = await end_of(self._live_in(open_run, ready))
+            if ended.error is not None:
+                self._failed(ready, ended.error)
+        finally:
+            self._live = None
+
+    async def _live_in(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
+        """Bring a run to where the session was, if it goes on, and keep it open until it shall end."""
+        with open_run(self.client, [self.statistics, self._tell]) as opened:
+            async with opened.run as run, asyncio.TaskGroup() as group:
+                run.models.on_text = partial(self._tell_text, run.id)
+                live = self._live = _Live(opened, copy_context(), group)
+                if run.effects.past is not None:
+                    await self._go_over(self, run.effects.past)
+                ready.set_result(None)
+                await live.over.wait()
+
+    def _failed(self, ready: asyncio.Future[None], error: Exception) -> None:
+        if not ready.done():
+            help = error.help if isinstance(error, KoiError) else None
+            ready.set_exception(Refused("session_over", message(error), help=help))
+            return
+        self._send({"type": "session_failed", "error": message(error), "report": self.served.explain(error)})
+
+    async def close(self, grace_s: float) -> bool:
+        """End the run; gives whether everything in it had ended by itself in time."""
+        holder, live = self._holder, self._live
+        if holder is None or live is None:
+            return True
+        if self.call is not None and self.call.task is not None:
+            await asyncio.wait([self.call.task], timeout=grace_s)
+        in_time = self.call is None
+        await self.abort()
+        live.over.set()
+        try:
+            async with asyncio.timeout(grace_s if in_time else 0):
+                await live.ended.wait()
+        except TimeoutError:
+            in_time = False
+            holder.cancel()
+        # From here on only services are closed, which must not be cancelled and takes them a limited time.
+        await asyncio.wait([holder])
+        return in_time
+
+    def _tell(self, event: Event) -> None:
+        if event.type == ENDED and self._live is not None:
+            self._live.ended.set()
+        data = event.as_data()
+        self._send({"type": "event", "event": {name: data[name] for name in data if name not in self.served.untold}})
+
+    def _tell_text(self, run: str, agent: str, path: Trail, text: str) -> None:
+        """A piece of an answer on its way; it has no number, since it is not recorded."""
+        told = {"v": VERSION, "run": run, "path": list(path), "agent": agent, "type": "text_delta"}
+        self._send({"type": "event", "event": {**told, "text": text}})
+
+    # ------------------------------------------------------------ calls
+
+    def require_idle(self) -> None:
+        """Raise Refused while a call is under way."""
+        if self.call is not None:
+            help = "Use `steer` or `follow_up`, or `abort` it first."
+            raise Refused("agent_busy", f"`{self.call.name}` is being carried out", help=help)
+
+    def emit(self, type: str, agent: str = "", **data: Any) -> None:
+        """Tell something that the client has changed, under a path of its own."""
+        told = self._require().told
+        told[type] = told.get(type, 0) + 1
+        self.run.events.emit(type, agent, path=(f"{type}#{told[type]}",), **data)
+
+    def number_from(self, number: int) -> None:
+        """Have the next call be the n-th."""
+        self._calls = number - 1
+
+    def begin(self, name: str, work: Work, **given: Any) -> Call:
+        """Start a call; what it is `given` is told. Raises Refused while another one is under way."""
+        self.require_idle()
+        live = self._require()
+        self._calls += 1
+        call = self.call = Call(self._calls, name)
+        run = live.opened.run
+        run.events.emit("call_started", path=call.path, call=call.id, name=name, **given)
+        call.task = _started(live.group, self._carry_out(run, call, work), live.context.copy())
+        # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
+        call.task.add_done_callback(lambda _: self._ended(run, call))
+        return call
+
+    def _ended(self, run: Run, call: Call) -> None:
+        self.call = None
+        run.events.emit("call_ended", path=call.path, call=call.id, name=call.name, **call.outcome)
+
+    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> Call:
+        """Start the call of a handler. Raises Refused while another one is under way."""
+        call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), args=payload)
+        self.last = (agent, event, payload)
+        return call
+
+    async def within(self, work: Work) -> Any:
+        """What comes of something that is done in the run beside its calls. Raises as that does, and Refused."""
+        live = self._require()
+        outcome: list[Any] = []
+
+        async def carry_out() -> None:
+            try:
+                outcome.append(await work(live.opened.run))
+            except (Exception, SystemExit) as error:  # raised again where it is waited for
+                outcome.append(KoiError("the work was ended") if isinstance(error, SystemExit) else error)
+
+        await asyncio.wait([_started(live.group, carry_out(), live.context.copy())])
+        if outcome and isinstance(outcome[0], Exception):
+            raise outcome[0]
+        if not outcome:
+            raise Refused("session_over", "the run of this session ended before the work was done")
+        return outcome[0]
+
+    async def _carry_out(self, run: Run, call: Call, work: Work) -> None:
+        try:
+            async with call.scope, in_time(Spending(self.served.limit, f"`{call.name}`", run.clock)):
+                call.outcome = {"ok": True, "result": await work(run)}
+            run.ledger.tell_overspent(run.host.log)
+        except asyncio.CancelledError:
+            if not call.aborted:
+                raise
+        except (Exception, SystemExit) as error:  # told to the client; a program cannot end the process
+            call.outcome = {"ok": False, **_time(error, call), **self._told(error)}
+
+    def _told(self, error: BaseException) -> dict[str, Any]:
+        help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
+        return {"error": message(error), **help, "report": self.served.explain(error)}
+
+    async def abort(self) -> list[Note]:
+        """End the call that is under way and wait for that; gives the notes that it will not hear any more."""
+        call = self.call
+        if call is None or call.task is None:
+            return []
+        taken = self.run.steering.take_back()
+        self._cancel()
+        await asyncio.wait([call.task])
+        self.run.steering.go_on()
+        return taken
+
+    def interrupt(self, delay_s: float) -> None:
+        """Have the call that is under way end, or give it some seconds, although its code computes and nothing else
+        happens meanwhile. Any thread may ask for it."""
+        call = self.call
+        if call is not None:
+            self._interrupted, call.aborted = call, True
+            call.scope.cancel(delay_s)
+
+    def take_interrupted(self) -> bool:
+        """Whether a call was ended that way since this was asked last."""
+        call, self._interrupted = self._interrupted, None
+        return call is not None and call is not self.call
+
+    async def follow_to_its_cut(self, call: Call) -> None:
+        """Have a call get as far as it had got when it was ended from outside, and end it there again."""
+        live, task = self._require(), call.task
+        assert task is not None, "a call that has begun"
+        root = live.context.run(current_place)
+        assert root is not None, "a run that has been entered"
+        root.late = True
+        try:
+            async with together() as group:
+                turn = group.create_task(live.opened.run.effects.turns.take(LATE, call.path))
+                await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
+                turn.cancel()
+        finally:
+            root.late = False
+        self._cancel()
+        await asyncio.wait([task])
+
+    def _cancel(self) -> None:
+        if self.call is not None and self.call.task is not None:
+            self.call.aborted = True
+            self.call.task.cancel()
+
+    @asynccontextmanager
+    async def opened(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
+        """A context in which the session has a run, a new one or that of a session that goes on.
+
+        Leaving it ends what is under way. Raises KoiError.
+        """
+        async with together() as group:
+            self._group = group
+            try:
+                await self.renew(open_run)
+                yield self
+            finally:
+                if self._holder is not None:
+                    self._holder.cancel()
+
+
+def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+    return group.create_task(work, context=context)
+
+
+def _time(error: BaseException, call: Call) -> dict[str, Any]:
+    """Whether the time that a call may take was up."""
+    is_up = isinstance(error, LimitReached) and (error.limit, error.what) == ("time", f"`{call.name}`")
+    return {"timed_out": True} if is_up else {}

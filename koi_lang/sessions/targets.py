@@ -1,0 +1,100 @@
+"""Names in messages to what they stand for: agents, handlers, and a queue that a text goes into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UsageError
+from koi_lang.llm.images import BadImage, Image, require_few
+from koi_lang.llm.messages import Message, message_of
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.playbook.steering import PERSON, How
+from koi_lang.runtime.schema import signature_text, type_text
+from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.message_targets import target_of, targets
+from koi_lang.sessions.session import Session
+
+MOST_NAMED = 8
+# Of an image, as clients send it, and as programs and journals have it.
+FIELDS = frozenset({"media_type", "mediaType", "data", "type", "mimeType"})
+
+
+def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
+    """The handler of a name; private ones are for the program alone. Raises Refused."""
+    first, _, event = name.partition(".")
+    agent = agent_named(session, first)
+    public = [handler.event for handler in agent.about.handlers.values() if not handler.private]
+    if event not in public:
+        help = suggestion(event, public, "handler")
+        raise Refused("unknown_handler", f"`{first}` has no handler for `{event}`", help=help)
+    return agent, event
+
+
+def agent_named(session: Session, name: str) -> type[Agent]:
+    """An agent of the program. Raises Refused."""
+    agents = {agent.about.name: agent for agent in session.served.agents}
+    if name not in agents:
+        help = suggestion(name, list(agents), "agent")
+        raise Refused("unknown_agent", f"there is no agent `{name}`", help=help)
+    return agents[name]
+
+
+def given(agent: type[Agent], event: str, said: Message) -> Any:
+    """What a handler is given for a message, as in `koi chat`. Raises Refused when it takes none."""
+    handler = agent.about.handlers[event]
+    target = target_of(agent.about.name, handler)
+    if target is None:
+        help = f"Call it with `run_playbook`; it takes ({signature_text(handler.schema) or type_text(handler.schema)})."
+        raise Refused("invalid_request", f"`{agent.about.name}.{event}` takes no message", help=help)
+    try:
+        return target.payload(said.text, said.images)
+    except UsageError as error:
+        raise Refused("invalid_request", error.message, help=error.help) from error
+
+
+def usual_handler(session: Session) -> tuple[type[Agent], str]:
+    """The handler that was called last, if it takes messages, else that of `koi chat`, of several the only playbook.
+
+    Raises Refused.
+    """
+    if session.last is not None:
+        agent, event = session.last[:2]
+        if target_of(agent.about.name, agent.about.handlers[event]) is not None:
+            return agent, event
+    try:
+        found = targets(session.served.agents)
+    except UsageError as error:
+        raise Refused("invalid_request", error.message, help=error.help) from error
+    known = [(agent_named(session, target.agent), target.event) for target in found]
+    playbooks = [(agent, event) for agent, event in known if agent.about.handlers[event].playbook]
+    if len(known) == 1 or len(playbooks) == 1:
+        return (playbooks or known)[0]
+    names = ", ".join(f"`{target.name}`" for target in found[:MOST_NAMED])
+    raise Refused("invalid_request", "several handlers take a message", help=f"Give the `name` of one: {names}.")
+
+
+def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
+    """Queue something for an agent; empty for whoever was not delegated its work. Raises Refused."""
+    if to:
+        agent_named(session, to)
+    message = message_of(said)
+    if not message.text.strip() and not message.images:
+        raise Refused("invalid_request", "there is nothing to say in an empty message")
+    note = session.run.steering.say(message, how, to=to, sender=sender or PERSON)
+    return {"note": note.id, "queued": len(session.run.steering.queued())}
+
+
+def shown(text: str, images: list[Any] | None) -> Message:
+    """A message with the images that came with it, each `{"data": base64}`. Raises Refused."""
+    named = [(f"image {number}", given) for number, given in enumerate(images or (), 1)]
+    for name, given in named:
+        if not isinstance(given, dict) or not isinstance(given.get("data"), str) or not given.keys() <= FIELDS:
+            help = 'Send {"media_type": "image/png", "data": "…"} with the bytes in base64.'
+            raise Refused("bad_image", f"{name} is not an object with `media_type` and `data`", help=help)
+    try:
+        found = tuple(Image.encoded(given["data"], name) for name, given in named)
+        require_few(found)
+    except BadImage as error:
+        raise Refused("bad_image", error.message, help=error.help) from error
+    return Message("user", text, found)

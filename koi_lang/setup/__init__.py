@@ -1,0 +1,1 @@
+"""What a person has configured: keys, preferences, and which models answer."""

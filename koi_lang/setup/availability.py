@@ -1,0 +1,165 @@
+"""Providers that are set up, each turned into whether it answers, and into the models it offers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from koi_lang import settings
+from koi_lang.errors import KoiError, ProviderError, UsageError
+from koi_lang.llm import late
+from koi_lang.llm.connect import Note, Surroundings, connect, connection_to
+from koi_lang.llm.connection import Connection, Provider
+from koi_lang.llm.messages import Adapter, Message, Request
+from koi_lang.llm.model_choice import Choice, written
+from koi_lang.llm.model_list_cache import Known, Lists
+from koi_lang.llm.model_listing import LIMIT_S
+from koi_lang.llm.model_name_check import require_known
+from koi_lang.llm.ollama import models_at, origin_of
+from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named
+from koi_lang.setup.keys.lookup import Keys
+
+if TYPE_CHECKING:
+    from koi_lang.llm.embeddings import Embedder
+
+OLLAMA = "127.0.0.1:11434"
+FEW_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What came of asking a provider; `known` is None where it has no list of models."""
+
+    provider: str
+    known: Known | None = None
+    error: KoiError | None = None
+
+
+def ollama_address() -> str:
+    """Where an Ollama is looked for: OLLAMA_HOST, else its usual port on this machine."""
+    return settings.variable("OLLAMA_HOST") or OLLAMA
+
+
+def lists() -> Lists:
+    """The lists of models in the cache folder."""
+    return Lists(settings.cache_folder() / "models")
+
+
+def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any) -> Adapter:
+    """The model for the options of an `llm` block, with answers and lists of models kept in the cache folder.
+
+    Args:
+        own: fields of `Surroundings` that depend on the run.
+    """
+    return connect(llm, keys, on_note=on_note, around=surroundings(**own))
+
+
+def embedder_of(llm: Mapping[str, Any], keys: KeyLookup, **own: Any) -> Embedder:
+    """The model for embeddings for the options of an `llm` block, with vectors kept where answers are."""
+    return late.embedder(llm, keys, around=surroundings(**own))
+
+
+async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Connection:
+    """How the model for embeddings is reached that some options name, once its provider has answered.
+
+    Raises:
+        KoiError: it does not answer, has no such model, or makes no embeddings.
+    """
+    around = surroundings()
+    connection = late.connection_for(options, keys, around=around)
+    await lists().current(connection, refresh=True, limit_s=LIMIT_S)
+    await late.check_name(connection, around)
+    return connection
+
+
+def surroundings(**own: Any) -> Surroundings:
+    """What surrounds models on this machine, with further fields, or others than here."""
+    usual = {"cache_folder": settings.cache_folder() / "answers", "lists": lists(), "ollama": ollama_address()}
+    return Surroundings(**{**usual, **own})
+
+
+def with_provider(model: str, keys: KeyLookup) -> str:
+    """A bare name with the provider that lists it, among those that are connected; else as it is.
+
+    Raises:
+        KoiError: several do, or the name mistypes a provider.
+    """
+    provider, name = written({"model": model})
+    if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
+        return model
+    kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if key_of(row, keys)}
+    having = [f"{row}/{name}" for row, known in kept.items() if known and name in known.names]
+    if len(having) > 1:
+        raise UsageError(f"several providers have `{name}`", help=f"Write one of {', '.join(having)}.")
+    return having[0] if having else model
+
+
+def require_provider(options: Mapping[str, Any]) -> None:
+    """Raise ProviderError when options of a model name a provider that does not exist."""
+    provider, _ = written(options)
+    if provider not in ("auto", *STAND_INS):
+        provider_named(provider)
+
+
+async def require_model(model: str, keys: KeyLookup, **own: Any) -> None:
+    """Raise KoiError when a model, `provider/model`, cannot be reached, or its provider has none of that name.
+
+    Args:
+        own: fields of `Surroundings` that depend on the run.
+    """
+    adapter = connect({"model": model}, keys, around=surroundings(ask_for_lists=True, **own))
+    try:
+        await require_known(adapter)
+    finally:
+        await adapter.aclose()
+
+
+def connection_of(name: str, keys: KeyLookup) -> Connection:
+    """How a provider is reached with what is set up. Raises MissingKey, or ProviderError for an unknown name."""
+    provider = provider_named(name)
+    base_url = f"{origin_of(ollama_address())}/v1" if provider.name == "ollama" else ""
+    return connection_to(Choice(provider.name, "", base_url), {}, keys)
+
+
+def set_up(keys: Keys) -> list[Provider]:
+    """The providers that have a key, and an Ollama that runs; nothing is waited for longer than 300 ms."""
+    with_key = [provider for provider in PROVIDERS if key_of(provider, keys)]
+    return [*with_key, *([provider_named("ollama")] if models_at(ollama_address()) else [])]
+
+
+async def all_reached(providers: Sequence[Provider], keys: Keys, **how: bool) -> list[Reached]:
+    """What comes of asking several providers at once, in their order."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(reached(provider.name, keys, **how)) for provider in providers]
+    return [task.result() for task in tasks]
+
+
+async def reached(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> Reached:
+    """What comes of asking a provider for its models; failures are part of the answer.
+
+    Args:
+        refresh: whether a kept list is not enough.
+        try_out: whether a provider without a list is asked for a short answer, which may cost a fraction of a cent.
+    """
+    try:
+        known = await lists().current(connection_of(name, keys), refresh=refresh, limit_s=LIMIT_S)
+        if known is None and try_out:
+            await _answer(name, keys)
+    except KoiError as error:
+        return Reached(name, error=error)
+    return Reached(name, known)
+
+
+async def _answer(name: str, keys: KeyLookup) -> None:
+    """Have a provider say a word. Raises ProviderError."""
+    model = connect({"provider": name, "max_tokens": FEW_TOKENS}, keys)
+    try:
+        async with asyncio.timeout(3 * LIMIT_S):
+            async for _ in model(Request("", (Message("user", "Say ok."),))):
+                break
+    except TimeoutError as error:
+        raise ProviderError(f"`{name}` did not answer within {3 * LIMIT_S:g} s", help="Try again later.") from error
+    finally:
+        await model.aclose()

@@ -1,0 +1,120 @@
+"""The name of a key's variable turned into the key: the first place that has one counts.
+
+The places, in order: a file named on the command line, the environment, `.env`, and what `koi connect` has kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.errors import SettingsError
+from koi_lang.redaction.names import is_secret_variable
+from koi_lang.redaction.redactor import MOST_FOUND, Redactor, Secrets, redactor
+from koi_lang.setup.keys import late
+from koi_lang.setup.keys.store import Store
+
+LONG = 20
+DOTENV, ADDRESS = ".env", "_BASE_URL"
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found:
+    """A key where it was found; printing it does not show the key.
+
+    Attributes:
+        name: of the variable.
+        place: the words for the place, such as `environment`.
+    """
+
+    name: str
+    place: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Found({self.name!r}, {self.place!r})"
+
+    @property
+    def masked(self) -> str:
+        """What may be shown of the key: its end, if it is long."""
+        return f"…{self.value[-4:]}" if len(self.value) >= LONG else "…"
+
+
+class Keys:
+    """The keys that programs in a folder can use; calling it gives one, or any other variable, by its name.
+
+    Args:
+        given: variables of the command line, by their names.
+        store: of what `koi connect` has kept.
+        found: secrets that come up by their names in what is shown and written, where several share them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        given: Mapping[str, str] = NOTHING,
+        store: Store | None = None,
+        found: Secrets | None = None,
+    ) -> None:
+        self.store = store or Store(settings.config_folder())
+        self._variables = {
+            "command line": given,
+            "environment": settings.environment(),
+            DOTENV: settings.dotenv(folder),
+        }
+        self._given_out = Secrets()
+        self._found = Secrets(most=MOST_FOUND) if found is None else found
+
+    def __call__(self, name: str) -> str | None:
+        """The value of a variable. A key may be asked for by any variable of its provider. Raises KoiError."""
+        found = next(self.copies(name), None)
+        if found and found.place == DOTENV and name.endswith(ADDRESS):
+            self._require_own_key(found)
+        return found.value if found else None
+
+    def _require_own_key(self, address: Found) -> None:
+        """Raise SettingsError where `.env`, which may come with a project, would lead a key of the person elsewhere."""
+        provider = address.name.removesuffix(ADDRESS).lower()
+        names = next((row.keys for row in late.PROVIDERS if row.name == provider), ())
+        key = next((copy for name in names for copy in self.copies(name)), None)
+        if key is not None and key.place != DOTENV:
+            told = f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
+            help = f"If you trust that address, write the key into `.env`, too, or `export {address.name}=…`."
+            raise SettingsError(told, help=help)
+
+    def learn(self, name: str, secret: str) -> None:
+        """Keep a secret that came up meanwhile, such as a token, out of all that is shown and written."""
+        self._given_out.add(secret)
+
+    def copies(self, name: str) -> Iterator[Found]:
+        """Every place that has a key, the one that counts first. Raises KoiError."""
+        names = _family(name)
+        for place, variables in self._variables.items():
+            yield from (Found(each, place, variables[each].strip()) for each in names if variables.get(each))
+        places = self.store.places()
+        for each in names:
+            value = self.store.value(each) if each in places else None
+            if value:
+                if is_secret_variable(each):
+                    self._given_out.add(value)
+                yield Found(each, places[each], value)
+
+    def redactor(self, fields: Mapping[str, Any] | None = None) -> Redactor:
+        """What takes secrets out of a text, also those of keys that the keyring gives out later.
+
+        Args:
+            fields: further values by name; those with names such as `password` are secrets.
+        """
+        variables = (*self._variables.values(), self.store.in_file())
+        return redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
+
+
+def _family(name: str) -> tuple[str, ...]:
+    """All variables that may hold the same key."""
+    return next((provider.keys for provider in late.PROVIDERS if name in provider.keys), (name,))

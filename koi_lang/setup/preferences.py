@@ -1,0 +1,71 @@
+"""What `-m`, `koi.toml` and an `llm` block say about a model, turned into the options of the one to be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.errors import KoiError, SettingsError
+from koi_lang.program import late
+from koi_lang.setup.keys.lookup import Keys
+
+# What stays of a block when another model is used.
+KEPT = ("temperature", "max_tokens", "cache")
+OPEN = (None, "", "auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What the person wants beside what the program says.
+
+    Attributes:
+        keys: where models find their keys.
+        model: from the command line, `provider/model`; empty when nothing was said. Counts for all blocks.
+        usual: the options for each role (`default`, `small`, `judge`, `embedding`) from `koi.toml`; they count where
+            an agent names no model for a role.
+    """
+
+    keys: Keys
+    model: str = ""
+    usual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The options that count for a block, and whether the person named their model."""
+        if self.model:
+            return {**{name: llm[name] for name in KEPT if name in llm}, "model": self.model}, True
+        usual = self.usual.get("default")
+        if usual and llm.get("provider") in OPEN and llm.get("model") in OPEN and not llm.get("base_url"):
+            return {**usual, **{name: value for name, value in llm.items() if value not in OPEN}}, True
+        return dict(llm), llm in self.usual.values()
+
+    def blocks(self) -> dict[str, Callable[[], Mapping[str, Any]]]:
+        """The roles of `koi.toml` as agents declare theirs."""
+        return {role: partial(dict, options) for role, options in self.usual.items()}
+
+
+def name_of(options: Mapping[str, Any]) -> str:
+    """How a person calls the model that some options name: `provider/model`, as far as they say."""
+    return "/".join(str(options[part]) for part in ("provider", "model") if part in options)
+
+
+def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
+    """What the person wants in a folder. Raises KoiError when a provider in it does not exist, or not for its role."""
+    usual = settings.models(folder)
+    if not usual and not model:
+        return Preferences(keys)
+    for role, options in usual.items():
+        try:
+            late.require_provider(options)
+            if role == "embedding":
+                late.require_embeddings(options)
+        except KoiError as error:
+            message = f"`{role}` in `[models]` of `koi.toml`: {error.message}"
+            raise SettingsError(message, help=error.help) from error
+    if model:
+        late.require_provider({"model": model})
+        model = late.with_provider(model, keys)
+    return Preferences(keys, model or "", usual)

@@ -1,0 +1,29 @@
+"""What a standard skill does outside of its program, by way of the run that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.context import current, handling
+from koi_lang.runtime.replay.calls import Effect
+
+
+def folder() -> Path:
+    """The folder of the project: where the program is run."""
+    run = current.get()
+    return Path.cwd() if run is None else run.folder
+
+
+def agent() -> Agent | None:
+    """Whose handler is running; None outside of agents."""
+    found = handling.get()
+    return None if found is None else found[0]
+
+
+async def told(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+    """Do something once: a run that goes on gets what came of it, as it was. Raises as the work does."""
+    run = current.get()
+    return await work() if run is None else await run.effects.announced(effect, work)

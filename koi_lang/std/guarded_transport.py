@@ -1,0 +1,44 @@
+"""Requests to connections with hosts that may be reached, each looked up once and reached at that very number."""
+
+from __future__ import annotations
+
+import httpx2
+
+from koi_lang.runtime.guards.hosts import Allowed, reachable
+
+PORTS = {"http": 80, "https": 443}
+
+
+class Guarded(httpx2.AsyncBaseTransport):
+    """A transport that every request goes through, redirected ones included; proxies are not used."""
+
+    def __init__(self, allowed: Allowed) -> None:
+        self._allowed = allowed
+        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Ask the host at a number that was found to be public or allowed. Raises PermissionDenied."""
+        host = request.url.host
+        port = request.url.port or PORTS[request.url.scheme]
+        numbers = await reachable(host, port, self._allowed)
+        for number in numbers[:-1]:
+            try:
+                return await self._inner.handle_async_request(_at(number, request))
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                continue
+        return await self._inner.handle_async_request(_at(numbers[-1], request))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._inner.aclose()
+
+
+def _at(number: str, request: httpx2.Request) -> httpx2.Request:
+    """The same request to a number; the name stays in the headers and in what the certificate is checked for."""
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=number),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": request.url.host},
+    )

@@ -1,0 +1,86 @@
+"""A request to what its server answers, no further than it may be large and in no more time than it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import Any
+
+import httpx2
+
+from koi_lang import settings
+from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.std.effects import folder
+from koi_lang.std.guarded_transport import Guarded
+from koi_lang.std.http_request import Asked
+
+MOST_REDIRECTS = 5
+
+
+async def answered(asked: Asked) -> dict[str, Any]:
+    """What a server answers, as a value. Raises PermissionDenied, AgentError."""
+    try:
+        async with asyncio.timeout(asked.timeout_s):
+            return await _received(asked)
+    except TimeoutError as error:
+        told = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
+        raise AgentError(told, help="Give it more time with `timeout`, in seconds.") from error
+    except httpx2.TooManyRedirects as error:
+        raise AgentError(f"`{asked.address}` leads on more than {MOST_REDIRECTS} times") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        why = str(error) or type(error).__name__
+        raise AgentError(f"`{asked.address}` cannot be reached: {why}") from error
+
+
+async def _received(asked: Asked) -> dict[str, Any]:
+    guarded = Guarded(Allowed.of(settings.allowed_hosts(folder())))
+    headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
+    async with httpx2.AsyncClient(
+        transport=guarded, trust_env=False, follow_redirects=True, max_redirects=MOST_REDIRECTS, timeout=asked.timeout_s
+    ) as client:
+        client.event_hooks = {"request": [_require_web]}
+        body = None if asked.body is None else asked.body.encode("utf-8", "replace")
+        async with client.stream(asked.method, asked.address, headers=headers, content=body) as answer:
+            data = await _body(answer, asked)
+            return _shown(answer, data, asked)
+
+
+async def _require_web(request: httpx2.Request) -> None:
+    """Refuse where a redirect leads away from the web."""
+    if request.url.scheme not in ("http", "https"):
+        raise PermissionDenied(f"`{request.url}` is no address of the web")
+
+
+async def _body(answer: httpx2.Response, asked: Asked) -> bytes:
+    """The body, unpacked no further than it may be large. Raises AgentError."""
+    packed = answer.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in ("identity", "gzip", "x-gzip", "deflate", ""):
+        raise AgentError(f"`{asked.address}` answers packed with `{packed}`, which was not asked for")
+    unpack = None if packed in ("identity", "") else zlib.decompressobj(wbits=47)
+    data = bytearray()
+    try:
+        async for chunk in answer.aiter_raw():
+            data += chunk if unpack is None else unpack.decompress(chunk, asked.most_bytes + 1 - len(data))
+            if len(data) > asked.most_bytes:
+                help = "Ask for more with `size`, in bytes."
+                raise AgentError(f"`{asked.address}` answers with more than {asked.most_bytes:,} bytes", help=help)
+    except zlib.error as error:
+        raise AgentError(f"`{asked.address}` answers with a body that cannot be unpacked") from error
+    return bytes(data)
+
+
+def _shown(answer: httpx2.Response, data: bytes, asked: Asked) -> dict[str, Any]:
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        text = data.decode(answer.charset_encoding or "utf-8-sig")
+    except (LookupError, UnicodeError) as error:  # the server names the encoding: some fail with errors of their own
+        raise AgentError(f"`{asked.address}` answers with `{kind or 'bytes'}`, which is no text") from error
+    return {
+        "status": answer.status_code,
+        "ok": 200 <= answer.status_code <= 299,
+        "url": str(answer.url),
+        "type": kind,
+        "headers": dict(answer.headers),
+        "text": text,
+    }

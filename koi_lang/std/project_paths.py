@@ -1,0 +1,82 @@
+"""A path as programs and models write it to a file inside of a folder, or to a refusal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.program.loader import KoiModule
+from koi_lang.std.code_files import as_systems_see, runner_of
+from koi_lang.std.effects import agent
+
+# The permission of a role whose agents may change files that are run.
+WRITE_CODE = "write_code"
+# Whoever could change these could allow themselves anything else.
+SETTINGS = frozenset({"koi.toml"})
+
+
+def place(root: Path, path: str, *, changing: bool = False) -> Path:
+    """The file that a path stands for, with all links resolved; it need not exist.
+
+    Args:
+        root: the folder that is not left.
+        path: relative, with `/` between its parts.
+        changing: whether the file is to be written, moved or removed.
+
+    Raises:
+        AgentError: the text is no path.
+        PermissionDenied: it leads out of the folder, or to something hidden, or is not to be changed.
+    """
+    if not isinstance(path, str) or not path.strip() or not path.isprintable():
+        raise AgentError(f"{path!r} is no path", help="Write one such as `notes/today.md`.")
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or ".." in parts or parts[:1] == ("~",):
+        raise _outside(path)
+    base = root.resolve()
+    try:
+        found = base.joinpath(*parts).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise _outside(path) from error
+    if not found.is_relative_to(base):
+        raise _outside(path)
+    for each in (parts, found.relative_to(base).parts):
+        _require_ordinary(path, each, changing=changing)
+    if changing:
+        _require_no_code(path, found, (parts, found.relative_to(base).parts))
+    return found
+
+
+def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]]) -> None:
+    if str(file).casefold() in _running():
+        help = "It says what its agents may do, which counts from the next run on."
+        raise PermissionDenied(f"`{path}` is part of the running program, which only the person can change", help=help)
+    why = next(filter(None, (runner_of(parts, file) for parts in names if parts)), None)
+    asking = agent()
+    if why is not None and not (asking and asking.role.allows(WRITE_CODE)):
+        role = f"`{asking.role.name}`" if asking else "the agent's role"
+        help = f"Choose another name, or give {role} the permission: `can {WRITE_CODE}`."
+        raise PermissionDenied(
+            f"`{path}` is code ({why}), and only an agent with `{WRITE_CODE}` may change it", help=help
+        )
+
+
+def _running() -> set[str]:
+    """The files of everything that is loaded: programs with their texts, and the Python modules that they import."""
+    modules = list(sys.modules.values())
+    parts = (file for module in modules if isinstance(module, KoiModule) for file in module.files)
+    return {str(file).casefold() for file in (*(getattr(module, "__file__", None) for module in modules), *parts)}
+
+
+def _outside(path: str) -> PermissionDenied:
+    help = "Name a file below the folder in which the program is run, without `..`."
+    return PermissionDenied(f"`{path}` lies outside of the project", help=help)
+
+
+def _require_ordinary(path: str, parts: tuple[str, ...], *, changing: bool) -> None:
+    if any(part.startswith(".") for part in parts):
+        help = "Names that begin with a dot hold settings, keys and journals."
+        raise PermissionDenied(f"`{path}` is hidden from programs", help=help)
+    if changing and parts and as_systems_see(parts[-1]) in SETTINGS:
+        raise PermissionDenied(f"`{path}` can only be changed by the person", help="It says what programs may do.")
