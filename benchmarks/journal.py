@@ -14,7 +14,7 @@ from types import ModuleType
 from benchmarks.measuring import Figure
 from benchmarks.playbooks import RETURN, Quiet
 from benchmarks.programs import PLAYBOOKS
-from koi_lang.llm.messages import Delta, Finished, Request, TextDelta
+from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.engine import Run, Services
@@ -44,7 +44,7 @@ class Slow:
             {"actionType": "direct", "intent": "print", "message": f"order {self._asked} is complete"}
         )
         yield TextDelta(printing if self._asked < ACTIONS else RETURN)
-        yield Finished(None, "stop")
+        yield StreamEnd(None, "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.measuring import Figure, repeat
 from benchmarks.programs import PLAYBOOKS
-from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta
+from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta
 from koi_lang.llm.scripted import Scripted
 from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
@@ -53,14 +53,14 @@ class Typing:
         self._asked += 1
         if self._asked > 1:
             yield TextDelta(RETURN)
-            yield Finished(None, "stop")
+            yield StreamEnd(None, "stop")
             return
         start_s, text = time.perf_counter(), self._answer
         for number, start in enumerate(range(0, len(text), TOKEN), 1):
             await asyncio.sleep(start_s + number / TOKENS_PER_S - time.perf_counter())
             self.share, self.ended_s = min(1.0, (start + TOKEN) / len(text)), time.perf_counter()
             yield TextDelta(text[start : start + TOKEN])
-        yield Finished(None, "stop")
+        yield StreamEnd(None, "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""

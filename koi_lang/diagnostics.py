@@ -22,7 +22,7 @@ MOST_WITH_PAIR = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LabeledSpan:
     """A span of a source with what there is to say about it."""
 
     source: Source
@@ -45,8 +45,8 @@ class Diagnostic:
     code: str
     severity: Severity
     message: str
-    place: Place
-    others: tuple[Place, ...] = ()
+    place: LabeledSpan
+    others: tuple[LabeledSpan, ...] = ()
     help: str | None = None
     causes: tuple[str, ...] = ()
 
@@ -155,7 +155,7 @@ def suggestion(name: str, known: Sequence[str], kind: str) -> str:
     return f"this program declares one {kind}: {listed}." if len(known) == 1 else f"known {kind}s are {listed}."
 
 
-def _place_data(place: Place) -> dict[str, Any]:
+def _place_data(place: LabeledSpan) -> dict[str, Any]:
     start, end = place.source.position(place.span.start), place.source.position(place.span.end)
     return {
         "path": place.source.path,
@@ -167,7 +167,7 @@ def _place_data(place: Place) -> dict[str, Any]:
     }
 
 
-def _excerpt(place: Place, number: int, gutter: str) -> list[str]:
+def _excerpt(place: LabeledSpan, number: int, gutter: str) -> list[str]:
     """The source line of a place and the marks under it; long lines are cut around the place."""
     column = place.source.position(place.span.start).column - 1
     text = _printable(place.source.line(number).replace("\t", " "))

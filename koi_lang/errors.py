@@ -72,15 +72,15 @@ class AgentError(KoiError):
     """An agent, team, skill or handler was asked for something it cannot do."""
 
 
-class SendTimeout(AgentError):
+class SendTimeoutError(AgentError):
     """A `send … timeout` ended before its handler answered."""
 
 
-class PermissionDenied(AgentError):
+class PermissionDeniedError(AgentError):
     """The role of an agent does not allow what was asked."""
 
 
-class ExpectationFailed(KoiError):
+class ExpectationError(KoiError):
     """An `expect` of a test does not hold.
 
     Attributes:
@@ -92,7 +92,7 @@ class ExpectationFailed(KoiError):
         self.details = details
 
 
-class Unscripted(KoiError):
+class UnscriptedError(KoiError):
     """A test asked for an answer of a model or person that it does not give."""
 
 
@@ -120,7 +120,7 @@ class ProviderError(KoiError):
     """A model provider failed, refused, or cannot be reached."""
 
 
-class MissingKey(ProviderError):
+class MissingKeyError(ProviderError):
     """A provider was named whose key is not known."""
 
     exit_code = EXIT_USAGE
@@ -131,7 +131,7 @@ REPEATABLE = frozenset({408, 409, 425, 429})
 REFUSED = frozenset({401, 403})
 
 
-class RequestFailed(ProviderError):
+class RequestError(ProviderError):
     """A request to a provider came to nothing.
 
     Attributes:
@@ -149,7 +149,7 @@ class RequestFailed(ProviderError):
         self.retry_after_s: float | None = None
         self.repeatable = status is None or status >= 500 or status in REPEATABLE
 
-    def told_as(self, message: str) -> RequestFailed:
+    def told_as(self, message: str) -> RequestError:
         """The same failure in other words."""
         failure = type(self)(message, help=self.help, status=self.status)
         failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
@@ -157,7 +157,7 @@ class RequestFailed(ProviderError):
         return failure
 
 
-class AnswerTooLongError(RequestFailed):
+class AnswerTooLongError(RequestError):
     """An answer had reached its limit of tokens before it said anything; the same request fails again."""
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
@@ -165,7 +165,7 @@ class AnswerTooLongError(RequestFailed):
         self.repeatable = False
 
 
-class ContextOverflow(RequestFailed):
+class ContextOverflowError(RequestError):
     """A conversation is longer than what its model can read; the same request fails again."""
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[T]):
+class Outcome(Generic[T]):
     """How some work ended.
 
     Attributes:
@@ -34,12 +34,12 @@ class Ended(Generic[T]):
         return cast(T, self.value)
 
 
-async def end_of(work: Awaitable[T]) -> Ended[T]:
+async def end_of(work: Awaitable[T]) -> Outcome[T]:
     """Wait for some work, whatever comes of it."""
     try:
-        return Ended(await work)
+        return Outcome(await work)
     except Exception as error:
-        return Ended(error=error)
+        return Outcome(error=error)
 
 
 def failure_of(function: Callable[..., Any], *arguments: Any) -> Exception | None:

@@ -97,7 +97,7 @@ class RecordingHost(SilentHost):
         self.logged += text.split("\n")
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """The next answer. Raises NobodyToAsk when there is none."""
+        """The next answer. Raises NobodyToAskError when there is none."""
         if self.answers:
             return self.answers.pop(0)
         return await SilentHost.ask(self, question, options)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.outcome import Ended, end_of, failure_of, raised_as
+from koi_lang.outcome import Outcome, end_of, failure_of, raised_as
 
 
 async def gives(value: object) -> object:
@@ -22,7 +22,7 @@ def test_an_end_is_a_value_or_an_error() -> None:
     error = ValueError("no")
     failed = asyncio.run(end_of(gives(error)))
 
-    assert (Ended(3), Ended(error=error)) == (asyncio.run(end_of(gives(3))), failed)
+    assert (Outcome(3), Outcome(error=error)) == (asyncio.run(end_of(gives(3))), failed)
     with pytest.raises(ValueError, match="no"):
         failed.result()
 

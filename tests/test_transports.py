@@ -10,7 +10,7 @@ import pytest
 
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connect import provider_named
-from koi_lang.llm.connection import Connection, Secret
+from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.openai import OpenAI
 from koi_lang.program.safe_expressions import evaluate
@@ -29,7 +29,7 @@ REFUSAL = Answer(status=400, error={"error": {"message": "'response_format' is n
 def transport(name: str, url: str) -> Adapter:
     """An adapter of a provider."""
     base_url = f"{url}/v1" if name == "openai" else url
-    connection = Connection(provider_named(name), Secret("k" * 20), "some-model", base_url)
+    connection = ProviderConnection(provider_named(name), Secret("k" * 20), "some-model", base_url)
     return OpenAI(connection) if name == "openai" else Anthropic(connection)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from koi_lang.cli import late
-from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestFailed, UsageError
+from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
-from koi_lang.setup.availability import Reached, ollama_address, reached
+from koi_lang.setup.availability import ProviderStatus, ollama_address, reached
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
@@ -88,12 +88,12 @@ def _tested(row: Provider, value: str, keys: Keys) -> str:
     return _count(found)
 
 
-def _count(found: Reached) -> str:
+def _count(found: ProviderStatus) -> str:
     return f" and offers {len(found.known.models)} models" if found.known else ""
 
 
 def _not_kept(row: Provider, error: KoiError) -> KoiError:
-    if isinstance(error, RequestFailed) and error.status in REFUSED:
+    if isinstance(error, RequestError) and error.status in REFUSED:
         help = f"Copy the key once more from your account at {row.name}, then `koi connect {row.name}` again."
         return ProviderError(f"`{row.name}` does not accept this key, so it was not kept", help=help)
     help = f"Try again later, or keep the key untested with `koi connect {row.name} --no-test`."

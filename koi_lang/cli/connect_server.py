@@ -16,7 +16,7 @@ from koi_lang.cli.browser import sign_in_with
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import Approval, NobodyToAsk
+from koi_lang.runtime.host import Approval, NobodyToAskError
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
@@ -95,13 +95,13 @@ class _Asker:
         click.echo(text, err=True)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Refuse: this is not about questions. Raises NobodyToAsk."""
-        raise NobodyToAsk(f"nobody can answer: {question}")
+        """Refuse: this is not about questions. Raises NobodyToAskError."""
+        raise NobodyToAskError(f"nobody can answer: {question}")
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Agree: the command is the consent."""
         return "yes"
 
     async def secret(self, name: str) -> str:
-        """Refuse. Raises NobodyToAsk."""
-        raise NobodyToAsk(f"nobody can be asked for `{name}`")
+        """Refuse. Raises NobodyToAskError."""
+        raise NobodyToAskError(f"nobody can be asked for `{name}`")

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from koi_lang.cli.ui.colours import colour_option
-from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Look, counted, look_of
+from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, counted, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers
 from koi_lang.health.findings import Finding
@@ -69,7 +69,7 @@ def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
         yield from providers.ollama()
 
 
-def _line(finding: Finding, look: Look) -> str:
+def _line(finding: Finding, look: Theme) -> str:
     fix = f"\n{'':>21}{look.gives} {clean(finding.fix)}" if finding.fix else ""
     return f"{look.painted(*MARKS[finding.level])}  {finding.about:<11} {clean(finding.text)}{fix}"
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decision, Doubt
 from koi_lang.runtime.replay.location import Path
 from koi_lang.text_width import clean
@@ -67,7 +67,7 @@ class Doubts:
         self._decided: dict[Path, Decision] = {}
         self.hold: Callable[[], AbstractContextManager[None]] = nullcontext
 
-    def decide_beforehand(self, begun: Sequence[Entry]) -> None:
+    def decide_beforehand(self, begun: Sequence[JournalEntry]) -> None:
         """Decide what is known to be in doubt. Raises JournalError when the run is not to go on."""
         for entry in begun:
             doubt = doubt_in(entry)
@@ -104,7 +104,7 @@ class Doubts:
         return first
 
 
-def doubt_in(entry: Entry) -> Doubt:
+def doubt_in(entry: JournalEntry) -> Doubt:
     """The doubt about an effect that had begun."""
     fields = entry.data.get("fields")
     return Doubt(str(entry.data.get("intent")), entry.path, "begun", fields or {}, entry.agent)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from koi_lang.cli.messages import show_diagnostics as show_diagnostics
     from koi_lang.cli.messages import show_error as show_error
     from koi_lang.cli.models import pick as pick
-    from koi_lang.cli.ui.keyboard import Draft as Draft
     from koi_lang.cli.ui.keyboard import Keyboard as Keyboard
+    from koi_lang.cli.ui.keyboard import LineEditor as LineEditor
     from koi_lang.cli.ui.keyboard import in_background as in_background
     from koi_lang.cli.ui.keyboard import set_terminal_modes as set_terminal_modes
     from koi_lang.cli.ui.keyboard import terminal_modes as terminal_modes
@@ -41,7 +41,13 @@ else:
             "koi_lang.cli.chat.editor": ("Editor",),
             "koi_lang.cli.chat.start": ("talk",),
             "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),
-            "koi_lang.cli.ui.keyboard": ("Draft", "Keyboard", "in_background", "set_terminal_modes", "terminal_modes"),
+            "koi_lang.cli.ui.keyboard": (
+                "LineEditor",
+                "Keyboard",
+                "in_background",
+                "set_terminal_modes",
+                "terminal_modes",
+            ),
             "koi_lang.cli.messages": ("show_diagnostics", "show_error"),
             "koi_lang.cli.models": ("pick",),
             "koi_lang.cli.ui.selection": ("pick_one",),

@@ -14,14 +14,14 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli.ui.selection import pick_one
-from koi_lang.errors import EXIT_FAILED, MissingKey, ProviderError
+from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
 from koi_lang.llm.cards import PRICES_AS_OF
 from koi_lang.llm.connection import Provider
-from koi_lang.llm.model_list_cache import Known
-from koi_lang.llm.model_listing import Listed
+from koi_lang.llm.model_list_cache import CachedModelList
+from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
 from koi_lang.llm.providers import provider_named
-from koi_lang.setup.availability import Reached, all_reached, ollama_address, set_up
+from koi_lang.setup.availability import ProviderStatus, all_reached, ollama_address, set_up
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of
 
@@ -60,7 +60,7 @@ def _rows(provider: str | None, keys: Keys) -> list[Provider]:
     rows = set_up(keys)
     if not rows:
         help = f"Keep a key with `koi connect`; an Ollama was looked for at `{ollama_address()}`."
-        raise MissingKey("no provider is connected", help=help)
+        raise MissingKeyError("no provider is connected", help=help)
     return rows
 
 
@@ -80,7 +80,7 @@ def pick(keys: Keys) -> str:
     return pick_one("Which model?", options, otherwise="Write it as `-m provider/model`; `koi models` lists them.")
 
 
-def _page(found: list[Reached]) -> str:
+def _page(found: list[ProviderStatus]) -> str:
     parts = [f"{each.provider}  ({_age(each.known)})\n{_models(each.known)}" for each in found]
     return "\n\n".join(parts)
 
@@ -91,7 +91,7 @@ def _chosen(roles: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n\n" + "\n".join(["koi.toml", *lines]) if lines else ""
 
 
-def _models(known: Known | None) -> str:
+def _models(known: CachedModelList | None) -> str:
     if known is None:
         return "  it has no list of models"
     lines = _aligned([HEADING, *(_cells(model, model.name) for model in known.models)])
@@ -99,13 +99,13 @@ def _models(known: Known | None) -> str:
     return "\n".join(f"  {line}" for line in [*lines, *note])
 
 
-def _cells(model: Listed, name: str) -> Row:
+def _cells(model: ModelInfo, name: str) -> Row:
     """What is shown of a model; a `+` marks a price that is not the highest."""
     prices = " / ".join(f"${price:g}" for price in model.prices_usd or ()) + "+" * _costs_more(model) or "-"
     return name, _size(model.context_tokens), _size(model.output_tokens), prices, " ".join(model.abilities)
 
 
-def _costs_more(model: Listed) -> bool:
+def _costs_more(model: ModelInfo) -> bool:
     return model.prices_usd is not None and card_of(model.name).longer is not None
 
 
@@ -123,7 +123,7 @@ def _size(tokens: int | None) -> str:
     return f"{tokens / 1_000_000:.3g}M" if tokens >= 1_000_000 else f"{tokens / 1000:.3g}k"
 
 
-def _age(known: Known | None) -> str:
+def _age(known: CachedModelList | None) -> str:
     if known is None:
         return "no list"
     seconds = int(known.age_s())
@@ -134,7 +134,7 @@ def _age(known: Known | None) -> str:
     return f"asked {seconds // HOUR_S} h ago"
 
 
-def _data(found: Reached) -> dict[str, Any]:
+def _data(found: ProviderStatus) -> dict[str, Any]:
     models = [asdict(model) for model in found.known.models] if found.known else []
     asked = found.known.asked if found.known else None
     return {"provider": found.provider, "asked": asked, "prices_as_of": PRICES_AS_OF, "models": models}

@@ -48,7 +48,7 @@ class Amount(click.FloatRange):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What the command line says about a run.
 
     Attributes:
@@ -162,16 +162,16 @@ def added(*options: Callable[[Command], Command]) -> Callable[[Command], Command
     return add
 
 
-def options_from(given: Mapping[str, Any]) -> Options:
+def options_from(given: Mapping[str, Any]) -> RunOptions:
     """What parsed options say; `pairs` and `document` are fields of the payload. Raises UsageError."""
-    plain = {name: value for name, value in given.items() if name in Options.__dataclass_fields__}
+    plain = {name: value for name, value in given.items() if name in RunOptions.__dataclass_fields__}
     most = {name: given[f"max_{name}"] for name in LIMITS if given.get(f"max_{name}") is not None}
     if "time" in most:
         most["time"] = seconds("--max-time", most["time"])
     if given.get("model") is not None and not given["model"].strip():
         raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
     payload = _payload(given.get("pairs", ()), given.get("document"))
-    return Options(**{**plain, "payload": payload, "limits": most, "allow": allow_rules(given["allow"])})
+    return RunOptions(**{**plain, "payload": payload, "limits": most, "allow": allow_rules(given["allow"])})
 
 
 def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:

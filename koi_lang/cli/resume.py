@@ -13,7 +13,7 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.doubts import Doubts, Wish, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
-from koi_lang.cli.options import Options, added, fields_of, limiting_options, limiting_words
+from koi_lang.cli.options import RunOptions, added, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import require_trust
@@ -24,8 +24,8 @@ from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
-from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.history import ANSWERED, RESUMED, Past, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import ANSWERED, RESUMED, History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.sessions.continuation import Continuation
@@ -40,7 +40,7 @@ FIELDS = {ANSWERED: "text", "done": "result"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ResumeOptions:
     """How a run is to go on, as the command line says it."""
 
     at: int | None
@@ -86,9 +86,13 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     _require_known(options, journal)
     entry = loader.compiled(journal.header.program)
     going = _continuation(
-        path, journal, entry, options, Wishes(**{wish: given[wish] for wish in Wishes.__dataclass_fields__})
+        path,
+        journal,
+        entry,
+        options,
+        ResumeOptions(**{wish: given[wish] for wish in ResumeOptions.__dataclass_fields__}),
     )
-    kept = Kept()
+    kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
     code = run_program(journal.header.program, entry, options, going)
     told = kept.line(journal.entries)
@@ -101,7 +105,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     leave(code)
 
 
-def _listed(effects: Sequence[Entry]) -> str:
+def _listed(effects: Sequence[JournalEntry]) -> str:
     """Some effects of the parent of a branch, the first of them named."""
     named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
     more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
@@ -137,7 +141,7 @@ def _last_unfinished() -> Path:
     raise JournalError("no run of this folder was interrupted", help=help)
 
 
-def _require_known(options: Options, journal: Journal) -> None:
+def _require_known(options: RunOptions, journal: Journal) -> None:
     hidden = [name for name, value in options.payload.items() if HIDDEN in str(value)]
     if hidden:
         help = f"Give it again: koi resume {journal.header.run} --arg {hidden[0]}=…"
@@ -147,7 +151,9 @@ def _require_known(options: Options, journal: Journal) -> None:
 # ---------------------------------------------------------------- what the run goes on from
 
 
-def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Options, wishes: Wishes) -> Continuation:
+def _continuation(
+    path: Path, journal: Journal, entry: cache.CachedModule, options: RunOptions, wishes: ResumeOptions
+) -> Continuation:
     header, entries = journal.header, lasting_entries(journal.entries)
     is_branch = _is_branch(path, journal, entry, wishes)
     if wishes.at is not None:
@@ -156,7 +162,7 @@ def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Opt
     redact = options.key_lookup().redactor(options.payload)
     doubts = Doubts(wishes.on_doubt, redact)
     doubts.decide_beforehand(in_doubt(entries))
-    past = Past(entries, "branch" if is_branch else "resume", redact, doubts, lasting_entries(journal.entries))
+    past = History(entries, "branch" if is_branch else "resume", redact, doubts, lasting_entries(journal.entries))
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in past.left_behind() if past.outcome(entry.path) is None]
     if behind and not options.quiet:
@@ -165,7 +171,7 @@ def _continuation(path: Path, journal: Journal, entry: cache.Entry, options: Opt
     return replace(going_on(past, journal, wishes.at, header.words), doubts=doubts)
 
 
-def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes) -> bool:
+def _is_branch(path: Path, journal: Journal, entry: cache.CachedModule, wishes: ResumeOptions) -> bool:
     """Whether the run goes on in a journal of its own. Raises JournalError when there is nothing to go on with."""
     header = journal.header
     if wishes.answer is not None and wishes.at is None:
@@ -178,7 +184,7 @@ def _is_branch(path: Path, journal: Journal, entry: cache.Entry, wishes: Wishes)
     return False
 
 
-def _back_to(at: int, answer: str | None, entries: Sequence[Entry]) -> list[Entry]:
+def _back_to(at: int, answer: str | None, entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     kept = until(entries, at)
     if answer is None:
         return kept
@@ -190,12 +196,12 @@ def _back_to(at: int, answer: str | None, entries: Sequence[Entry]) -> list[Entr
     return with_answer(kept, at, field, answer if field == "text" else {"answer": answer})
 
 
-def _is_from_person(entry: Entry) -> bool:
+def _is_from_person(entry: JournalEntry) -> bool:
     result = entry.data.get("result")
     return entry.data.get("intent") == "prompt_user" and isinstance(result, dict)
 
 
-def _tell(options: Options, run: str, entries: Sequence[Entry], *, is_branch: bool) -> None:
+def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_branch: bool) -> None:
     if options.quiet:
         return
     kinds = Counter(entry.kind for entry in entries)
@@ -208,7 +214,7 @@ def _tell(options: Options, run: str, entries: Sequence[Entry], *, is_branch: bo
     click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known{allowed}", err=True)
 
 
-class Kept:
+class KeptAnswers:
     """Counts the model answers that a branch has taken over."""
 
     def __init__(self) -> None:
@@ -218,7 +224,7 @@ class Kept:
         """Follow an event."""
         self.answers += event.type == ANSWERED and event.recalled
 
-    def line(self, entries: Sequence[Entry]) -> str:
+    def line(self, entries: Sequence[JournalEntry]) -> str:
         """What was saved; empty where no model had been asked."""
         asked = sum(entry.kind == ANSWERED for entry in entries)
         if not asked:

@@ -12,11 +12,11 @@ import click
 
 from koi_lang.cli.interrupts import carried_out, leave
 from koi_lang.cli.messages import exit_code_of, show_warnings
-from koi_lang.cli.options import Options, options_from, running_options, seconds
+from koi_lang.cli.options import RunOptions, options_from, running_options, seconds
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.sessions.config import OpenRun
-from koi_lang.sessions.factory import Opener
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.prepared import prepared
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."
@@ -44,7 +44,11 @@ def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: 
 
 
 def _serve(
-    file: str, entry: cache.Entry, options: Options, answer_s: float, reopen: Callable[[Opener], OpenRun | None]
+    file: str,
+    entry: cache.CachedModule,
+    options: RunOptions,
+    answer_s: float,
+    reopen: Callable[[SessionFactory], OpenRun | None],
 ) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once.
 
@@ -58,7 +62,7 @@ def _serve(
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
             declarations.require_servers(ready.module, Path.cwd())
-            opener = Opener(ready)
+            opener = SessionFactory(ready)
             serving = serve_stdio(opener.served(), redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))
 

@@ -11,7 +11,7 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.messages import show_warnings
-from koi_lang.cli.options import Options, options_from, running_options
+from koi_lang.cli.options import RunOptions, options_from, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
 from koi_lang.program import loader
@@ -38,7 +38,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     leave(run_program(file, entry, options))
 
 
-def options_of(words: Sequence[str]) -> Options:
+def options_of(words: Sequence[str]) -> RunOptions:
     """The options in the words of a command line that began with `run`. Raises JournalError for others."""
     if not words or words[0] != "run":
         told = f"the run was started with `koi {' '.join(words)}`"

@@ -12,8 +12,8 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.options import Options
-from koi_lang.cli.ui.reporters import DETAILS, TOLD, Bill, Denials, as_json, as_lines
+from koi_lang.cli.options import RunOptions
+from koi_lang.cli.ui.reporters import DETAILS, TOLD, CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
@@ -25,7 +25,7 @@ from koi_lang.sessions.prepared import Prepared, prepared
 from koi_lang.sessions.recording import recorded
 
 
-def run_program(file: str, entry: cache.Entry, options: Options, going: Continuation | None = None) -> int:
+def run_program(file: str, entry: cache.CachedModule, options: RunOptions, going: Continuation | None = None) -> int:
     """Run to the end and give the exit code; whatever goes wrong is told once."""
     redact = options.key_lookup().redactor(options.payload)
     host = Terminal(quiet=options.quiet, silent=options.as_json)
@@ -48,12 +48,12 @@ def run_program(file: str, entry: cache.Entry, options: Options, going: Continua
 
 
 async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
-    options, bill, redact = ready.options, Bill(), ready.redactor()
+    options, bill, redact = ready.options, CostMeter(), ready.redactor()
     if going.doubts is not None:
         going.doubts.hold = host.hold
     run = ready.run(
         host,
-        [bill, Denials(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
+        [bill, DenialNotice(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
         host.note,
         payload=options.payload,
         verbatim=options.debug,
@@ -90,7 +90,7 @@ def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:
     return typing(host, run)
 
 
-def _consumers(ready: Prepared, host: Terminal, bill: Bill) -> list[Consumer]:
+def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consumer]:
     """Who is told what happens, as the command line says; secrets are taken out first."""
     options, redact = ready.options, ready.redactor()
     if options.as_json:

@@ -20,10 +20,10 @@ from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import counted
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in
+from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
-from koi_lang.runtime.journal.summary import UNFINISHED, Summary, summarise
+from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS, Totals
 from koi_lang.runtime.model_calls.images import noted
 from koi_lang.text_width import clean
@@ -65,7 +65,7 @@ def list_(as_json: bool) -> None:
         _say("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _summaries() -> Iterator[tuple[Path, Summary]]:
+def _summaries() -> Iterator[tuple[Path, RunSummary]]:
     """The journals of this folder with what came of their runs; those that cannot be read are told."""
     for path in store.unordered(Path.cwd()):
         try:
@@ -74,7 +74,7 @@ def _summaries() -> Iterator[tuple[Path, Summary]]:
             click.echo(clean(f"warning: {error.message}"), err=True)
 
 
-def _data(path: Path, summary: Summary) -> Mapping[str, Any]:
+def _data(path: Path, summary: RunSummary) -> Mapping[str, Any]:
     parent, entry = summary.header.parent or (None, None)
     return {
         "run": path.stem,
@@ -95,7 +95,7 @@ def _origin(header: Header) -> str:
     return f"{header.parent[0]} from entry {header.parent[1]}" if header.parent else ""
 
 
-def _row(path: Path, summary: Summary) -> tuple[str, ...]:
+def _row(path: Path, summary: RunSummary) -> tuple[str, ...]:
     return (
         path.stem,
         _moment(summary.header.started),
@@ -123,7 +123,7 @@ def show(run: str, full: bool) -> None:
     _warn(path, journal)
 
 
-def _facts(path: Path, summary: Summary) -> Mapping[str, str]:
+def _facts(path: Path, summary: RunSummary) -> Mapping[str, str]:
     header = summary.header
     totals = summary.totals
     return {
@@ -170,7 +170,7 @@ def tail(run: str, follow: bool, count: int) -> None:
             _say(_line(entry, journal.header, full=False))
 
 
-def _following(path: Path, after: int) -> Iterator[Entry]:
+def _following(path: Path, after: int) -> Iterator[JournalEntry]:
     """The entries behind the n-th as they come, until the run ends or its process does."""
     for line in _growing(path):
         entry = entry_in(line)
@@ -290,7 +290,7 @@ def _say(text: str) -> None:
     click.echo(clean(text))
 
 
-def _line(entry: Entry, header: Header, full: bool) -> str:
+def _line(entry: JournalEntry, header: Header, full: bool) -> str:
     """An entry for people: seconds since the start, what happened, where, and what belongs to it."""
     fields = " ".join(f"{name}={_value(value)}" for name, value in entry.data.items() if name != TOTALS)
     parts = (f"{max(0.0, entry.ts - header.started):9.3f}", f"{entry.kind:15}", " / ".join(entry.path), fields)

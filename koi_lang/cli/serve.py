@@ -16,7 +16,7 @@ from koi_lang import settings
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import served
 from koi_lang.cli.messages import exit_code_of, show_warnings
-from koi_lang.cli.options import Options, options_from, running_options
+from koi_lang.cli.options import RunOptions, options_from, running_options
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
@@ -106,7 +106,7 @@ def _given_token(reach: Reach) -> str | None:
     return given
 
 
-def _serve(file: str, entry: cache.Entry, options: Options, address: Address | None) -> int:
+def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: Address | None) -> int:
     """Serve to the end and give the exit code; whatever goes wrong is told once."""
 
     def work() -> None:

@@ -25,7 +25,7 @@ HEAD = re.compile(r'// (.+): import "std/\w+"')
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StdEntry:
     """A function of a skill, or an event that a member of a team handles.
 
     Attributes:
@@ -45,11 +45,11 @@ class Group:
     kind: str
     name: str
     about: str
-    entries: tuple[Entry, ...]
+    entries: tuple[StdEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StdModule:
     """One file of the standard library, imported as `std/<name>`."""
 
     name: str
@@ -76,13 +76,13 @@ def files() -> list[Path]:
     return sorted(resources.standard_skills().glob("*.koi"))
 
 
-def part(path: Path) -> Part:
+def part(path: Path) -> StdModule:
     """What a file of the standard library declares for others."""
     declared = vars(loader.load(f"std/{path.stem}")).values()
     head = HEAD.match(path.read_text("utf-8"))
     skills = (_skill(value) for value in declared if isinstance(value, Skill))
     teams = (_team(value) for value in declared if isinstance(value, Team))
-    return Part(path.stem, head[1] if head else "", (*skills, *teams))
+    return StdModule(path.stem, head[1] if head else "", (*skills, *teams))
 
 
 def _named(name: str) -> Path:
@@ -93,7 +93,7 @@ def _named(name: str) -> Path:
 
 
 def _skill(declared: Skill) -> Group:
-    entries = (Entry(name, _signature(name, f), f.__doc__ or "") for name, f in declared.functions.items())
+    entries = (StdEntry(name, _signature(name, f), f.__doc__ or "") for name, f in declared.functions.items())
     return Group("skill", declared.name, declared.affordance, tuple(entries))
 
 
@@ -110,7 +110,7 @@ def _team(declared: Team) -> Group:
         for handler in member.about.handlers.values():
             fields = signature_text(handler.schema) if handler.schema else "data?: object"
             told = handler.affordance or member.about.affordance
-            entries.append(Entry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields})", told))
+            entries.append(StdEntry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields})", told))
     return Group("team", declared.name, "", tuple(entries))
 
 
@@ -118,7 +118,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _shown(described: Part) -> str:
+def _shown(described: StdModule) -> str:
     lines = [f"std/{described.name}  {described.about}"]
     for group in described.groups:
         lines.append(f"  uses {group.kind} {group.name}")

@@ -15,7 +15,7 @@ from koi_lang.cli.output import writing
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from koi_lang.testing.cases import Case, Result, Stopwatch, title
+from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title
 from koi_lang.testing.discovery import find
 from koi_lang.testing.junit import junit
 from koi_lang.testing.pool import results
@@ -27,7 +27,7 @@ EXIT_NOTHING = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class TestOptions:
     """What the command line says about the tests."""
 
     jobs: int
@@ -39,10 +39,10 @@ class Options:
 
 
 @dataclass(slots=True)
-class Done:
+class TestProgress:
     """What has been found out so far; `interrupted` says that the person did not want to wait for the rest."""
 
-    results: list[Result] = field(default_factory=list)
+    results: list[CaseResult] = field(default_factory=list)
     interrupted: bool = False
 
 
@@ -74,26 +74,26 @@ def command(
     if only_list:
         click.echo(clean("\n".join(map(title, cases))))
         sys.exit(EXIT_OK)
-    options = Options(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
+    options = TestOptions(jobs=jobs or os.cpu_count() or 1, **given)  # type: ignore[arg-type]
     sys.exit(_run(cases, options))
 
 
 def _say_that_there_is_nothing(text: str | None) -> None:
     if text is not None:
-        raise NothingToRun(f"no test has `{text}` in its name", help="`koi test --list` lists all tests.")
+        raise NothingToRunError(f"no test has `{text}` in its name", help="`koi test --list` lists all tests.")
     help = 'write `test "name" { … }` in a file whose name ends with `.test.koi`.'
-    raise NothingToRun("there are no tests here", help=help)
+    raise NothingToRunError("there are no tests here", help=help)
 
 
-class NothingToRun(UsageError):
+class NothingToRunError(UsageError):
     """No test was found or chosen."""
 
     exit_code = EXIT_NOTHING
 
 
-def _run(cases: Sequence[Case], options: Options) -> int:
+def _run(cases: Sequence[Case], options: TestOptions) -> int:
     """Run the cases, tell what came of them, and give the exit code."""
-    watch, done = Stopwatch.started(), Done()
+    watch, done = Stopwatch.started(), TestProgress()
     try:
         _collect(cases, options, done)
     except KeyboardInterrupt:
@@ -113,7 +113,7 @@ def _run(cases: Sequence[Case], options: Options) -> int:
     return EXIT_OK if all(result.outcome.ok for result in done.results) else EXIT_FAILED
 
 
-def _collect(cases: Sequence[Case], options: Options, done: Done) -> None:
+def _collect(cases: Sequence[Case], options: TestOptions, done: TestProgress) -> None:
     """Run the cases into `done`, as far as they come."""
     shows_progress, has = sys.stderr.isatty() and not options.verbose, has_colours(sys.stdout)
     with closing(results(cases, jobs=options.jobs, timeout_s=options.timeout_s)) as arriving:

@@ -9,8 +9,8 @@ from functools import cached_property
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, TEST_NAMES, Resolution, resolve
-from koi_lang.compiler.symbols import Table, table_of
-from koi_lang.compiler.walk import Index
+from koi_lang.compiler.symbols import SymbolTable, table_of
+from koi_lang.compiler.walk import NodeIndex
 
 
 @dataclass(eq=False)
@@ -23,14 +23,14 @@ class Analysis:
     """
 
     unit: Unit
-    table: Table
+    table: SymbolTable
     code: dict[n.Node, Resolution] = field(default_factory=dict)
     servers: dict[n.Node, frozenset[str]] = field(default_factory=dict)
 
     @cached_property
-    def index(self) -> Index:
+    def index(self) -> NodeIndex:
         """All nodes of the file by their class; made when a check first asks."""
-        return Index(self.unit.program)
+        return NodeIndex(self.unit.program)
 
     @property
     def tests(self) -> tuple[str, ...]:

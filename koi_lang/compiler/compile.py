@@ -14,7 +14,7 @@ from koi_lang.compiler.imports import Files, Loaded, load, standard_names
 from koi_lang.compiler.rules import check
 from koi_lang.compiler.rules.gaps import without_follow_ups
 from koi_lang.compiler.syntax_errors import nested_too_deeply
-from koi_lang.diagnostics import CompileError, Diagnostic, Place
+from koi_lang.diagnostics import CompileError, Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
 # Files whose nodes are nested no deeper than this can be compiled; Python allows 20 loops within each other.
@@ -69,7 +69,7 @@ def generate(file: Analysis) -> ast.Module:
     try:
         return module(file)
     except BuildError as error:
-        place = Place(file.unit.source, error.span)
+        place = LabeledSpan(file.unit.source, error.span)
         raise CompileError([Diagnostic("E0102", "error", error.message, place, help=error.help)]) from None
     except RecursionError:
         raise CompileError([too_deep(file.unit.source)]) from None

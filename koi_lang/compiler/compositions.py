@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
-from koi_lang.compiler.templates import STATE, STATE_WORD, Hole, free_names, parts
+from koi_lang.compiler.templates import STATE, STATE_WORD, Placeholder, free_names, parts
 from koi_lang.source import Source, Span
 
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
@@ -39,11 +39,11 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TemplateLine:
     """A line of text with its holes and fragments."""
 
     span: Span
-    pieces: tuple[str | Hole | Fragment, ...]
+    pieces: tuple[str | Placeholder | Fragment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Let:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TemplateConditional:
     """`@if`, its `@else if`s, and what `@else` holds; offsets in conditions are those of the template's text."""
 
     span: Span
@@ -64,12 +64,12 @@ class Choice:
     otherwise: tuple[Directive, ...]
 
 
-Directive = Line | Let | Choice
+Directive = TemplateLine | Let | TemplateConditional
 
 
 def directives(text: n.Text, fragments: frozenset[str]) -> tuple[Directive, ...]:
     """Read a template line by line. Raises TemplateError."""
-    reader = _Reader(text, fragments)
+    reader = _TemplateReader(text, fragments)
     result = reader.body()
     if reader.lines:
         help = "begin with `@if (condition) {` on a line before it."
@@ -89,7 +89,7 @@ def in_order(items: Iterable[Directive]) -> Iterator[tuple[str | None, n.Express
         match item:
             case Let():
                 yield item.name, item.value
-            case Choice():
+            case TemplateConditional():
                 for condition, body in item.branches:
                     yield None, condition
                     yield from in_order(body)
@@ -104,11 +104,11 @@ def variables(items: Iterable[Directive]) -> Iterator[str]:
 def _expressions(items: Iterable[Directive]) -> Iterator[n.Expression]:
     for item in items:
         match item:
-            case Line():
-                yield from (piece.expression for piece in item.pieces if isinstance(piece, Hole))
+            case TemplateLine():
+                yield from (piece.expression for piece in item.pieces if isinstance(piece, Placeholder))
             case Let():
                 yield item.value
-            case Choice():
+            case TemplateConditional():
                 for condition, body in (*item.branches, (None, item.otherwise)):
                     yield from () if condition is None else (condition,)
                     yield from _expressions(body)
@@ -123,7 +123,7 @@ class _Row(NamedTuple):
     indented: str
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(self, text: n.Text, fragments: frozenset[str]) -> None:
         self.fragments = fragments
         self.lines = list(_rows(text))
@@ -149,7 +149,7 @@ class _Reader:
         if row.text.startswith(("@if", "@let")):
             form = "@if (condition) {" if row.text.startswith("@if") else "@let name = value"
             raise TemplateError(row.span, f"`{row.text.split()[0]}` is not complete", f"write `{form}` on one line.")
-        return Line(row.span, tuple(_pieces(row.indented, row.span, self.fragments)))
+        return TemplateLine(row.span, tuple(_pieces(row.indented, row.span, self.fragments)))
 
     def expression(self, row: _Row, start: int, end: int) -> n.Expression:
         """What stands between two offsets of a line, with offsets of the template's text."""
@@ -159,7 +159,7 @@ class _Reader:
             raise TemplateError(row.span, f"`{text}` is no expression", (problem and problem.help) or NO_EXPRESSION)
         return found
 
-    def choice(self, row: _Row, condition: re.Match[str]) -> Choice:
+    def choice(self, row: _Row, condition: re.Match[str]) -> TemplateConditional:
         branches = [(self.expression(row, *condition.span(1)), self.body(row.span))]
         otherwise: tuple[Directive, ...] = ()
         while (following := self.following()) is not None:
@@ -169,7 +169,7 @@ class _Reader:
             otherwise = self.body(following.span)
             self.close()
             break
-        return Choice(row.span, tuple(branches), otherwise)
+        return TemplateConditional(row.span, tuple(branches), otherwise)
 
     def following(self) -> _Row | None:
         """The `@else` line behind a branch, also one behind the brace; None when the choice ends."""
@@ -193,7 +193,7 @@ def _rows(text: n.Text) -> Iterator[_Row]:
         at += len(line) + 1
 
 
-def _pieces(line: str, span: Span, fragments: frozenset[str]) -> Iterator[str | Hole | Fragment]:
+def _pieces(line: str, span: Span, fragments: frozenset[str]) -> Iterator[str | Placeholder | Fragment]:
     done = 0
     for match in FRAGMENT.finditer(line):
         if match[1] in fragments:

@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse
-from koi_lang.diagnostics import Diagnostic, Place, nearest, suggestion
+from koi_lang.diagnostics import Diagnostic, LabeledSpan, nearest, suggestion
 from koi_lang.source import Source, Span, decode
 
 SUFFIXES = (".koi", ".py")
@@ -112,7 +112,7 @@ class _Loading:
         except UnicodeDecodeError as error:
             source = Source(path, data.decode("utf-8", "replace"))
             at = len(data[: error.start].decode("utf-8", "replace"))
-            place = Place(source, Span(at, at + 1))
+            place = LabeledSpan(source, Span(at, at + 1))
             help = "save the file with the encoding UTF-8."
             self.problems.append(Diagnostic("E0105", "error", "this file is not UTF-8 text", place, help=help))
             return Source(path, "")
@@ -120,8 +120,8 @@ class _Loading:
     def _follow(self, unit: Unit, statement: n.Import) -> None:
         try:
             found = self._resolve(unit, statement)
-        except _Unresolved as problem:
-            place = Place(unit.source, statement.path.span)
+        except _UnresolvedError as problem:
+            place = LabeledSpan(unit.source, statement.path.span)
             self.problems.append(Diagnostic(problem.code, "error", str(problem), place, help=problem.help))
             return
         unit.imports.append(found)
@@ -140,7 +140,7 @@ class _Loading:
         path = self._locate(unit, wanted)
         is_koi = path.endswith(".koi")
         if statement.type is not None and not is_koi and statement.type != "prompt":
-            raise _Unresolved(
+            raise _UnresolvedError(
                 "E0107", f"an import cannot have the type `{statement.type}`", "the only type is `prompt`."
             )
         if is_koi:
@@ -153,7 +153,7 @@ class _Loading:
         if statement.type is None and not path.endswith(".prompt"):
             name = statement.name.name if statement.name else "Name"
             help = f'to use its text as a prompt write `import {name} : prompt from "{statement.path.value}"`.'
-            raise _Unresolved("E0107", f"`{statement.path.value}` is neither Koi nor Python", help)
+            raise _UnresolvedError("E0107", f"`{statement.path.value}` is neither Koi nor Python", help)
         data = self.read[path] = self.files.read(path)
         stem = posixpath.basename(path).rpartition(".")[0]
         name = _name_of(statement, re.sub(r"[-_]+(\w)", lambda match: match[1].upper(), stem))
@@ -162,7 +162,7 @@ class _Loading:
     def _locate(self, unit: Unit, wanted: str) -> str:
         if wanted.endswith(SCRIPTS):
             help = 'write the module in Python and import that: `import name from "./module.py"`.'
-            raise _Unresolved("E0108", f"`{wanted}` is JavaScript, which cannot be imported here", help)
+            raise _UnresolvedError("E0108", f"`{wanted}` is JavaScript, which cannot be imported here", help)
         if not wanted.startswith(("./", "../", "/")):
             return self._package(wanted)
         base = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), wanted))
@@ -172,7 +172,7 @@ class _Loading:
         for guess in guesses:
             if self.files.is_file(guess):
                 return guess
-        raise _Unresolved("E0106", f"there is no file `{wanted}`", self._advice(base))
+        raise _UnresolvedError("E0106", f"there is no file `{wanted}`", self._advice(base))
 
     def _package(self, wanted: str) -> str:
         found = self.files.package(wanted)
@@ -180,11 +180,11 @@ class _Loading:
             return found
         if wanted.startswith(STANDARD):
             help = suggestion(wanted, [STANDARD + name for name in self.files.names("std")], "part")
-            raise _Unresolved("E0106", f"the standard library has no `{wanted}`", help)
+            raise _UnresolvedError("E0106", f"the standard library has no `{wanted}`", help)
         if wanted.removeprefix("node:") in OF_NODE:
-            raise _Unresolved("E0106", f"`{wanted}` is a package of Node", OF_NODE[wanted.removeprefix("node:")])
+            raise _UnresolvedError("E0106", f"`{wanted}` is a package of Node", OF_NODE[wanted.removeprefix("node:")])
         help = f"a file beside this one is imported as `./{wanted}`; an installed Python module as `python:{wanted}`."
-        raise _Unresolved("E0106", f"there is no package `{wanted}`", help)
+        raise _UnresolvedError("E0106", f"there is no package `{wanted}`", help)
 
     def _advice(self, base: str) -> str:
         """Which file a path may mean; an ending such as `.koi` makes no two names alike."""
@@ -212,7 +212,7 @@ OF_NODE = {
 }
 
 
-class _Unresolved(Exception):
+class _UnresolvedError(Exception):
     def __init__(self, code: str, message: str, help: str) -> None:
         super().__init__(message)
         self.code, self.help = code, help

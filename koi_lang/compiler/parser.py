@@ -16,7 +16,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build import Builder, BuildError
 from koi_lang.compiler.recovery import recover
 from koi_lang.compiler.syntax_errors import explain, explain_neighbours, nested_too_deeply, resume_after
-from koi_lang.diagnostics import Diagnostic, Place
+from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
 MOST_PROBLEMS = 20
@@ -61,7 +61,7 @@ def _attempt(source: Source, span: Span) -> tuple[Sequence[n.Declaration], Diagn
     """Read a part of a source; nothing where there is a problem."""
     try:
         return _program(source, span), None
-    except _SyntaxProblem as problem:
+    except _ProblemError as problem:
         return (), problem.diagnostic
 
 
@@ -74,12 +74,12 @@ def parse_expression(source: Source, span: Span) -> tuple[n.Expression | None, D
     """Read a piece of a source as one expression; spans are those of the whole source."""
     try:
         found = _parse(source, span, "expression")
-    except _SyntaxProblem as problem:
+    except _ProblemError as problem:
         return None, problem.diagnostic
     return (found if isinstance(found, n.Expression) else None), None
 
 
-class _SyntaxProblem(Exception):
+class _ProblemError(Exception):
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
         self.diagnostic = diagnostic
@@ -92,11 +92,11 @@ def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
     try:
         result: Any = lark.parse(TextSlice(source.text, *span), start=rule)
     except UnexpectedInput as error:
-        raise _SyntaxProblem(explain(source, error, span)) from None
+        raise _ProblemError(explain(source, error, span)) from None
     except BuildError as error:
-        raise _SyntaxProblem(_misuse(source, error)) from None
+        raise _ProblemError(_misuse(source, error)) from None
     except RecursionError:
-        raise _SyntaxProblem(nested_too_deeply(source, span)) from None
+        raise _ProblemError(nested_too_deeply(source, span)) from None
     _check(source, builder)
     return result  # type: ignore[no-any-return]
 
@@ -104,16 +104,16 @@ def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
 def _check(source: Source, builder: Builder) -> None:
     """Raise the first problem that only shows when everything was read."""
     for misplaced in builder.pending.values():
-        raise _SyntaxProblem(_misuse(source, misplaced))
+        raise _ProblemError(_misuse(source, misplaced))
     for first, second in sorted(builder.neighbours):
         if BESIDE.fullmatch(source.text, first.end, second.start):
-            raise _SyntaxProblem(explain_neighbours(source, first, second))
+            raise _ProblemError(explain_neighbours(source, first, second))
 
 
 def _misuse(source: Source, error: BuildError) -> Diagnostic:
     end = source.text.find("\n", *error.span)
     span = error.span if end < 0 else Span(error.span.start, end)
-    return Diagnostic(error.code, "error", error.message, Place(source, span), help=error.help)
+    return Diagnostic(error.code, "error", error.message, LabeledSpan(source, span), help=error.help)
 
 
 def _before(source: Source, start: int, failed: int) -> tuple[Sequence[n.Declaration], int]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.syntax_errors.scanner import Piece, Scan, scan
-from koi_lang.diagnostics import Diagnostic, Place
+from koi_lang.compiler.syntax_errors.scanner import Scan, ScannedToken, scan
+from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
 # Words and marks that go on with the step before them, and that need another piece behind them.
@@ -65,7 +65,7 @@ def recover(source: Source, span: Span, first: Diagnostic, attempt: Attempt, mos
 class _Recovery:
     def __init__(self, source: Source, span: Span, found: Scan, attempt: Attempt) -> None:
         self.source, self.span, self.attempt = source, span, attempt
-        self.steps = _Steps(found)
+        self.steps = _SourceSteps(found)
         self.text = source.text
         self.problems: list[Diagnostic] = []
         self.gaps: list[Span] = []
@@ -123,11 +123,11 @@ class _Recovery:
 
 def _moved(problem: Diagnostic, source: Source) -> Diagnostic:
     """A problem of a text with blanks as one of the source."""
-    others = tuple(Place(source, other.span, other.label) for other in problem.others)
-    return replace(problem, place=Place(source, problem.place.span, problem.place.label), others=others)
+    others = tuple(LabeledSpan(source, other.span, other.label) for other in problem.others)
+    return replace(problem, place=LabeledSpan(source, problem.place.span, problem.place.label), others=others)
 
 
-class _Steps:
+class _SourceSteps:
     """The pieces of a text as steps: statements of blocks, items of agents, declarations."""
 
     def __init__(self, found: Scan) -> None:
@@ -156,7 +156,7 @@ class _Steps:
         index = bisect_right(self.pieces, offset - 1, key=lambda piece: piece.span.start)
         return self.pieces[index].span.start if index < len(self.pieces) else None
 
-    def before(self, offset: int) -> Piece | None:
+    def before(self, offset: int) -> ScannedToken | None:
         """The piece before the one at an offset."""
         index = self.at(offset) - 1
         return self.pieces[index] if index >= 0 else None
@@ -236,6 +236,6 @@ class _Steps:
         return piece.fresh or (last.text == "}" and piece.kind == "word" and piece.text != "while")
 
 
-def _is_open(piece: Piece) -> bool:
+def _is_open(piece: ScannedToken) -> bool:
     """Whether a step cannot end with a piece."""
     return piece.text in OPEN_WORDS if piece.kind == "word" else piece.kind == "mark" and piece.text not in ENDING

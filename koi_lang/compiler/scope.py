@@ -39,7 +39,7 @@ def python_name(name: str) -> str:
 
 
 @dataclass(slots=True, eq=False)
-class Variable:
+class ScopeVariable:
     """A variable, parameter or local function.
 
     Attributes:
@@ -56,7 +56,7 @@ class Variable:
     kind: str
     span: Span
     function: FunctionScope
-    block: Block
+    block: BlockScope
     ready: int
     in_loop: bool
     header: bool = False
@@ -75,17 +75,17 @@ class Variable:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class BlockScope:
     """Names visible between two braces; `loops` counts the loops around it within its function."""
 
-    parent: Block | None
+    parent: BlockScope | None
     function: FunctionScope
     loops: int
-    variables: dict[str, Variable] = field(default_factory=dict)
+    variables: dict[str, ScopeVariable] = field(default_factory=dict)
 
-    def is_within(self, other: Block) -> bool:
+    def is_within(self, other: BlockScope) -> bool:
         """Whether this block is the other one or stands in it."""
-        block: Block | None = self
+        block: BlockScope | None = self
         while block is not None:
             if block is other:
                 return True
@@ -104,9 +104,9 @@ class FunctionScope:
 
     parent: FunctionScope | None
     node: n.Node
-    variables: list[Variable] = field(default_factory=list)
-    by_value: dict[Variable, None] = field(default_factory=dict)
-    nonlocals: dict[Variable, None] = field(default_factory=dict)
+    variables: list[ScopeVariable] = field(default_factory=list)
+    by_value: dict[ScopeVariable, None] = field(default_factory=dict)
+    nonlocals: dict[ScopeVariable, None] = field(default_factory=dict)
 
     def is_within(self, other: FunctionScope) -> bool:
         """Whether this function is the other one or stands in it."""
@@ -131,13 +131,13 @@ class Resolution:
         assigned_outer: assignments to something that is no variable.
     """
 
-    variables: dict[n.Node, Variable] = field(default_factory=dict)
+    variables: dict[n.Node, ScopeVariable] = field(default_factory=dict)
     functions: dict[n.Node, FunctionScope] = field(default_factory=dict)
-    blocks: dict[n.Node, Block] = field(default_factory=dict)
+    blocks: dict[n.Node, BlockScope] = field(default_factory=dict)
     outer: dict[str, list[n.Name]] = field(default_factory=dict)
     unknown: list[n.Name] = field(default_factory=list)
-    constants: list[tuple[n.Name, Variable]] = field(default_factory=list)
-    repeated: list[tuple[Span, Variable]] = field(default_factory=list)
+    constants: list[tuple[n.Name, ScopeVariable]] = field(default_factory=list)
+    repeated: list[tuple[Span, ScopeVariable]] = field(default_factory=list)
     assigned_outer: list[n.Name] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)
 
@@ -168,7 +168,7 @@ class _Resolver:
     def __init__(self, known: Container[str]) -> None:
         self.known = known
         self.result = Resolution()
-        self.block: Block
+        self.block: BlockScope
         self.kinds: dict[type[n.Node], Callable[[Any], None]] = {
             n.Name: self.name,
             n.Member: lambda node: self.visit(node.object),
@@ -193,7 +193,7 @@ class _Resolver:
     def root(self, node: n.Node) -> None:
         function = FunctionScope(None, node)
         self.result.functions[node] = function
-        self.block = Block(None, function, 0)
+        self.block = BlockScope(None, function, 0)
         match node:
             case n.Handler():
                 self.parameters(node.parameters)
@@ -222,7 +222,7 @@ class _Resolver:
         outside = self.block
         scope = FunctionScope(outside.function, node)
         self.result.functions[node] = scope
-        self.block = Block(outside, scope, 0)
+        self.block = BlockScope(outside, scope, 0)
         self.parameters(node.parameters)
         if isinstance(node.body, n.Block):
             self.statements(node.body)
@@ -240,7 +240,7 @@ class _Resolver:
 
     def nested_block(self, node: n.Block) -> None:
         outside = self.block
-        self.block = Block(outside, outside.function, outside.loops)
+        self.block = BlockScope(outside, outside.function, outside.loops)
         self.statements(node)
         self.block = outside
 
@@ -274,9 +274,9 @@ class _Resolver:
             for element in pattern.elements:
                 self.declare(element.pattern, kind, ready)
 
-    def enter(self, node: n.Node, name: str, kind: str, ready: int) -> Variable:
+    def enter(self, node: n.Node, name: str, kind: str, ready: int) -> ScopeVariable:
         block = self.block
-        variable = Variable(name, kind, node.span, block.function, block, ready, block.loops > 0)
+        variable = ScopeVariable(name, kind, node.span, block.function, block, ready, block.loops > 0)
         if name in block.variables:
             self.result.repeated.append((node.span, block.variables[name]))
         block.variables[name] = variable
@@ -291,8 +291,8 @@ class _Resolver:
         if variable is not None:
             variable.used = True
 
-    def lookup(self, node: n.Name) -> Variable | None:
-        block: Block | None = self.block
+    def lookup(self, node: n.Name) -> ScopeVariable | None:
+        block: BlockScope | None = self.block
         while block is not None:
             variable = block.variables.get(node.name)
             if variable is not None:
@@ -306,7 +306,7 @@ class _Resolver:
             self.result.unknown.append(node)
         return None
 
-    def note_use(self, node: n.Name, variable: Variable) -> None:
+    def note_use(self, node: n.Name, variable: ScopeVariable) -> None:
         user = self.block.function
         if user is variable.function:
             return
@@ -404,9 +404,9 @@ class _Resolver:
         self.nested_block(node.body)
         self.block = outside
 
-    def open_loop(self, node: n.Node) -> Block:
+    def open_loop(self, node: n.Node) -> BlockScope:
         outside = self.block
-        self.block = Block(outside, outside.function, outside.loops + 1)
+        self.block = BlockScope(outside, outside.function, outside.loops + 1)
         self.result.blocks[node] = self.block
         return outside
 
@@ -414,7 +414,7 @@ class _Resolver:
         self.nested_block(node.body)
         if node.handler is not None:
             outside = self.block
-            self.block = Block(outside, outside.function, outside.loops)
+            self.block = BlockScope(outside, outside.function, outside.loops)
             if node.error is not None:
                 self.declare(node.error, "catch", node.error.span.end)
             self.nested_block(node.handler)
@@ -427,7 +427,7 @@ def _name_variables(result: Resolution) -> None:
     """Choose Python names: the Koi name where that is safe, else the name with a number."""
     outer = {python_name(name) for name in result.outer} | result.taken
     result.taken |= outer | PYTHON_NAMES
-    chosen: dict[str, list[Variable]] = {}
+    chosen: dict[str, list[ScopeVariable]] = {}
     for function in result.functions.values():
         for variable in function.variables:
             base, count = python_name(variable.name), 1
@@ -440,7 +440,7 @@ def _name_variables(result: Resolution) -> None:
             result.taken.add(name)
 
 
-def _collide(one: Variable, other: Variable) -> bool:
+def _collide(one: ScopeVariable, other: ScopeVariable) -> bool:
     """Whether two variables may not share a Python name."""
     if one.function is other.function:
         nested = one.block.is_within(other.block) or other.block.is_within(one.block)

@@ -37,7 +37,7 @@ class Symbol:
 
 
 @dataclass(slots=True, eq=False)
-class Table:
+class SymbolTable:
     """The names one file can use. Roles, skills and MCP servers have name spaces of their own.
 
     Attributes:
@@ -73,9 +73,9 @@ class Table:
             self.clashes.append((known, symbol))
 
 
-def table_of(unit: Unit) -> Table:
+def table_of(unit: Unit) -> SymbolTable:
     """What a file declares itself and what its imports bring, at any distance."""
-    table = Table()
+    table = SymbolTable()
     for symbol in own_symbols(unit):
         table.add(symbol)
     for other in _reached(unit):

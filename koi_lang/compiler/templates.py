@@ -23,7 +23,7 @@ PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Placeholder:
     """A place in a text that an expression fills.
 
     Attributes:
@@ -97,16 +97,19 @@ def _is_plain(parameter: n.Parameter) -> bool:
     return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
 
 
-def parts(text: n.Text) -> tuple[str | Hole, ...]:
+def parts(text: n.Text) -> tuple[str | Placeholder, ...]:
     """Split a text. What has the form of a hole but is no expression stays text."""
-    result: list[str | Hole] = []
+    result: list[str | Placeholder] = []
     done = 0
     for match in HOLE.finditer(text.value):
         expression = _expression((match["braces"] or match["dollar"] or "").strip())
         if expression is None:
             continue
         span = text.span if text.start is None else Span(text.start + match.start(), text.start + match.end())
-        result += [text.value[done : match.start()], Hole(match[0], expression, span, match["braces"] is not None)]
+        result += [
+            text.value[done : match.start()],
+            Placeholder(match[0], expression, span, match["braces"] is not None),
+        ]
         done = match.end()
     result.append(text.value[done:])
     return tuple(part for part in result if part != "")

@@ -57,7 +57,7 @@ def everything(node: Node) -> Iterator[Node]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Around:
+class Enclosing:
     """What a piece of a program stands in; None where there is no such thing.
 
     Attributes:
@@ -75,27 +75,27 @@ class Around:
     test: n.Test | None = None
 
 
-def _in_agent(around: Around, agent: Any) -> Around:
-    return Around(agent, around.skill)
+def _in_agent(around: Enclosing, agent: Any) -> Enclosing:
+    return Enclosing(agent, around.skill)
 
 
-def _in_skill(_: Around, skill: Any) -> Around:
-    return Around(None, skill, skill)
+def _in_skill(_: Enclosing, skill: Any) -> Enclosing:
+    return Enclosing(None, skill, skill)
 
 
-def _in_test(_: Around, test: Any) -> Around:
-    return Around(root=test, test=test)
+def _in_test(_: Enclosing, test: Any) -> Enclosing:
+    return Enclosing(root=test, test=test)
 
 
-def _in_function(around: Around, function: Any) -> Around:
+def _in_function(around: Enclosing, function: Any) -> Enclosing:
     return replace(around, root=around.root or function, function=function, loop=None)
 
 
-def _in_loop(around: Around, loop: Any) -> Around:
+def _in_loop(around: Enclosing, loop: Any) -> Enclosing:
     return replace(around, loop=loop)
 
 
-INSIDE: dict[type[Node], Callable[[Around, Any], Around]] = {
+INSIDE: dict[type[Node], Callable[[Enclosing, Any], Enclosing]] = {
     n.Agent: _in_agent,
     n.Skill: _in_skill,
     n.Test: _in_test,
@@ -107,7 +107,7 @@ INSIDE: dict[type[Node], Callable[[Around, Any], Around]] = {
 }
 
 
-class Index:
+class NodeIndex:
     """All nodes of a file by their class, each list in source order, with what they stand in.
 
     Attributes:
@@ -117,10 +117,10 @@ class Index:
     def __init__(self, program: n.Program) -> None:
         # Nodes and what is around them stand in lists of their own: a pair for every node costs three times as long.
         self._nodes: defaultdict[type[Node], list[Node]] = defaultdict(list)
-        self._around: defaultdict[type[Node], list[Around]] = defaultdict(list)
-        self._pairs: dict[type[Node], list[tuple[Node, Around]]] = {}
+        self._around: defaultdict[type[Node], list[Enclosing]] = defaultdict(list)
+        self._pairs: dict[type[Node], list[tuple[Node, Enclosing]]] = {}
         nodes: list[Node] = [program]
-        arounds = [Around()]
+        arounds = [Enclosing()]
         depths = [1]
         self.depth = 1
         while nodes:
@@ -139,10 +139,10 @@ class Index:
             if depth > self.depth:
                 self.depth = depth
 
-    def of(self, kind: type[Kind]) -> Sequence[tuple[Kind, Around]]:
+    def of(self, kind: type[Kind]) -> Sequence[tuple[Kind, Enclosing]]:
         """Every node of exactly this class; the pairs are made once, since many rules ask for the same."""
         pairs = self._pairs.get(kind)
         if pairs is None:
             pairs = list(zip(self._nodes.get(kind, ()), self._around.get(kind, ()), strict=True))
             self._pairs[kind] = pairs
-        return cast(Sequence[tuple[Kind, Around]], pairs)
+        return cast(Sequence[tuple[Kind, Enclosing]], pairs)

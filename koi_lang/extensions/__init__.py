@@ -27,7 +27,7 @@ from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 if TYPE_CHECKING:
     from koi_lang.extensions.koi import Koi as Koi
     from koi_lang.runtime.actions.registered import ActionContext as ActionContext
-    from koi_lang.runtime.hooks.additions import State as State
+    from koi_lang.runtime.hooks.additions import ExtensionState as ExtensionState
     from koi_lang.runtime.hooks.types import ActionCall as ActionCall
     from koi_lang.runtime.hooks.types import Allow as Allow
     from koi_lang.runtime.hooks.types import Ask as Ask
@@ -42,7 +42,7 @@ else:
         {
             "koi_lang.extensions.koi": ("Koi",),
             "koi_lang.runtime.actions.registered": ("ActionContext",),
-            "koi_lang.runtime.hooks.additions": ("State",),
+            "koi_lang.runtime.hooks.additions": ("ExtensionState",),
             "koi_lang.runtime.hooks.types": ("ActionCall", "Allow", "Ask", "Deny", "ModelCall", "Replace", "Rewrite"),
         },
     )

@@ -19,7 +19,7 @@ TABLES = {"actions": "action", "providers": "provider", "commands": "command", "
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class LoadedExtensions:
     """What extensions add, before there is a run.
 
     Attributes:
@@ -40,7 +40,7 @@ def commands(reserved: Collection[str]) -> Mapping[str, click.Command]:
     return collected(installed(), reserved).commands
 
 
-def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -> Collected:
+def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -> LoadedExtensions:
     """What extensions add, as for a run of its own.
 
     Args:
@@ -63,7 +63,7 @@ def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -
         tables["providers"],
         [koi.state for _, koi in each],
     )
-    return Collected(tuple(each), added, tables["commands"], tables["rpc"])
+    return LoadedExtensions(tuple(each), added, tables["commands"], tables["rpc"])
 
 
 def extended(extension: Extension) -> Koi:

@@ -12,7 +12,7 @@ from koi_lang.errors import ExtensionError
 from koi_lang.llm.providers import is_known, mistyped
 from koi_lang.runtime.actions.lookup import find
 from koi_lang.runtime.actions.registered import ActionKind, kind_of
-from koi_lang.runtime.hooks.additions import State
+from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Koi:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.state = State(name)
+        self.state = ExtensionState(name)
         self.actions: dict[str, ActionKind] = {}
         self.hooks: list[Hook] = []
         self.providers: dict[str, Provider | Make] = {}

@@ -14,7 +14,7 @@ from koi_lang.outcome import failure_of
 from koi_lang.program import cache
 from koi_lang.runtime.journal.store import OUTPUT, runs_folder, unordered
 from koi_lang.setup.keys.signing import FILE, signing_key
-from koi_lang.setup.keys.store import BEGUN, Store
+from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
 
 OTHERS, OTHERS_WRITE = 0o077, 0o022
@@ -54,7 +54,7 @@ def compiled() -> Iterator[Finding]:
 
 def kept_keys() -> Iterator[Finding]:
     """Whether the file of keys can be read, and all of its keys are where it says."""
-    store = Store(settings.config_folder())
+    store = KeyStore(settings.config_folder())
     try:
         places = store.places()
         gone = [name for name in places if store.value(name) is None]
@@ -104,7 +104,7 @@ def permissions(folder: Path) -> Iterator[Finding]:
 
 
 def _private(folder: Path) -> Iterator[Finding]:
-    store = Store(folder)
+    store = KeyStore(folder)
     places = [
         (folder, "700"),
         (store.path, "600"),

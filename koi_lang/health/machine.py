@@ -71,7 +71,7 @@ def keyring() -> Iterator[Finding]:
     """Whether there is a keyring for keys."""
     try:
         name = system.backend(KEYRING_LIMIT_S)
-    except system.KeyringFailed as error:
+    except system.KeyringError as error:
         yield Finding("keyring", "warning", f"{error.message}; keys are kept in a file that only you can read")
         return
     if name is None:

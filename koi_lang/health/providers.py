@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import REFUSED, KoiError, RequestFailed
+from koi_lang.errors import REFUSED, KoiError, RequestError
 from koi_lang.health.findings import Finding
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS
-from koi_lang.setup.availability import Reached, all_reached, embedding_reached, ollama_address
+from koi_lang.setup.availability import ProviderStatus, all_reached, embedding_reached, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of, preferences
 
@@ -39,12 +39,12 @@ def reachable(rows: Sequence[Provider], keys: Keys) -> Iterator[Finding]:
         yield _answer(reached)
 
 
-def _answer(reached: Reached) -> Finding:
+def _answer(reached: ProviderStatus) -> Finding:
     error = reached.error
     if error is None:
         models = f"{len(reached.known.models)} models" if reached.known else "it has no list of models"
         return Finding("providers", "ok", f"{reached.provider} answers: {models}")
-    refused = isinstance(error, RequestFailed) and error.status in REFUSED
+    refused = isinstance(error, RequestError) and error.status in REFUSED
     return Finding("providers", "error", error.message, f"koi connect {reached.provider}" if refused else "")
 
 

@@ -11,13 +11,13 @@ from koi_lang.js.comparison import same
 from koi_lang.js.conversions import integer, joined, number, text, truth
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate, outcomes
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.promises import started
 from koi_lang.js.strings import span
 from koi_lang.js.undefined import Value, nullish, undefined
 
-METHODS = Table()
-STATICS = Table()
+METHODS = MethodTable()
+STATICS = MethodTable()
 LONGEST = 2**32 - 1
 
 

@@ -12,7 +12,7 @@ FARTHEST_MS = 8.64e15
 _STARTS = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365)
 
 
-class Parts(NamedTuple):
+class DateParts(NamedTuple):
     """A date as people count it, but months and weekdays begin with 0 (January, Sunday)."""
 
     year: int
@@ -55,7 +55,7 @@ def join(numbers: list[int]) -> int:
     return days * DAY_MS + ((hour * 60 + minute) * 60 + second) * 1000 + millisecond
 
 
-def part(ms: int) -> Parts:
+def part(ms: int) -> DateParts:
     """Milliseconds to parts in the same time zone."""
     days, rest = divmod(ms, DAY_MS)
     year = 1970 + math.floor(days / 365.2425)
@@ -64,7 +64,7 @@ def part(ms: int) -> Parts:
     month = bisect_right([_month_start(month, leap) for month in range(12)], in_year) - 1
     seconds, millisecond = divmod(rest, 1000)
     minutes, second = divmod(seconds, 60)
-    return Parts(year, month, in_year - _month_start(month, leap) + 1, *divmod(minutes, 60), second, millisecond)
+    return DateParts(year, month, in_year - _month_start(month, leap) + 1, *divmod(minutes, 60), second, millisecond)
 
 
 def _zone(ms: int) -> time.struct_time | None:

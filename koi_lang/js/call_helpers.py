@@ -10,7 +10,7 @@ from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import property_key
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.own_properties import own_entries, own_keys
 from koi_lang.js.promises import spawn
 from koi_lang.js.properties import get, has, names_of, put, remove
@@ -19,7 +19,7 @@ from koi_lang.js.undefined import Value, nullish, undefined
 __all__ = [
     "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
 ]  # fmt: skip
-_METHODS: dict[type, Table] = {str: strings.METHODS, list: arrays.METHODS}
+_METHODS: dict[type, MethodTable] = {str: strings.METHODS, list: arrays.METHODS}
 
 
 def call(f: Value, *args: Value) -> Value:

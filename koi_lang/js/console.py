@@ -6,13 +6,13 @@ from koi_lang.js.console_state import current_marks, duration
 from koi_lang.js.conversions import text, truth
 from koi_lang.js.inspect_layout import display_width
 from koi_lang.js.inspect_value import console_text, inspect
-from koi_lang.js.method_tables import Table, namespace
+from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.process import now_ms
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.runtime.host import current_host
 
-METHODS = Table()
+METHODS = MethodTable()
 
 
 def _print(text: str) -> Value:

@@ -11,7 +11,7 @@ STEP = "  "
 
 
 @dataclass(slots=True)
-class Marks:
+class ConsoleState:
     """What was begun with `console.group`, `count` and `time`, by label.
 
     Attributes:
@@ -35,17 +35,17 @@ class Marks:
         return self.margin + text.replace("\n", f"\n{self.margin}") if self.margin else text
 
 
-_marks: ContextVar[Marks | None] = ContextVar("koi_marks", default=None)
+_marks: ContextVar[ConsoleState | None] = ContextVar("koi_marks", default=None)
 
 
-def use_marks() -> Marks:
+def use_marks() -> ConsoleState:
     """Begin with nothing in this context and in everything started from it."""
-    marks = Marks()
+    marks = ConsoleState()
     _marks.set(marks)
     return marks
 
 
-def current_marks() -> Marks:
+def current_marks() -> ConsoleState:
     """Those of the run this code belongs to; outside of runs, of the current context."""
     return _marks.get() or use_marks()
 

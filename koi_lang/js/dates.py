@@ -11,7 +11,7 @@ from koi_lang.js.clock import wall_ms
 from koi_lang.js.conversions import number, primitive, text
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.intl_dates import form_of, require_american, written
-from koi_lang.js.method_tables import Constructor, Table, holder
+from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.runtime.replay.calls import seen
@@ -156,7 +156,7 @@ class DateValue:
         return self._local(lambda ms: written(ms, form))
 
 
-STATICS = Table()
+STATICS = MethodTable()
 
 
 @STATICS.named("now")

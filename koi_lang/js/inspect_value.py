@@ -13,7 +13,7 @@ from koi_lang.js.keyed_collections import MapValue, SetValue, new_set
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.printf_format import fill
 from koi_lang.js.promises import Promise
-from koi_lang.js.regexes import Groups, Match
+from koi_lang.js.regexes import Groups, RegexMatch
 from koi_lang.js.undefined import Value, undefined
 
 _MOST = 100
@@ -110,7 +110,7 @@ class _Inspector:
 
     def _array(self, items: Sequence[Value]) -> _Shape:
         named: list[tuple[str, Value]] = [("[length]", len(items))] if self.hidden else []
-        if isinstance(items, Match):
+        if isinstance(items, RegexMatch):
             named = [("index", items.start), ("input", items.input), ("groups", items.groups)]
 
         def entries(level: int) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from koi_lang.diagnostics import nearest
-from koi_lang.js.calendar_days import Parts, offset_ms, part
+from koi_lang.js.calendar_days import DateParts, offset_ms, part
 from koi_lang.js.conversions import text, truth
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.own_properties import is_array
@@ -42,7 +42,7 @@ USUAL_TIME = dict.fromkeys(TIME, "numeric")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class DateFormat:
     """How a moment is written: options with one of the values that `KNOWN` names, and what they leave open."""
 
     fields: Mapping[str, str]
@@ -60,7 +60,7 @@ def require_american(locales: Value) -> None:
     raise RangeErrorValue(f"{told}; put the text together yourself, or import a Python module that knows it")
 
 
-def form_of(options: Value, *, date: bool, time: bool) -> Form:
+def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
     """What options ask for; where they name no field that is wanted, all of these are.
 
     Args:
@@ -84,7 +84,7 @@ def form_of(options: Value, *, date: bool, time: bool) -> Form:
     for one, other, missing in GAPS:
         if one in fields and other in fields and missing not in fields:
             raise RangeErrorValue(f"`{one}` and `{other}` need `{missing}`, too")
-    return Form(fields, zone, hours)
+    return DateFormat(fields, zone, hours)
 
 
 def _no_options(options: Value) -> dict[str, Value]:
@@ -102,7 +102,7 @@ def _checked(name: str, value: Value) -> str:
     return chosen
 
 
-def _styled(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: bool) -> Form:
+def _styled(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: bool) -> DateFormat:
     """What `dateStyle` and `timeStyle` stand for. Raises TypeErrorValue where they are not wanted."""
     wrong = next((name for name in fields if name not in ("dateStyle", "timeStyle")), None)
     if wrong is not None or ("dateStyle" in fields and not date) or ("timeStyle" in fields and not time):
@@ -111,10 +111,10 @@ def _styled(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: 
     of_time = fields.get("timeStyle", "")
     clock = {} if not of_time else USUAL_TIME if of_time != "short" else {"hour": "numeric", "minute": "numeric"}
     of_date = OF_STYLE[fields["dateStyle"]] if "dateStyle" in fields else {}
-    return Form({**of_date, **clock}, zone, hours, of_time if of_time in ("full", "long") else "")
+    return DateFormat({**of_date, **clock}, zone, hours, of_time if of_time in ("full", "long") else "")
 
 
-def written(ms: int, form: Form) -> str:
+def written(ms: int, form: DateFormat) -> str:
     """A moment as text. Raises RangeErrorValue for a time zone that does not exist."""
     shift_ms = offset_in(ms, form.zone) if form.zone else offset_ms(ms)
     at, fields = part(ms + shift_ms), form.fields
@@ -141,7 +141,7 @@ def _word(name: str, width: str | None) -> str:
     return {"long": name, "short": name[:3], "narrow": name[0]}.get(width or "", "")
 
 
-def _day(at: Parts, fields: Mapping[str, str]) -> str:
+def _day(at: DateParts, fields: Mapping[str, str]) -> str:
     """`Sunday, June 1, 2025`, `6/1/25` or what else of it is wanted."""
     weekday, width = _word(DAYS[at.weekday], fields.get("weekday")), fields.get("month")
     year = _number(at.year if at.year > 0 else 1 - at.year, fields.get("year"))
@@ -154,7 +154,7 @@ def _day(at: Parts, fields: Mapping[str, str]) -> str:
     return f"{weekday}, {body}" if weekday and width and day else " ".join(filter(None, (body, weekday)))
 
 
-def _clock(at: Parts, fields: Mapping[str, str], hours: str) -> str:
+def _clock(at: DateParts, fields: Mapping[str, str], hours: str) -> str:
     """`3:04:09 PM`, `15:04` or what else of it is wanted."""
     wanted = [(name, n) for name, n in (("minute", at.minute), ("second", at.second)) if name in fields]
     if "hour" not in fields and len(wanted) == 1:

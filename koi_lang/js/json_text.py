@@ -12,13 +12,13 @@ from json.encoder import encode_basestring
 from koi_lang.js.calling import apply
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import SyntaxErrorValue, TypeErrorValue
-from koi_lang.js.method_tables import Table, namespace
+from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.number_format import number_text, shorten
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import Value, undefined
 
-METHODS = Table()
+METHODS = MethodTable()
 _BLANKS = (" ", "\t", "\r", "\n")
 _WORDS = ("true", "false", "null")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -37,7 +37,7 @@ def stringify(value: Value, replacer: Value = undefined, indent: Value = undefin
         TypeErrorValue: the value contains itself.
     """
     step = _step(indent)
-    written = _Writer(replacer, step).write("", value, "\n" if step else "")
+    written = _JsonWriter(replacer, step).write("", value, "\n" if step else "")
     return undefined if written is None else written
 
 
@@ -47,7 +47,7 @@ def _step(indent: Value) -> str:
     return " " * max(0, min(integer(indent), 10)) if isinstance(indent, int | float) else ""
 
 
-class _Writer:
+class _JsonWriter:
     """One `stringify`: `open` are the objects being written, to notice one inside itself."""
 
     def __init__(self, replacer: Value, step: str) -> None:

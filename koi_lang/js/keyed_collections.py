@@ -9,7 +9,7 @@ from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate
-from koi_lang.js.method_tables import Constructor, Table, holder
+from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.number_format import shorten
 from koi_lang.js.promises import started
 from koi_lang.js.undefined import Value, nullish, undefined
@@ -158,7 +158,7 @@ def new_set(values: Value = undefined) -> SetValue:
     return made
 
 
-MAP_STATICS = Table()
+MAP_STATICS = MethodTable()
 
 
 @MAP_STATICS.named("groupBy")

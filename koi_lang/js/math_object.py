@@ -7,13 +7,13 @@ from array import array
 from collections.abc import Callable
 
 from koi_lang.js.conversions import number
-from koi_lang.js.method_tables import Table, namespace
+from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.number_format import INFINITY, LARGEST, NAN, shorten
 from koi_lang.js.operators import power
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.runtime.replay.calls import random_bytes
 
-METHODS = Table()
+METHODS = MethodTable()
 
 
 def _wrap(function: Callable[[float], float], beyond: float = NAN) -> Callable[[Value], int | float]:

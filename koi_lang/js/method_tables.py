@@ -14,7 +14,7 @@ Function: TypeAlias = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
 
-class Table(dict[str, Function]):
+class MethodTable(dict[str, Function]):
     """Functions by name; those of methods take the value they belong to first."""
 
     def named(self, *names: str) -> Callable[[F], F]:

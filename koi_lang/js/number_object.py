@@ -8,7 +8,7 @@ from types import MappingProxyType
 from koi_lang.js.conversions import integer, number, text, truth
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.intl_dates import require_american
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import (
     INFINITY,
     LARGEST,
@@ -23,10 +23,10 @@ from koi_lang.js.number_format import (
 )
 from koi_lang.js.undefined import Value, undefined
 
-METHODS = Table()
-FLAGS = Table()
-STATICS = Table()
-GLOBALS = Table()
+METHODS = MethodTable()
+FLAGS = MethodTable()
+STATICS = MethodTable()
+GLOBALS = MethodTable()
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 

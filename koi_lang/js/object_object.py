@@ -9,12 +9,12 @@ from koi_lang.js.comparison import same
 from koi_lang.js.conversions import PRIMITIVES, property_key, text
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.own_properties import own_entries, own_keys
 from koi_lang.js.properties import get, has_own, put
 from koi_lang.js.undefined import Value, nullish, undefined
 
-STATICS = Table()
+STATICS = MethodTable()
 
 
 def _thing(value: Value) -> Value:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from koi_lang.js.clock import steady_ms
-from koi_lang.js.method_tables import Table, namespace
+from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.undefined import Value
 from koi_lang.runtime import late
 from koi_lang.runtime.replay.calls import random_bytes, seen
@@ -51,8 +51,8 @@ class Process:
         return os.getcwd()
 
 
-PERFORMANCE = Table()
-CRYPTO = Table()
+PERFORMANCE = MethodTable()
+CRYPTO = MethodTable()
 
 
 @PERFORMANCE.named("now")

@@ -13,13 +13,13 @@ from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.errors import MADE, AggregateErrorValue, TypeErrorValue, caught, handled, running_place, thrown
 from koi_lang.js.iteration import iterate
-from koi_lang.js.method_tables import Constructor, Table, holder
-from koi_lang.js.task_scope import Scope, Work, current_scope
+from koi_lang.js.method_tables import Constructor, MethodTable, holder
+from koi_lang.js.task_scope import TaskScope, Work, current_scope
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.outcome import end_of, failure_of
 from koi_lang.runtime.replay.location import branch
 
-__all__ = ["PROMISE", "Promise", "Scope", "settle", "settled", "spawn"]
+__all__ = ["PROMISE", "Promise", "TaskScope", "settle", "settled", "spawn"]
 
 
 class Promise:
@@ -30,7 +30,7 @@ class Promise:
         "then": "then", "catch": "catch", "finally": "lastly", "toString": "__str__",
     }  # fmt: skip
 
-    def __init__(self, future: asyncio.Future[Value], scope: Scope) -> None:
+    def __init__(self, future: asyncio.Future[Value], scope: TaskScope) -> None:
         self._future = future
         self._scope = scope
         self._handled = False
@@ -209,7 +209,7 @@ async def _finally(promise: Promise, callback: Value) -> Value:
             await settle(apply(callback))
 
 
-STATICS = Table()
+STATICS = MethodTable()
 
 
 @STATICS.named("all")

@@ -11,14 +11,14 @@ from koi_lang.js import arrays, number_object, strings
 from koi_lang.js.calling import apply, arity, describe, function_name
 from koi_lang.js.conversions import PRIMITIVES, position, property_key, text
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.own_properties import own_keys
 from koi_lang.js.python_interop import from_module, from_object
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 Reader: TypeAlias = Callable[[Value, str], Value]
-OBJECTS = Table()
-FUNCTIONS = Table()
+OBJECTS = MethodTable()
+FUNCTIONS = MethodTable()
 _MISSING = object()
 _LONGEST_JUMP = 10_000_000
 
@@ -51,7 +51,7 @@ def _reader(kind: type) -> Reader:
     return _of_object
 
 
-def _method(table: Table, value: Value, key: str) -> Value:
+def _method(table: MethodTable, value: Value, key: str) -> Value:
     method = table.get(key)
     return undefined if method is None else MethodType(method, value)
 
@@ -151,7 +151,7 @@ def names_of(value: Value) -> list[str]:
     return [*members, *functions] or [name for name in dir(value) if not name.startswith("_")]
 
 
-_TABLES: tuple[tuple[type | tuple[type, ...], Table], ...] = (
+_TABLES: tuple[tuple[type | tuple[type, ...], MethodTable], ...] = (
     (str, strings.METHODS),
     ((list, tuple), arrays.METHODS),
     (bool, number_object.FLAGS),

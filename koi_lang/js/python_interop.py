@@ -112,7 +112,7 @@ def _constructor(kind: type) -> Callable[..., Any]:
         run, work = current.get(), functools.partial(outside, kind, *args)
         if run is None or not run.effects.is_kept:
             return work()
-        call = Call(kind, None, args, {})
+        call = InteropCall(kind, None, args, {})
         effect = Effect(f"{module}.{kind.__name__}", call.given, lasting=False, call=call)
         return run.effects.announced_nowait(effect, work)
 
@@ -140,7 +140,7 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
         work = functools.partial(awaited_outside if waits else outside, function, *args, **named)
         if run is None or not name or not run.effects.is_kept:
             return work()
-        call = Call(function, getattr(function, "__self__", None), args, named)
+        call = InteropCall(function, getattr(function, "__self__", None), args, named)
         effect = Effect(name, call.given, safe=safe, lasting=False, call=call)
         return run.effects.announced(effect, work) if waits else run.effects.announced_nowait(effect, work)
 
@@ -148,7 +148,7 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
     return called
 
 
-class Call:
+class InteropCall:
     """What a call of Python has of the program."""
 
     def __init__(

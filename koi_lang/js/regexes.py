@@ -47,7 +47,7 @@ class RegExpValue:
     def exec(self, subject: Value) -> Value:
         """The next match as an array with `index`, `input` and `groups`, or null."""
         found = self.find(text(subject))
-        return None if found is None else Match(found)
+        return None if found is None else RegexMatch(found)
 
     def find(self, subject: str) -> re.Match[str] | None:
         """The next match; moves `lastIndex` if the flags say so."""
@@ -72,7 +72,7 @@ class Groups(dict[str, Value]):
     """The named groups of a match; they print as an object without a prototype."""
 
 
-class Match(list[Value]):
+class RegexMatch(list[Value]):
     """What `exec` and `match` give: the match and its groups, with where it was."""
 
     __koi_members__: ClassVar[dict[str, str]] = {"index": "start", "input": "input", "groups": "groups"}
@@ -123,12 +123,12 @@ def match(subject: str, wanted: Value) -> Value:
     return [found[0] for found in expression.find_all(subject)] or None
 
 
-def match_all(subject: str, wanted: Value) -> Iterator[Match]:
+def match_all(subject: str, wanted: Value) -> Iterator[RegexMatch]:
     """`subject.matchAll(wanted)`: every match."""
     expression = wanted if isinstance(wanted, RegExpValue) else _build(wanted, "g")
     if not expression.is_global:
         raise TypeErrorValue("String.prototype.matchAll called with a non-global RegExp argument")
-    return (Match(found) for found in expression.find_all(subject))
+    return (RegexMatch(found) for found in expression.find_all(subject))
 
 
 def search(subject: str, wanted: Value) -> int:

@@ -9,12 +9,12 @@ from koi_lang.js import regexes
 from koi_lang.js.conversions import integer, number, template, text, truth
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.iteration import IteratorValue
-from koi_lang.js.method_tables import Constructor, Table
+from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import BLANKS, NAN
 from koi_lang.js.undefined import Value, undefined
 
-METHODS = Table()
-STATICS = Table()
+METHODS = MethodTable()
+STATICS = MethodTable()
 _LONGEST = 2**29
 
 

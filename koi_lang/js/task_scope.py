@@ -22,7 +22,7 @@ class Clearable(Protocol):
         """Do not let it happen."""
 
 
-class Begun(Coroutine[Any, Any, Value]):
+class EagerCoroutine(Coroutine[Any, Any, Value]):
     """A coroutine whose first step was taken before its task runs: calls run up to their first wait at once."""
 
     def __init__(self, work: Work) -> None:
@@ -71,7 +71,7 @@ class Begun(Coroutine[Any, Any, Value]):
         raise TypeError("only a task runs this")
 
 
-class Scope:
+class TaskScope:
     """An async context that waits at its end for all tasks and timers started in it.
 
     Left by an exception, it cancels them and waits until they have ended. A rejected promise that nobody handled
@@ -85,10 +85,10 @@ class Scope:
         # Of these, which may be final; whether they are depends on who asks.
         self._grave: dict[object, KoiError] = {}
         self._idle: asyncio.Event | None = None
-        self._token: Token[Scope | None] | None = None
+        self._token: Token[TaskScope | None] | None = None
         self._open = False
 
-    async def __aenter__(self) -> Scope:
+    async def __aenter__(self) -> TaskScope:
         self._idle = asyncio.Event()
         self._token = _current.set(self)
         self._open = True
@@ -113,7 +113,7 @@ class Scope:
         if not self._open:
             work.close()
             raise KoiError("nothing can be started after its run has ended")
-        begun, context = Begun(work), context or copy_context()
+        begun, context = EagerCoroutine(work), context or copy_context()
         task = asyncio.get_running_loop().create_task(begun, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
@@ -180,19 +180,19 @@ class Scope:
             raise cancelled
 
 
-class Part(Scope):
+class ChildScope(TaskScope):
     """What one call starts within a scope: the scope owns it, and a call that is cancelled takes it along.
 
     A final error that nobody has handled ends the call, which may wait for what will never come.
     """
 
-    def __init__(self, whole: Scope) -> None:
+    def __init__(self, whole: TaskScope) -> None:
         super().__init__()
         self._whole = whole
         self._task: asyncio.Task[Any] | None = None
         self._end: BaseException | None = None
 
-    async def __aenter__(self) -> Part:
+    async def __aenter__(self) -> ChildScope:
         self._token = _current.set(self)
         self._task = asyncio.current_task()
         return self
@@ -239,10 +239,10 @@ class Part(Scope):
         self._whole.handle(promise)
 
 
-_current: ContextVar[Scope | None] = ContextVar("koi_scope", default=None)
+_current: ContextVar[TaskScope | None] = ContextVar("koi_scope", default=None)
 
 
-def current_scope() -> Scope:
+def current_scope() -> TaskScope:
     """The innermost scope.
 
     Raises:
@@ -254,7 +254,7 @@ def current_scope() -> Scope:
     return scope
 
 
-def _step(begun: Begun, task: asyncio.Task[Value], context: Context) -> None:
+def _step(begun: EagerCoroutine, task: asyncio.Task[Value], context: Context) -> None:
     """Take the first step as the new task, so that timeouts and cancel scopes inside bind to it."""
     loop = asyncio.get_running_loop()
     outer = asyncio.current_task()

@@ -9,14 +9,14 @@ from typing import ClassVar
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import number
 from koi_lang.js.errors import TypeErrorValue
-from koi_lang.js.method_tables import Table
+from koi_lang.js.method_tables import MethodTable
 from koi_lang.js.promises import settle, spawn
 from koi_lang.js.task_scope import current_scope
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.runtime.replay.calls import fired_before, tell_fired, turn_to_fire
 from koi_lang.runtime.replay.location import Path, branch, passing
 
-TIMERS = Table()
+TIMERS = MethodTable()
 _LONGEST_MS = 2**31 - 1
 
 

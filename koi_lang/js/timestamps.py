@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.js.calendar_days import Parts, clip, join, offset_ms, part, to_utc
+from koi_lang.js.calendar_days import DateParts, clip, join, offset_ms, part, to_utc
 from koi_lang.js.number_format import NAN
 from koi_lang.js.zones import local_name
 
@@ -27,12 +27,12 @@ def iso(ms: int) -> str:
     return f"{year}-{at.month + 1:02}-{at.day:02}T{clock(at)}.{at.millisecond:03}Z"
 
 
-def clock(at: Parts) -> str:
+def clock(at: DateParts) -> str:
     """`10:00:00`."""
     return f"{at.hour:02}:{at.minute:02}:{at.second:02}"
 
 
-def day_text(at: Parts) -> str:
+def day_text(at: DateParts) -> str:
     """`Thu Mar 07 2024`."""
     return f"{_DAYS[at.weekday]} {_MONTHS[at.month]} {at.day:02} {_year(at.year)}"
 

@@ -7,10 +7,10 @@ from binascii import Error, a2b_base64, b2a_base64
 
 from koi_lang.js.conversions import text
 from koi_lang.js.errors import ErrorValue, URIErrorValue
-from koi_lang.js.method_tables import Table
+from koi_lang.js.method_tables import MethodTable
 from koi_lang.js.undefined import Value, undefined
 
-GLOBALS = Table()
+GLOBALS = MethodTable()
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()")
 _RESERVED = frozenset(";/?:@&=+$,#")
 _ESCAPED = re.compile("(?:%[0-9A-Fa-f]{2})+")

@@ -14,9 +14,9 @@ from typing import Any
 import diskcache  # type: ignore[import-untyped]
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.connection import Connection
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, OnEvent, opened, tell_nobody
-from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage, stream_text
+from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage, stream_text
 
 FORM = 1  # of keys and entries; a new number forgets all that was kept
 MOST_BYTES = 256 * 2**20
@@ -25,7 +25,7 @@ PRIVATE = 0o700
 LONGEST_LOCK_S = 1
 
 
-def cached(model: Adapter, folder: Path, connection: Connection, on_event: OnEvent = tell_nobody) -> Adapter:
+def cached(model: Adapter, folder: Path, connection: ProviderConnection, on_event: OnEvent = tell_nobody) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
     Equal are requests that agree in provider, address, model, texts, images, temperature, limit and form of the answer.
@@ -35,11 +35,11 @@ def cached(model: Adapter, folder: Path, connection: Connection, on_event: OnEve
         connection: how `model` is reached, for what requests leave open.
         on_event: told `answer_cache_failed` when the folder cannot be read or written; the model is asked then.
     """
-    return _Cached(model, Store(folder, on_event), connection)
+    return _Cached(model, AnswerStore(folder, on_event), connection)
 
 
 class _Cached(Layer):
-    def __init__(self, inner: Adapter, store: Store, connection: Connection) -> None:
+    def __init__(self, inner: Adapter, store: AnswerStore, connection: ProviderConnection) -> None:
         super().__init__(inner)
         self._store, self._connection = store, connection
 
@@ -55,7 +55,7 @@ class _Cached(Layer):
             async for delta in stream:
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
-                elif isinstance(delta, Finished) and delta.stop_reason in WHOLE:
+                elif isinstance(delta, StreamEnd) and delta.stop_reason in WHOLE:
                     self._store.put(key, _packed("".join(pieces), delta.usage))
                 yield delta
 
@@ -65,7 +65,7 @@ class _Cached(Layer):
         await super().aclose()
 
 
-class Store:
+class AnswerStore:
     """Texts by key in a folder, opened by the first use; a broken one holds nothing.
 
     It is read and written in place: an entry takes a fraction of a millisecond.
@@ -110,7 +110,7 @@ def _make_private(folder: Path) -> None:
     folder.chmod(PRIVATE)
 
 
-def _key(request: Request, connection: Connection) -> str:
+def _key(request: Request, connection: ProviderConnection) -> str:
     about = {
         "form": FORM,
         "provider": connection.provider.name,
@@ -142,4 +142,4 @@ def _entry(packed: Any) -> tuple[str, Usage | None] | None:
 
 async def _replayed(text: str, usage: Usage | None) -> AsyncIterator[Delta]:
     async for delta in stream_text(text, usage=usage):
-        yield replace(delta, replayed=True) if isinstance(delta, Finished) else delta
+        yield replace(delta, replayed=True) if isinstance(delta, StreamEnd) else delta

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.llm import late
-from koi_lang.llm.connection import Connection
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.sdk_model import Ending, SdkModel
+from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.usage import Candidate, weight
 
@@ -37,7 +37,7 @@ class Anthropic(SdkModel):
         "haiku": "claude-haiku-5-5",
     }
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ProviderConnection) -> None:
         super().__init__(replace(connection, model=self._full_name(connection.model)))
 
     def _full_name(self, model: str) -> str:
@@ -79,14 +79,14 @@ class Anthropic(SdkModel):
             return {}
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
-    def _ending(self) -> Ending:
+    def _ending(self) -> StreamState:
         return _EventReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return late.AnthropicError, late.HTTPError, ValueError
 
 
-class _EventReader(Ending):
+class _EventReader(StreamState):
     def take(self, part: Any) -> str:
         self.begun = True
         match field(part, "type"):

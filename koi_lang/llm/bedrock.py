@@ -7,10 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
-from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.errors import MissingKeyError, ProviderError
 from koi_lang.llm import late
 from koi_lang.llm.anthropic import Anthropic
-from koi_lang.llm.connection import Connection
+from koi_lang.llm.connection import ProviderConnection
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropicBedrock
@@ -27,7 +27,7 @@ class Bedrock(Anthropic):
         "haiku": "global.anthropic.claude-haiku-4-5-20251001-v1:0",
     }
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ProviderConnection) -> None:
         """Raises ProviderError when the packages that sign requests are not installed."""
         missing = [name for name in NEEDED if find_spec(name) is None]
         if missing:
@@ -38,7 +38,7 @@ class Bedrock(Anthropic):
         super().__init__(connection)
 
     def _open(self) -> AsyncAnthropicBedrock:
-        """A client with region and credentials. Raises MissingKey or ProviderError."""
+        """A client with region and credentials. Raises MissingKeyError or ProviderError."""
         try:
             client = self._client_for_region()
             if client.api_key or import_module("boto3").Session().get_credentials():
@@ -62,8 +62,8 @@ class Bedrock(Anthropic):
             ) from error
 
 
-def _no_credentials() -> MissingKey:
-    return MissingKey(
+def _no_credentials() -> MissingKeyError:
+    return MissingKeyError(
         "the provider `bedrock` finds no usable credentials of Amazon",
         help="Run `aws configure`, or set a key with `export AWS_BEARER_TOKEN_BEDROCK=…`.",
     )

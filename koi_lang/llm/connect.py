@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from koi_lang.errors import MissingKey, ProviderError, SettingsError
+from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.llm import late
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.cards import CARDS
-from koi_lang.llm.connection import Connection, Provider, Secret
+from koi_lang.llm.connection import Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.layers import OnEvent, tell_nobody
 from koi_lang.llm.messages import Adapter
-from koi_lang.llm.model_choice import Choice, choose, written
-from koi_lang.llm.model_list_cache import Lists
+from koi_lang.llm.model_choice import ModelChoice, choose, written
+from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import checked, nearest_models
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
@@ -26,7 +26,7 @@ from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import Scripted, read_answers
 from koi_lang.llm.sdk_model import SdkModel
 
-__all__ = ["PROVIDERS", "STAND_INS", "Surroundings", "connect", "connection_to", "provider_named"]
+__all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_to", "provider_named"]
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
@@ -34,7 +34,7 @@ INHERITED = ("temperature", "max_tokens", "cache")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ModelEnvironment:
     """What the layers around a model work with.
 
     Attributes:
@@ -52,12 +52,12 @@ class Surroundings:
     sleep: Sleep = asyncio.sleep
     cache_folder: Path | None = None
     ollama: str | None = None
-    lists: Lists | None = None
+    lists: ModelListCache | None = None
     ask_for_lists: bool = False
     providers: Mapping[str, Provider | Make] = field(default_factory=dict)
 
 
-NOTHING_AROUND = Surroundings()
+NOTHING_AROUND = ModelEnvironment()
 
 
 def connect(
@@ -65,7 +65,7 @@ def connect(
     key: KeyLookup,
     *,
     on_note: Note | None = None,
-    around: Surroundings = NOTHING_AROUND,
+    around: ModelEnvironment = NOTHING_AROUND,
 ) -> Adapter:
     """The model that an `llm` block asks for; the caller closes it.
 
@@ -77,7 +77,7 @@ def connect(
         on_note: told by the rehearsal model which sentences would need a real one.
 
     Raises:
-        MissingKey: a provider is named whose key is not known.
+        MissingKeyError: a provider is named whose key is not known.
         ProviderError: the provider does not exist.
         SettingsError: `fallback` is not a list of models.
     """
@@ -97,13 +97,13 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     )
 
 
-def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: Surroundings) -> Adapter:
+def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: ModelEnvironment) -> Adapter:
     name, model_name = added(options, around)
     row = around.providers.get(name)
     if row is not None and not isinstance(row, Provider):
         made = _made(name, row, {**options, "model": model_name}, key)
         return retry(made, sleep=around.sleep, on_event=around.on_event)
-    choice = Choice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
+    choice = ModelChoice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
     if choice.provider == "rehearsal":
         if around.ask_for_lists:
             _require_stand_in(options)
@@ -135,7 +135,7 @@ def _require_stand_in(options: Mapping[str, Any]) -> None:
     raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
 
 
-def added(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+def added(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
     """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
     provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
     maker, rest = split_model(model)
@@ -153,22 +153,22 @@ def _made(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> 
 
 
 def connection_to(
-    choice: Choice, options: Mapping[str, Any], key: KeyLookup, row: Provider | None = None
-) -> Connection:
+    choice: ModelChoice, options: Mapping[str, Any], key: KeyLookup, row: Provider | None = None
+) -> ProviderConnection:
     """How the chosen provider is reached; `NAME_BASE_URL` counts where the options name no address.
 
     Args:
         row: the provider, where it stands in no table.
 
     Raises:
-        MissingKey: the provider needs a key that is not known.
+        MissingKeyError: the provider needs a key that is not known.
     """
     provider = row or provider_named(choice.provider)
     base_url = options.get("base_url") or choice.base_url or key(f"{provider.name.upper()}_BASE_URL")
     value = key_of(provider, key)
     if provider.keys and provider.needs_key and not value and not base_url:
         raise _missing_key(provider)
-    return Connection(
+    return ProviderConnection(
         provider,
         Secret(value),
         choice.model or provider.model,
@@ -189,15 +189,15 @@ def _max_tokens(options: Mapping[str, Any]) -> int | None:
     return int(most)
 
 
-def _missing_key(provider: Provider) -> MissingKey:
+def _missing_key(provider: Provider) -> MissingKeyError:
     name = provider.keys[0]
-    return MissingKey(
+    return MissingKeyError(
         f"the provider `{provider.name}` needs a key, and `{name}` is not set",
         help=f"Store one with `koi connect {provider.name}`, or set it with `export {name}=…`.",
     )
 
 
-def _adapter(connection: Connection) -> SdkModel:
+def _adapter(connection: ProviderConnection) -> SdkModel:
     if connection.provider.style == "anthropic":
         return Anthropic(connection)
     if connection.provider.style == "bedrock":

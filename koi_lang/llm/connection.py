@@ -52,7 +52,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ProviderConnection:
     """A provider with the key and the defaults of one `llm` block; printing it does not show the key."""
 
     provider: Provider

@@ -10,10 +10,10 @@ from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from koi_lang.errors import MissingKey, ProviderError, RequestFailed, SettingsError
+from koi_lang.errors import MissingKeyError, ProviderError, RequestError, SettingsError
 from koi_lang.llm import late
-from koi_lang.llm.connect import NOTHING_AROUND, Surroundings, added, connection_to
-from koi_lang.llm.connection import Connection, Provider
+from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, added, connection_to
+from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Usage
 from koi_lang.llm.model_choice import choose, written
@@ -24,7 +24,7 @@ from koi_lang.llm.usage import usage_of
 from koi_lang.llm.vectors import Vector, Vectors, unpacked
 
 if TYPE_CHECKING:
-    from koi_lang.llm.answer_cache import Store
+    from koi_lang.llm.answer_cache import AnswerStore
 
 # The usual model for embeddings of the providers that have any.
 MODELS: Mapping[str, str] = {
@@ -54,7 +54,11 @@ class Embedder:
     """
 
     def __init__(
-        self, model: Adapter, connection: Connection, store: Store | None, check_name: Callable[[], Awaitable[None]]
+        self,
+        model: Adapter,
+        connection: ProviderConnection,
+        store: AnswerStore | None,
+        check_name: Callable[[], Awaitable[None]],
     ) -> None:
         self.model = model.model
         self._inner, self._connection, self._store, self._check = model, connection, store, check_name
@@ -132,25 +136,29 @@ class Embedder:
 # ---------------------------------------------------------------- which model
 
 
-def embedder(options: Mapping[str, Any], key: KeyLookup, *, around: Surroundings = NOTHING_AROUND) -> Embedder:
+def embedder(options: Mapping[str, Any], key: KeyLookup, *, around: ModelEnvironment = NOTHING_AROUND) -> Embedder:
     """The model for embeddings that the options of an `llm` block ask for; the caller closes it.
 
     Args:
         options: `provider`, `model`, `base_url`; with `cache: false` vectors are not kept on disk.
 
     Raises:
-        MissingKey: there is no key for the provider, or for any that makes embeddings.
+        MissingKeyError: there is no key for the provider, or for any that makes embeddings.
         ProviderError: the provider does not exist, or makes none.
         SettingsError: a `fallback` is wanted.
     """
     connection = connection_for(options, key, around=around)
     model = retry(Vectors(connection), sleep=around.sleep, on_event=around.on_event)
     is_kept = around.cache_folder is not None and options.get("cache", True)
-    store = late.Store(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
+    store = (
+        late.AnswerStore(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
+    )
     return Embedder(model, connection, store, lambda: check_name(connection, around))
 
 
-def connection_for(options: Mapping[str, Any], key: KeyLookup, *, around: Surroundings = NOTHING_AROUND) -> Connection:
+def connection_for(
+    options: Mapping[str, Any], key: KeyLookup, *, around: ModelEnvironment = NOTHING_AROUND
+) -> ProviderConnection:
     """How the model of some options is reached; without a provider the first that has a key and makes embeddings.
 
     Raises as `embedder` does.
@@ -164,7 +172,7 @@ def connection_for(options: Mapping[str, Any], key: KeyLookup, *, around: Surrou
     return connection_to(choose(meant, key, ollama=around.ollama), options, key, row)
 
 
-def require_embeddings(options: Mapping[str, Any], around: Surroundings = NOTHING_AROUND) -> None:
+def require_embeddings(options: Mapping[str, Any], around: ModelEnvironment = NOTHING_AROUND) -> None:
     """See that options can be those of a model for embeddings, as far as that can be told without a key.
 
     Raises:
@@ -186,7 +194,7 @@ def require_embeddings(options: Mapping[str, Any], around: Surroundings = NOTHIN
         raise ProviderError(f"`{provider}` makes no embeddings", help=f"These do: {known}.")
 
 
-def _written(options: Mapping[str, Any], around: Surroundings) -> tuple[str, str]:
+def _written(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
     """Provider and model as they are written; those of extensions go first."""
     provider, model = added(options, around)
     return (provider, model) if provider else written(options)
@@ -197,17 +205,17 @@ def _first_with_key(model: str, key: KeyLookup) -> str:
     having = [name for name in MODELS if key_of(provider_named(name), key)]
     if not having:
         help = 'Connect one with `koi connect openai`, or name a local one: `embedding = "ollama/nomic-embed-text"`.'
-        raise MissingKey("no provider that makes embeddings is connected", help=help)
+        raise MissingKeyError("no provider that makes embeddings is connected", help=help)
     return max(having, key=lambda name: SequenceMatcher(None, MODELS[name], model).ratio())
 
 
-async def check_name(connection: Connection, around: Surroundings) -> None:
-    """Raise UnknownModel when a provider's list tells of models for embeddings, and not of this one."""
+async def check_name(connection: ProviderConnection, around: ModelEnvironment) -> None:
+    """Raise UnknownModelError when a provider's list tells of models for embeddings, and not of this one."""
     if around.lists is None:
         return
     known = around.lists.find(connection)
     if known is None and around.ask_for_lists:
-        with suppress(RequestFailed):  # the request for vectors will fail in the same way, and be explained
+        with suppress(RequestError):  # the request for vectors will fail in the same way, and be explained
             known = await around.lists.current(connection, limit_s=LIMIT_S)
     names = known.names if known is not None else []
     if connection.provider.name in WHOLE or any("embed" in name for name in names):

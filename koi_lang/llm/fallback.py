@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
-from koi_lang.errors import ProviderError, RequestFailed
+from koi_lang.errors import ProviderError, RequestError
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
 from koi_lang.llm.usage import Candidate
@@ -40,7 +40,7 @@ class _Fallback(Layer):
                 return
             self._sign_failure(trial.failure, model)
             self._move_on(model, following, trial.failure)
-            if isinstance(trial.failure, RequestFailed) and trial.failure.discarded is not None:
+            if isinstance(trial.failure, RequestError) and trial.failure.discarded is not None:
                 yield trial.failure.discarded
 
     @property
@@ -65,7 +65,7 @@ class _Fallback(Layer):
 
     def _sign_failure(self, failure: ProviderError, model: Adapter) -> None:
         """Have a failure say whose answer was discarded."""
-        if isinstance(failure, RequestFailed) and failure.discarded is not None:
+        if isinstance(failure, RequestError) and failure.discarded is not None:
             failure.discarded = self._signed(failure.discarded, model)
 
     def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
@@ -78,14 +78,14 @@ class _Fallback(Layer):
             raise failure
         names_of_all = ", ".join(f"`{name_of(each)}`" for each in self._models)
         message = f"none of {names_of_all} answers; the last: {_shortened(failure.message)}"
-        if isinstance(failure, RequestFailed):
+        if isinstance(failure, RequestError):
             raise failure.told_as(message) from failure
         raise ProviderError(message, help=failure.help) from failure
 
 
 def _may_differ(error: ProviderError) -> bool:
     """Whether another model may answer: not where the request itself is wrong."""
-    return not (isinstance(error, RequestFailed) and error.status in BAD_REQUESTS)
+    return not (isinstance(error, RequestError) and error.status in BAD_REQUESTS)
 
 
 def _shortened(text: str) -> str:

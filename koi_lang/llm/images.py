@@ -31,7 +31,7 @@ KILO = 1000
 FORMS = "Models read PNG, JPEG, GIF and WebP."
 
 
-class BadImage(KoiError):
+class BadImageError(KoiError):
     """What should be an image is none that models read, or is too large."""
 
 
@@ -49,11 +49,11 @@ class Image:
 
     @staticmethod
     def of(content: bytes, name: str = "the image") -> Image:
-        """The image that some bytes are, by their beginning. Raises BadImage, which calls it by its name."""
+        """The image that some bytes are, by their beginning. Raises BadImageError, which calls it by its name."""
         media_type = _media_type(content)
         if media_type is None:
             told = f"`{name}` is empty" if not content else f"`{name}` is no image that models read"
-            raise BadImage(told, help=FORMS)
+            raise BadImageError(told, help=FORMS)
         require_small(len(content), name)
         return Image(media_type, b64encode(content).decode())
 
@@ -63,7 +63,7 @@ class Image:
         try:
             content = b64decode(data, validate=True)
         except ValueError as error:
-            raise BadImage(f"the data of `{name}` is not base64", help=FORMS) from error
+            raise BadImageError(f"the data of `{name}` is not base64", help=FORMS) from error
         return Image.of(content, name)
 
     def __repr__(self) -> str:
@@ -86,20 +86,20 @@ class Image:
 
 
 def require_small(size: int, name: str) -> None:
-    """Raise BadImage, which calls an image by its name, when it has too many bytes."""
+    """Raise BadImageError, which calls an image by its name, when it has too many bytes."""
     if size > MOST_BYTES:
         most = f"an image may have at most {size_text(MOST_BYTES)}"
-        raise BadImage(f"`{name}` has {size_text(size)}, and {most}", help="Make it smaller, or cut it.")
+        raise BadImageError(f"`{name}` has {size_text(size)}, and {most}", help="Make it smaller, or cut it.")
 
 
 def require_few(images: Sequence[Image]) -> None:
-    """Raise BadImage when one message has more images, or larger ones, than providers take at once."""
+    """Raise BadImageError when one message has more images, or larger ones, than providers take at once."""
     if len(images) > MOST_IMAGES:
         help = "Send them in several messages."
-        raise BadImage(f"the message has {len(images)} images, and it may have at most {MOST_IMAGES}", help=help)
+        raise BadImageError(f"the message has {len(images)} images, and it may have at most {MOST_IMAGES}", help=help)
     if sum(len(image.data) for image in images) > MOST_ENCODED:
         most = size_text(MOST_ENCODED * 3 // 4)
-        raise BadImage(f"the images of the message have more than {most} together", help="Make them smaller.")
+        raise BadImageError(f"the images of the message have more than {most} together", help="Make them smaller.")
 
 
 def size_of(data: str) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI as AsyncOpenAI
     from openai import OpenAIError as OpenAIError
 
-    from koi_lang.llm.answer_cache import Store as Store
+    from koi_lang.llm.answer_cache import AnswerStore as AnswerStore
     from koi_lang.llm.answer_cache import cached as cached
     from koi_lang.llm.embeddings import check_name as check_name
     from koi_lang.llm.embeddings import connection_for as connection_for
@@ -35,7 +35,7 @@ else:
             "anthropic": ("AnthropicError", "AsyncAnthropic", "AsyncAnthropicBedrock"),
             "httpx2": ("AsyncClient", "HTTPError", "InvalidURL", "Timeout"),
             "openai": ("AsyncOpenAI", "OpenAIError"),
-            "koi_lang.llm.answer_cache": ("Store", "cached"),
+            "koi_lang.llm.answer_cache": ("AnswerStore", "cached"),
             "koi_lang.llm.embeddings": ("check_name", "connection_for", "embedder"),
             "koi_lang.llm.rehearsal": ("Rehearsal",),
         },

@@ -27,7 +27,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class DelegateInfo:
     """An agent that can be delegated to, and the events it answers."""
 
     key: str
@@ -36,7 +36,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ActionResult:
     """One executed action and what came of it; `action` is as it was dispatched."""
 
     intent: str
@@ -65,8 +65,8 @@ class Task:
     args: Any = None
     state: Mapping[str, Any] = field(default_factory=dict)
     actions: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
-    results: tuple[Result, ...] = ()
+    members: tuple[DelegateInfo, ...] = ()
+    results: tuple[ActionResult, ...] = ()
     parts: tuple[Part, ...] = ()
 
 
@@ -131,7 +131,7 @@ class Discarded:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class StreamEnd:
     """The end of an answer.
 
     Attributes:
@@ -146,7 +146,7 @@ class Finished:
     replayed: bool = False
 
 
-Delta: TypeAlias = TextDelta | Discarded | Finished
+Delta: TypeAlias = TextDelta | Discarded | StreamEnd
 Model: TypeAlias = Callable[[Request], AsyncIterator[Delta]]
 
 
@@ -188,4 +188,4 @@ async def stream_text(text: str, *, size: int = 12, usage: Usage | None = None) 
     """A known answer as a stream: pieces of `size` characters, then the end."""
     for start in range(0, len(text), size):
         yield TextDelta(text[start : start + size])
-    yield Finished(usage, "stop")
+    yield StreamEnd(usage, "stop")

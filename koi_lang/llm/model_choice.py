@@ -12,7 +12,7 @@ from koi_lang.llm.providers import PROVIDERS, KeyLookup, is_known, key_of, misty
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModelChoice:
     """A provider or stand-in by its name; model and address are empty where its own defaults hold."""
 
     provider: str
@@ -22,7 +22,7 @@ class Choice:
 
 def choose(
     options: Mapping[str, Any], key: KeyLookup, *, ollama: str | None = None, limit_s: float = LONGEST_LOOK_S
-) -> Choice:
+) -> ModelChoice:
     """The provider and model meant by `provider` and `model`, each of which may be absent or `auto`.
 
     A named provider is taken as it is; then counts `provider/model`, the maker of the named model, the first provider
@@ -37,14 +37,14 @@ def choose(
     """
     provider, model = written(options)
     if provider == "ollama" and ollama:
-        return Choice(provider, model, _base_url(ollama))
+        return ModelChoice(provider, model, _base_url(ollama))
     if provider != "auto":
-        return Choice(provider, model)
+        return ModelChoice(provider, model)
     with_key = [each for each in PROVIDERS if key_of(each, key)]
     makers = [each for each in PROVIDERS if model and model.startswith(each.prefixes)]
     if with_key:
-        return Choice((makers or with_key)[0].name, model)
-    return _running_ollama(ollama, model, limit_s) if ollama else Choice("rehearsal")
+        return ModelChoice((makers or with_key)[0].name, model)
+    return _running_ollama(ollama, model, limit_s) if ollama else ModelChoice("rehearsal")
 
 
 def written(options: Mapping[str, Any]) -> tuple[str, str]:
@@ -62,14 +62,14 @@ def written(options: Mapping[str, Any]) -> tuple[str, str]:
     return maker.lower(), "" if rest == "auto" else rest
 
 
-def _running_ollama(address: str, model: str, limit_s: float) -> Choice:
+def _running_ollama(address: str, model: str, limit_s: float) -> ModelChoice:
     wanted = model or provider_named("ollama").model
     installed = models_at(address, limit_s=limit_s)
     fitting = [name for name in installed if name == wanted or name.partition(":")[0] == wanted]
     if not fitting and model:  # somebody else's model, or one that is not there
-        return Choice("rehearsal")
+        return ModelChoice("rehearsal")
     names = fitting or installed
-    return Choice("ollama", names[0], _base_url(address)) if names else Choice("rehearsal")
+    return ModelChoice("ollama", names[0], _base_url(address)) if names else ModelChoice("rehearsal")
 
 
 def _base_url(address: str) -> str:

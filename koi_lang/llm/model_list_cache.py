@@ -12,18 +12,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from koi_lang.llm.connection import Connection
-from koi_lang.llm.model_listing import Listed, address_of, models_of
+from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.model_listing import ModelInfo, address_of, models_of
 
 DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedModelList:
     """The models of a provider as they were some time ago, in seconds since 1970."""
 
     asked: float
-    models: tuple[Listed, ...]
+    models: tuple[ModelInfo, ...]
 
     def age_s(self) -> float:
         """How old the list is."""
@@ -36,21 +36,21 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ModelListCache:
     """The lists in a folder; each belongs to a provider at one address."""
 
     folder: Path
 
-    def find(self, connection: Connection) -> Known | None:
+    def find(self, connection: ProviderConnection) -> CachedModelList | None:
         """The list that was kept last, however old."""
         try:
             return _read(json.loads(self._place(connection).read_text("utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, connection: Connection, models: Sequence[Listed]) -> Known:
+    def keep(self, connection: ProviderConnection, models: Sequence[ModelInfo]) -> CachedModelList:
         """Keep a list; a folder that cannot be written to is no error."""
-        known = Known(time.time(), tuple(models))
+        known = CachedModelList(time.time(), tuple(models))
         place = self._place(connection)
         temporary = place.with_suffix(f".{os.getpid()}")
         with suppress(OSError):
@@ -59,19 +59,21 @@ class Lists:
             os.replace(temporary, place)
         return known
 
-    async def current(self, connection: Connection, *, refresh: bool = False, **limits: float) -> Known | None:
-        """A list that is younger than a day, asked for if need be; None where there is none. Raises RequestFailed."""
+    async def current(
+        self, connection: ProviderConnection, *, refresh: bool = False, **limits: float
+    ) -> CachedModelList | None:
+        """A list that is younger than a day, asked for if need be; None where there is none. Raises RequestError."""
         known = None if refresh else self.find(connection)
         if known is not None and known.age_s() < DAY_S:
             return known
         models = await models_of(connection, **limits)
         return None if models is None else self.keep(connection, models)
 
-    def _place(self, connection: Connection) -> Path:
+    def _place(self, connection: ProviderConnection) -> Path:
         mark = sha256(str(address_of(connection)).encode()).hexdigest()[:12]
         return self.folder / f"{connection.provider.name}-{mark}.json"
 
 
-def _read(document: Any) -> Known:
-    models = (Listed(**{**each, "abilities": tuple(each["abilities"])}) for each in document["models"])
-    return Known(float(document["asked"]), tuple(models))
+def _read(document: Any) -> CachedModelList:
+    models = (ModelInfo(**{**each, "abilities": tuple(each["abilities"])}) for each in document["models"])
+    return CachedModelList(float(document["asked"]), tuple(models))

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from koi_lang.llm import late
 from koi_lang.llm.cards import ModelCard
-from koi_lang.llm.connection import Connection
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import explain
 
@@ -32,7 +32,7 @@ OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ModelInfo:
     """One model; None where nothing is known.
 
     Attributes:
@@ -52,7 +52,7 @@ class Listed:
         return not any(part in self.name.lower() for part in EMBEDDING)
 
 
-class Refused(Exception):
+class ListingRefusedError(Exception):
     """An answer that is an error, with the attributes that the SDKs give to theirs."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -61,8 +61,8 @@ class Refused(Exception):
         self.body = _document(response)
 
 
-async def models_of(connection: Connection, *, limit_s: float = LIMIT_S) -> list[Listed] | None:
-    """All models of a provider by name; None where it has no such list. Raises RequestFailed."""
+async def models_of(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> list[ModelInfo] | None:
+    """All models of a provider by name; None where it has no such list. Raises RequestError."""
     found = await _get(connection, f"models?limit={MOST}" if _is_anthropic(connection) else "models", limit_s)
     if found is None:
         return None
@@ -71,12 +71,12 @@ async def models_of(connection: Connection, *, limit_s: float = LIMIT_S) -> list
     return sorted((_listed(each, connection) for each in named), key=lambda model: model.name) or None
 
 
-async def has(connection: Connection, *, limit_s: float = LIMIT_S) -> bool:
-    """Whether a provider knows the model of a connection. Raises RequestFailed."""
+async def has(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> bool:
+    """Whether a provider knows the model of a connection. Raises RequestError."""
     return await _get(connection, f"models/{quote(connection.model, safe='/:@')}", limit_s) is not None
 
 
-def address_of(connection: Connection) -> str | None:
+def address_of(connection: ProviderConnection) -> str | None:
     """Where the interface of a provider begins; None where it is not one that has a list."""
     base = connection.base_url or connection.provider.base_url or USUAL.get(connection.provider.name)
     if base is None or connection.provider.style == "bedrock":
@@ -85,11 +85,11 @@ def address_of(connection: Connection) -> str | None:
     return f"{base}/v1" if _is_anthropic(connection) else base
 
 
-def _is_anthropic(connection: Connection) -> bool:
+def _is_anthropic(connection: ProviderConnection) -> bool:
     return connection.provider.style == "anthropic"
 
 
-async def _get(connection: Connection, path: str, limit_s: float) -> Any:
+async def _get(connection: ProviderConnection, path: str, limit_s: float) -> Any:
     """The answer as JSON; None when there is nothing at that address."""
     address = address_of(connection)
     if address is None:
@@ -101,13 +101,13 @@ async def _get(connection: Connection, path: str, limit_s: float) -> Any:
         if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
             return None
         if response.status_code >= 400:
-            raise Refused(response)
+            raise ListingRefusedError(response)
         return response.json()
-    except (late.HTTPError, late.InvalidURL, Refused, ValueError, ExceptionGroup) as error:
+    except (late.HTTPError, late.InvalidURL, ListingRefusedError, ValueError, ExceptionGroup) as error:
         raise explain(error, connection, connection.model, begun=False) from None
 
 
-def _headers(connection: Connection) -> dict[str, str]:
+def _headers(connection: ProviderConnection) -> dict[str, str]:
     key = connection.key.value
     if _is_anthropic(connection):
         return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
@@ -135,12 +135,12 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and value != ""
 
 
-def _listed(entry: Mapping[str, Any], connection: Connection) -> Listed:
+def _listed(entry: Mapping[str, Any], connection: ProviderConnection) -> ModelInfo:
     """What the list says about a model; what it leaves out is taken from the cards."""
     name = entry["id"].removeprefix("models/")
     card = card_of(name)
     usual = (card.prices_usd[0], card.prices_usd[2]) if card.prices_usd else None
-    return Listed(
+    return ModelInfo(
         name,
         _number(entry, CONTEXT) or card.context_tokens,
         _number(_object(entry.get("top_provider")) or entry, OUTPUT) or card.output_tokens,
@@ -166,7 +166,7 @@ def _prices(entry: Mapping[str, Any]) -> tuple[float, float] | None:
     return (round(given, 6), round(made, 6)) if 0 <= given < inf and 0 <= made < inf else None
 
 
-def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: Connection) -> list[str]:
+def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: ProviderConnection) -> list[str]:
     """What a model can do, as far as koi has a use for it or a person asks for it first."""
     told, parameters = _object(entry.get("capabilities")), _list(entry.get("supported_parameters"))
     known = {

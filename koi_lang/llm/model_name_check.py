@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.connection import Connection
+from koi_lang.errors import ProviderError, RequestError
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, opened
 from koi_lang.llm.messages import Adapter, Delta, Request
-from koi_lang.llm.model_list_cache import Lists
+from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_listing import has
 
 LIMIT_S = 3.0
 
 
-class UnknownModel(ProviderError):
+class UnknownModelError(ProviderError):
     """A provider has no model of that name."""
 
 
@@ -35,7 +35,7 @@ def nearest_models(name: str, known: Sequence[str], most: int = 3) -> list[str]:
     return [by_case[each] for each in get_close_matches(name.lower(), by_case, n=most, cutoff=0.6)]
 
 
-def unknown(connection: Connection, known: Sequence[str]) -> UnknownModel:
+def unknown(connection: ProviderConnection, known: Sequence[str]) -> UnknownModelError:
     """The error for a model that a provider does not have."""
     provider = connection.provider.name
     near = nearest_models(connection.model, known)
@@ -45,11 +45,11 @@ def unknown(connection: Connection, known: Sequence[str]) -> UnknownModel:
     maker, _, name = connection.model.partition("/")
     if name and not near and not any(each.startswith(f"{maker}/") for each in known):
         told = f"there is no provider `{maker}`, and {told}"
-    return UnknownModel(told, help=help)
+    return UnknownModelError(told, help=help)
 
 
-async def check(connection: Connection, lists: Lists, *, ask: bool) -> None:
-    """See that a provider has a model. Raises UnknownModel.
+async def check(connection: ProviderConnection, lists: ModelListCache, *, ask: bool) -> None:
+    """See that a provider has a model. Raises UnknownModelError.
 
     A list may be old, and providers accept names that they do not list; so before anything is called wrong, the
     provider is asked about this one name. Where it cannot be asked, nothing is wrong yet.
@@ -63,24 +63,24 @@ async def check(connection: Connection, lists: Lists, *, ask: bool) -> None:
             known = await lists.current(connection, limit_s=LIMIT_S)
         if known is None or fits(connection.model, known.names) or await has(connection, limit_s=LIMIT_S):
             return
-    except RequestFailed:  # the request for an answer will fail in the same way, and be explained
+    except RequestError:  # the request for an answer will fail in the same way, and be explained
         return
     raise unknown(connection, known.names)
 
 
-def checked(model: Adapter, connection: Connection, lists: Lists, *, ask: bool) -> Adapter:
-    """A model whose name is looked up before the first request. Raises UnknownModel with that."""
+def checked(model: Adapter, connection: ProviderConnection, lists: ModelListCache, *, ask: bool) -> Adapter:
+    """A model whose name is looked up before the first request. Raises UnknownModelError with that."""
     return _Checked(model, connection, lists, ask)
 
 
 async def require_known(model: Adapter) -> None:
-    """Raise UnknownModel when the name of a model is looked up, and its provider has none of that name."""
+    """Raise UnknownModelError when the name of a model is looked up, and its provider has none of that name."""
     if isinstance(model, _Checked):
         await model.check(model.model)
 
 
 class _Checked(Layer):
-    def __init__(self, inner: Adapter, connection: Connection, lists: Lists, ask: bool) -> None:
+    def __init__(self, inner: Adapter, connection: ProviderConnection, lists: ModelListCache, ask: bool) -> None:
         super().__init__(inner)
         self._connection, self._lists, self._ask = connection, lists, ask
         self._known: set[str] = set()
@@ -93,7 +93,7 @@ class _Checked(Layer):
                 yield delta
 
     async def check(self, name: str) -> None:
-        """Look a name up, once. Raises UnknownModel."""
+        """Look a name up, once. Raises UnknownModelError."""
         async with self._turn:
             if name not in self._known:
                 await check(replace(self._connection, model=name), self._lists, ask=self._ask)

@@ -8,7 +8,7 @@ from koi_lang.llm import late
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
-from koi_lang.llm.sdk_model import Ending, SdkModel
+from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, first, text_of, word
 from koi_lang.llm.usage import weight
 
@@ -64,14 +64,14 @@ class OpenAI(SdkModel):
         wants_json = request.json or schema is not None
         return {"response_format": {"type": "json_object"}} if wants_json and row.json_mode else {}
 
-    def _ending(self) -> Ending:
+    def _ending(self) -> StreamState:
         return _ChunkReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return late.OpenAIError, late.HTTPError, ValueError
 
 
-class _ChunkReader(Ending):
+class _ChunkReader(StreamState):
     def take(self, part: Any) -> str:
         self.begun = True
         self.usage = _usage(field(part, "usage")) or self.usage

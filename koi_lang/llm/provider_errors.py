@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from koi_lang.errors import AnswerTooLongError, ContextOverflow, RequestFailed, root_reason
-from koi_lang.llm.connection import Connection
+from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import is_overflow, said
 from koi_lang.llm.headers import retry_after_s
 
@@ -47,7 +47,7 @@ MEANINGS: Mapping[int, tuple[str, str]] = {
 }
 
 
-def explain(error: Exception, connection: Connection, model: str, *, begun: bool) -> RequestFailed:
+def explain(error: Exception, connection: ProviderConnection, model: str, *, begun: bool) -> RequestError:
     """Turn what an SDK or its transport raised into an error that never contains the key.
 
     The SDKs of OpenAI and Anthropic name their attributes alike, so nothing here imports either.
@@ -71,7 +71,7 @@ def explain(error: Exception, connection: Connection, model: str, *, begun: bool
         "detail": _detail(error, connection),
         "status": status,
     }
-    failure = RequestFailed(sentence.format(**words), help=help.format(**words), status=status)
+    failure = RequestError(sentence.format(**words), help=help.format(**words), status=status)
     failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
     failure.repeatable = failure.repeatable and not out_of_credit
     return failure
@@ -82,55 +82,55 @@ def is_silence(error: Exception) -> bool:
     return any(type(each).__name__ == "ReadTimeout" for each in (error, error.__cause__))
 
 
-def overflow(model: str, status: int | None = None) -> ContextOverflow:
+def overflow(model: str, status: int | None = None) -> ContextOverflowError:
     """The error for a conversation that is too long for a model."""
-    return ContextOverflow(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)
+    return ContextOverflowError(f"the conversation is too long for `{model}`", help=TOO_LONG, status=status)
 
 
-def broken_off(provider: str, *, begun: bool) -> RequestFailed:
+def broken_off(provider: str, *, begun: bool) -> RequestError:
     """The error for a stream that ended without its closing part."""
     if begun:
-        return RequestFailed(f"`{provider}` broke off its answer before it was complete", help="Try again.")
-    return RequestFailed(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
+        return RequestError(f"`{provider}` broke off its answer before it was complete", help="Try again.")
+    return RequestError(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
 
 
-def refused(provider: str, reason: str, connection: Connection) -> RequestFailed:
+def refused(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
     """The error for an answer that is a refusal; the same request would be refused again."""
     detail = f": {_line(reason, connection)}" if reason.strip() else ""
-    failure = RequestFailed(
+    failure = RequestError(
         f"the model at `{provider}` declined to answer{detail}", help="Word the request differently."
     )
     failure.repeatable = False
     return failure
 
 
-def without_text(provider: str, *, called_tool: bool) -> RequestFailed:
+def without_text(provider: str, *, called_tool: bool) -> RequestError:
     """The error for an answer that ended before it said anything."""
     if called_tool:
-        return RequestFailed(f"`{provider}` answered with a tool call instead of text", help="Choose another model.")
+        return RequestError(f"`{provider}` answered with a tool call instead of text", help="Choose another model.")
     return AnswerTooLongError(
         f"the answer of `{provider}` reached its limit of tokens before it said anything",
         help="Raise `max_tokens` of the agent.",
     )
 
 
-def cause_of(error: Exception, connection: Connection) -> Exception | None:
+def cause_of(error: Exception, connection: ProviderConnection) -> Exception | None:
     """What may stand in the traceback as cause: the exception, unless its text shows the key."""
     shows_key = connection.key.value and connection.key.value in f"{error} {getattr(error, 'body', '')}"
     return None if shows_key else error
 
 
-def _without_status(error: Exception, connection: Connection, *, begun: bool) -> RequestFailed:
+def _without_status(error: Exception, connection: ProviderConnection, *, begun: bool) -> RequestError:
     name = connection.provider.name
     kind = type(error).__name__
     if "Timeout" in kind:
-        return RequestFailed(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
+        return RequestError(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
     if isinstance(error, ValueError):
-        return RequestFailed(f"`{name}` sent an answer that is not well formed", help="Try again.")
+        return RequestError(f"`{name}` sent an answer that is not well formed", help="Try again.")
     if _body(error):
-        return RequestFailed(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
+        return RequestError(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
     if not begun:
-        return RequestFailed(
+        return RequestError(
             f"cannot reach `{name}` at {_address(error, connection)}: {_line(root_reason(error), connection)}",
             help="Check the network and the address; `koi doctor` tries all providers.",
         )
@@ -168,19 +168,19 @@ def _code(error: Exception) -> str:
     return str(body.get("code") or body.get("type") or "")
 
 
-def _detail(error: Exception, connection: Connection) -> str:
+def _detail(error: Exception, connection: ProviderConnection) -> str:
     """What the provider says, in one short line without the key."""
     text = _body(error).get("message")
     return _line(text if isinstance(text, str) and text else "no reason given", connection)
 
 
-def _line(text: str, connection: Connection) -> str:
+def _line(text: str, connection: ProviderConnection) -> str:
     """A text as one short line without the key."""
     line = connection.key.hide_in(" ".join(text.split()))
     return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
 
 
-def _address(error: Exception, connection: Connection) -> str:
+def _address(error: Exception, connection: ProviderConnection) -> str:
     """Where the request went, without credentials and path."""
     request = getattr(error, "request", None)
     try:

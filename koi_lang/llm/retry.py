@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
-from koi_lang.errors import ProviderError, RequestFailed
+from koi_lang.errors import ProviderError, RequestError
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request
 
@@ -70,15 +70,15 @@ class _Retry(Layer):
             async with aclosing(trial.deltas()) as deltas:
                 async for delta in deltas:
                     yield delta
-            if not isinstance(trial.failure, RequestFailed):
+            if not isinstance(trial.failure, RequestError):
                 return
             delay_s = self._delay_s(attempt, trial.failure)
             if trial.failure.discarded is not None:
                 yield trial.failure.discarded
             await self._sleep(delay_s)
 
-    def _delay_s(self, attempt: int, failure: RequestFailed) -> float:
-        """How long to wait for the next attempt, which is told. Raises RequestFailed when there is none."""
+    def _delay_s(self, attempt: int, failure: RequestError) -> float:
+        """How long to wait for the next attempt, which is told. Raises RequestError when there is none."""
         if attempt == self._tries:
             self._give_up(attempt, failure, f"{failure.message} ({attempt} attempts)")
         delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
@@ -93,7 +93,7 @@ class _Retry(Layer):
         if attempt > 1:
             self._on_event("retry_ended", {"model": name_of(self), "ok": True, "attempt": attempt})
 
-    def _give_up(self, attempt: int, failure: RequestFailed, message: str) -> NoReturn:
+    def _give_up(self, attempt: int, failure: RequestError, message: str) -> NoReturn:
         if attempt > 1:
             about = {"ok": False, "attempt": attempt, "error": message}
             self._on_event("retry_ended", {"model": name_of(self), **about})
@@ -103,4 +103,4 @@ class _Retry(Layer):
 
 
 def _may_pass(error: ProviderError) -> bool:
-    return isinstance(error, RequestFailed) and error.repeatable
+    return isinstance(error, RequestError) and error.repeatable

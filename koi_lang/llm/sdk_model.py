@@ -8,11 +8,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from koi_lang.errors import RequestFailed
-from koi_lang.llm.connection import Connection
+from koi_lang.errors import RequestError
+from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
 from koi_lang.llm.form_refusal import refuses_form
-from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.provider_errors import broken_off, cause_of, explain, is_silence, overflow, refused, without_text
 from koi_lang.llm.usage import Candidate, usage_of, weight
 from koi_lang.llm.vision import seen
@@ -20,7 +20,7 @@ from koi_lang.llm.vision import seen
 CUT_SHORT = frozenset({"length", "max_tokens"})
 
 
-class Ending(ABC):
+class StreamState(ABC):
     """What the parts of one stream say apart from text.
 
     Attributes:
@@ -54,7 +54,7 @@ class SdkModel(ABC):
     A form of the answer that the provider refuses is left out in a second request, and for that model from then on.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ProviderConnection) -> None:
         self.connection = connection
         self.provider = connection.provider.name
         self.model = connection.model
@@ -67,7 +67,7 @@ class SdkModel(ABC):
         return (Candidate(self.model, self.connection.max_tokens),)
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the answer. Raises RequestFailed; `CannotSee` before anything is sent."""
+        """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
         request = seen(self.connection.complete(request), self.connection)
         if self._client is None:
             self._client = self._open()
@@ -84,9 +84,9 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded = _discarded(request, ending)
             raise fault
-        yield Finished(ending.usage, ending.stop_reason)
+        yield StreamEnd(ending.usage, ending.stop_reason)
 
-    async def _texts(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+    async def _texts(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
         """The text of the answer, of whatever form where the provider refuses the one that is wanted."""
         plain = replace(request, json=False, schema=None)
         try:
@@ -103,7 +103,7 @@ class SdkModel(ABC):
                 self._without_form.add(request.model)
                 yield text
 
-    async def _written(self, request: Request, ending: Ending) -> AsyncGenerator[str, None]:
+    async def _written(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
         async with await self._send(request) as stream:
             ending.accepted = _is_events(stream)
             async for part in stream:
@@ -112,7 +112,7 @@ class SdkModel(ABC):
                     ending.written += weight(text)
                     yield text
 
-    def _fault(self, ending: Ending, model: str) -> RequestFailed | None:
+    def _fault(self, ending: StreamState, model: str) -> RequestError | None:
         """What is wrong with an answer whose stream ended properly."""
         if ending.stop_reason == FULL and not ending.said:
             return overflow(model)
@@ -143,7 +143,7 @@ class SdkModel(ABC):
         """What the body of a request says about the form of the answer; empty where it says nothing."""
 
     @abstractmethod
-    def _ending(self) -> Ending:
+    def _ending(self) -> StreamState:
         """A reader for the parts of one stream."""
 
     @abstractmethod
@@ -151,7 +151,7 @@ class SdkModel(ABC):
         """What the SDK, its transport and its JSON decoder raise; asked only when something was raised."""
 
 
-def _discarded(request: Request, ending: Ending) -> Discarded | None:
+def _discarded(request: Request, ending: StreamState) -> Discarded | None:
     """What an answer took that nobody can use; None where the request was not accepted, so that nothing is charged.
 
     Some providers count the request at the beginning and the answer at its end, some do not count what they break off.

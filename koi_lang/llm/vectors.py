@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.sdk_model import Ending
+from koi_lang.llm.sdk_model import StreamState
 
 Vector: TypeAlias = Sequence[float]
 
@@ -29,11 +29,11 @@ class Vectors(OpenAI):
         )
         return _at_once((raw.http_response.json(), len(texts)))
 
-    def _ending(self) -> Ending:
+    def _ending(self) -> StreamState:
         return _Whole()
 
 
-class _Whole(Ending):
+class _Whole(StreamState):
     def take(self, part: tuple[Any, int]) -> str:
         document, count = part
         self.begun, self.stop_reason = True, "stop"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from koi_lang.errors import RequestFailed
-from koi_lang.llm.connection import Connection, Provider
+from koi_lang.errors import RequestError
+from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.images import MOST_ENCODED, MOST_IMAGES, Image
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
@@ -14,7 +14,7 @@ from koi_lang.llm.models import card_of
 ELSEWHERE = "Choose one that does with `-m provider/model`, such as `-m anthropic/sonnet`."
 
 
-class CannotSee(RequestFailed):
+class VisionUnsupportedError(RequestError):
     """A model was shown an image and reads text only; the same request fails again."""
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
@@ -22,10 +22,11 @@ class CannotSee(RequestFailed):
         self.repeatable = False
 
 
-def seen(request: Request, connection: Connection) -> Request:
+def seen(request: Request, connection: ProviderConnection) -> Request:
     """The request with as many of its images as its model may be sent, the newest; what is left out is told in texts.
 
-    A model that is known to read text only can go on with a conversation in which there were images. Raises CannotSee
+    A model that is known to read text only can go on with a conversation in which there were images. Raises
+    VisionUnsupportedError
     when there are some that no answer has followed yet. Of other models nothing is known, and the provider decides.
     """
     if not any(message.images for message in request.messages):
@@ -33,7 +34,7 @@ def seen(request: Request, connection: Connection) -> Request:
     if card_of(request.model).vision is not False:
         return _bounded(request)
     if any(message.images for message in _unanswered(request.messages)):
-        raise CannotSee(f"`{request.model}` cannot see images", help=_help(connection.provider))
+        raise VisionUnsupportedError(f"`{request.model}` cannot see images", help=_help(connection.provider))
     return replace(request, messages=tuple(replace(message, images=()) for message in request.messages))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.host import Approval, NobodyToAsk
+from koi_lang.runtime.host import Approval, NobodyToAskError
 
 # How long a client may take to bring an answer, before its call goes on without one.
 ANSWER_S = 600.0
@@ -22,14 +22,14 @@ Level = Literal["debug", "info", "notice", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepBegun:
     """Something was begun."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LineWritten:
     """A line was printed or logged."""
 
     level: Level
@@ -48,36 +48,36 @@ class Question:
     form: Mapping[str, Any]
     answer: asyncio.Future[dict[str, Any] | None]
 
-    def settle(self, answer: dict[str, Any] | NobodyToAsk | None) -> None:
+    def settle(self, answer: dict[str, Any] | NobodyToAskError | None) -> None:
         """Give the answers, None where the person declines, or say why there are none."""
         if self.answer.done():
             return
-        if isinstance(answer, NobodyToAsk):
+        if isinstance(answer, NobodyToAskError):
             self.answer.set_exception(answer)
         else:
             self.answer.set_result(answer)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CallSucceeded:
     """The work gave a value."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class CallFailed:
     """The work ended with an error."""
 
     error: BaseException
 
 
-News = Step | Told | Question | Done | Failed
-calling: ContextVar[Call | None] = ContextVar("koi_mcp_call", default=None)
+News = StepBegun | LineWritten | Question | CallSucceeded | CallFailed
+calling: ContextVar[ExposedCall | None] = ContextVar("koi_mcp_call", default=None)
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class ExposedCall:
     """One call.
 
     Attributes:
@@ -99,12 +99,12 @@ class Call:
     async def carry_out(self, work: Callable[[], Awaitable[Any]]) -> None:
         """Do the work; whatever comes of it is news."""
         try:
-            self.news.put_nowait(Done(await work()))
+            self.news.put_nowait(CallSucceeded(await work()))
         except asyncio.CancelledError:
-            self.news.put_nowait(Failed(AgentError("the call was ended before it was done")))
+            self.news.put_nowait(CallFailed(AgentError("the call was ended before it was done")))
             raise
         except (Exception, SystemExit) as error:  # told to the client; a program cannot end its server
-            self.news.put_nowait(Failed(error))
+            self.news.put_nowait(CallFailed(error))
 
     def end(self) -> None:
         """Cancel the work if it is not over."""
@@ -112,25 +112,25 @@ class Call:
             self.task.cancel()
 
     async def ask(self, text: str, options: Sequence[str]) -> str:
-        """The answer of the person at the client. Raises NobodyToAsk."""
+        """The answer of the person at the client. Raises NobodyToAskError."""
         choices = {"enum": list(dict.fromkeys(options))} if options else {}
         field = {"type": "string", "title": "Answer", **choices}
         answers = await self.fill(text, {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]})
         if not answers:
-            raise NobodyToAsk(f"the question was not answered: {text}")
+            raise NobodyToAskError(f"the question was not answered: {text}")
         return str(answers.get(ANSWER, ""))
 
     async def fill(self, text: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answers of the person at the client to a form; None when they decline. Raises NobodyToAsk."""
+        """The answers of the person at the client to a form; None when they decline. Raises NobodyToAskError."""
         if not self.asks:
-            raise NobodyToAsk(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
+            raise NobodyToAskError(f"nobody can answer: {text}", help="Use a client that supports elicitation.")
         question = Question(text, form, asyncio.get_running_loop().create_future())
         self.news.put_nowait(question)
         try:
             async with asyncio.timeout(ANSWER_S):
                 return await question.answer
         except TimeoutError:
-            raise NobodyToAsk(f"nobody answered within {ANSWER_S:g} s: {text}") from None
+            raise NobodyToAskError(f"nobody answered within {ANSWER_S:g} s: {text}") from None
 
 
 class ClientHost:
@@ -151,20 +151,20 @@ class ClientHost:
         self._log(text)
         call = calling.get()
         if call is not None:
-            call.news.put_nowait(Told(level, text))
+            call.news.put_nowait(LineWritten(level, text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask through the client. Raises NobodyToAsk."""
+        """Ask through the client. Raises NobodyToAskError."""
         call = calling.get()
         if call is None:
-            raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
+            raise NobodyToAskError(f"nobody can answer outside of a call: {question}")
         return await call.ask(question, options)
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Have a form filled in through the client. Raises NobodyToAsk."""
+        """Have a form filled in through the client. Raises NobodyToAskError."""
         call = calling.get()
         if call is None:
-            raise NobodyToAsk(f"nobody can answer outside of a call: {question}")
+            raise NobodyToAskError(f"nobody can answer outside of a call: {question}")
         return await call.fill(question, form)
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
@@ -173,14 +173,14 @@ class ClientHost:
 
     async def secret(self, name: str) -> str:
         """Refuse: secrets do not go through clients."""
-        raise NobodyToAsk(f"nobody can be asked for `{name}`", help="Set it in the environment of the server.")
+        raise NobodyToAskError(f"nobody can be asked for `{name}`", help="Set it in the environment of the server.")
 
 
 def follow(event: Event) -> None:
     """Make progress of an event that happens in a call."""
     call, text = calling.get(), _step(event)
     if call is not None and text is not None:
-        call.news.put_nowait(Step(text))
+        call.news.put_nowait(StepBegun(text))
 
 
 def _step(event: Event) -> str | None:

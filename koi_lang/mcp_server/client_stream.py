@@ -11,32 +11,32 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from koi_lang.mcp_server.call import ANSWER, Call, Done, Failed, Question, Step, Told
-from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.mcp_server.call import ANSWER, CallFailed, CallSucceeded, ExposedCall, LineWritten, Question, StepBegun
+from koi_lang.runtime.host import NobodyToAskError
 
 Request = ServerRequestContext[Any, Any]
 LEVEL = "koi log level"
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 
 
-async def told(request: Request, call: Call) -> Done | Failed | types.InputRequiredResult:
+async def told(request: Request, call: ExposedCall) -> CallSucceeded | CallFailed | types.InputRequiredResult:
     """Tell the client of a request what happens in a call.
 
     Clients of newer protocols are not asked directly: they get the question as a result, and come back.
     """
     while True:
         match await call.news.get():
-            case Step(text):
+            case StepBegun(text):
                 call.steps += 1
                 await request.session.report_progress(call.steps, message=text)
-            case Told(level, text):
+            case LineWritten(level, text):
                 await _log(request, level, text)
             case Question() as question if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 call.question = question
                 return types.InputRequiredResult(input_requests={ANSWER: _form(question)}, request_state=call.id)
             case Question() as question:
                 await _ask(request, question)
-            case (Done() | Failed()) as end:
+            case (CallSucceeded() | CallFailed()) as end:
                 return end
 
 
@@ -47,7 +47,7 @@ def can_ask(request: Request) -> bool:
     return asked is not None and (asked.form is not None or asked.url is None)
 
 
-def answered(call: Call, responses: types.InputResponses | None) -> None:
+def answered(call: ExposedCall, responses: types.InputResponses | None) -> None:
     """Give a call the answer its client has come back with."""
     assert call.question is not None, "a client comes back only to a question"
     question, call.question = call.question, None
@@ -64,7 +64,7 @@ async def _ask(request: Request, question: Question) -> None:
         try:
             result = await request.session.elicit_form(form.message, form.requested_schema, request.request_id)
         except MCPError as error:
-            question.settle(NobodyToAsk(f"the client could not ask: {error}"))
+            question.settle(NobodyToAskError(f"the client could not ask: {error}"))
         else:
             question.settle(_answer(result))
 

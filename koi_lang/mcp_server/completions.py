@@ -7,14 +7,14 @@ from typing import Any
 
 from mcp import types
 
-from koi_lang.mcp_server.documents import Made
+from koi_lang.mcp_server.documents import ExposedDocument
 
 # The most that the protocol allows.
 MOST = 100
 MOST_KEPT = 1000
 
 
-class Given:
+class GivenArguments:
     """What a client has given as arguments in its session, the newest last."""
 
     def __init__(self) -> None:
@@ -34,7 +34,9 @@ class Given:
         return list(reversed(self._values.get((of, name), {})))
 
 
-def completion(made: Made | None, of: str, argument: types.CompletionArgument, given: Given) -> types.CompleteResult:
+def completion(
+    made: ExposedDocument | None, of: str, argument: types.CompletionArgument, given: GivenArguments
+) -> types.CompleteResult:
     """The values that begin as what was typed: those that its type allows, else those that were given before.
 
     Args:

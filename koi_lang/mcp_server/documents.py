@@ -21,7 +21,7 @@ ROLES = ("user", "assistant")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ExposedDocument:
     """What a handler of an exposed agent makes.
 
     Attributes:
@@ -57,7 +57,7 @@ class Made:
 class Documents:
     """The documents that handlers make; an address without holes goes before one with."""
 
-    made: Sequence[tuple[UriTemplate, Made]]
+    made: Sequence[tuple[UriTemplate, ExposedDocument]]
 
     def listed(self) -> list[types.Resource]:
         """Those with one address, as the protocol describes them."""
@@ -72,11 +72,11 @@ class Documents:
             if template.variable_names
         ]
 
-    def named(self, address: str) -> Made | None:
+    def named(self, address: str) -> ExposedDocument | None:
         """What makes the documents of an address as it is declared, holes included."""
         return next((made for _, made in self.made if made.name == address), None)
 
-    def find(self, uri: str) -> tuple[Made, Payload] | None:
+    def find(self, uri: str) -> tuple[ExposedDocument, Payload] | None:
         """What makes the document of an address, and what its handler is given; None where nothing does."""
         for template, made in self.made:
             values = template.match(uri)
@@ -124,12 +124,12 @@ def _content(uri: str, block: types.ContentBlock) -> types.TextResourceContents 
 # ---------------------------------------------------------------- prompts
 
 
-def made_prompts(agents: Sequence[type[Agent]]) -> dict[str, Made]:
+def made_prompts(agents: Sequence[type[Agent]]) -> dict[str, ExposedDocument]:
     """All prompts that handlers of some agents make. Raises UsageError for a name that is there twice."""
     return _made(agents, "prompts")
 
 
-def made_prompt(made: Made) -> types.Prompt:
+def made_prompt(made: ExposedDocument) -> types.Prompt:
     """A prompt as the protocol describes it; its arguments are the fields that its handler takes."""
     arguments = [types.PromptArgument(name=name, required=name in made.parameters) for name in made.fields]
     return types.Prompt(name=made.name, description=made.about, arguments=arguments)
@@ -156,11 +156,11 @@ def _as_text(said: Any) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 
-def _made(agents: Sequence[type[Agent]], kind: str) -> dict[str, Made]:
-    found: dict[str, Made] = {}
+def _made(agents: Sequence[type[Agent]], kind: str) -> dict[str, ExposedDocument]:
+    found: dict[str, ExposedDocument] = {}
     for agent in agents:
         for name, event in getattr(agent.about, kind).items():
             if name in found:
                 raise UsageError(f"`{name}` is exposed twice", help="Rename one of the two.")
-            found[name] = Made(name, agent, agent.about.handlers[event])
+            found[name] = ExposedDocument(name, agent, agent.about.handlers[event])
     return found

@@ -16,15 +16,15 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
-from koi_lang.mcp_server.call import Call, Done, Failed
+from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
 from koi_lang.mcp_server.client_stream import Request, answered, can_ask, connection_of, set_level, told
 from koi_lang.mcp_server.completions import completion
-from koi_lang.mcp_server.documents import Documents, Made, Payload, contents_of, made_prompt, messages_of
+from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
 from koi_lang.mcp_server.results import failure_of, result_of
-from koi_lang.mcp_server.sessions import OpenRun, Session, Sessions, Work, sessions_of
-from koi_lang.mcp_server.tools import Offer
-from koi_lang.runtime.budget.limits import Budget, Spending, in_time
+from koi_lang.mcp_server.sessions import ClientSession, OpenRun, Sessions, Work, sessions_of
+from koi_lang.mcp_server.tools import ExposedTool
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.prompts import Prompt
 
@@ -33,7 +33,7 @@ Named = TypeVar("Named")
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class McpService:
     """What is served.
 
     Attributes:
@@ -47,9 +47,9 @@ class Service:
 
     name: str
     instructions: str
-    tools: Mapping[str, Offer]
+    tools: Mapping[str, ExposedTool]
     prompts: Mapping[str, Prompt]
-    made_prompts: Mapping[str, Made]
+    made_prompts: Mapping[str, ExposedDocument]
     documents: Documents
     sources: Sources
     open_run: OpenRun
@@ -58,7 +58,7 @@ class Service:
     log: Callable[[str], None]
 
 
-def server_of(service: Service) -> Server[Sessions]:
+def server_of(service: McpService) -> Server[Sessions]:
     """The server; how it is reached is decided by whoever runs it."""
     answers = _Answers(service)
     server: Server[Sessions] = Server(
@@ -87,7 +87,7 @@ def server_of(service: Service) -> Server[Sessions]:
 class _Answers:
     """The answers to requests, one method each."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: McpService) -> None:
         self._service = service
 
     # ------------------------------------------------------------ tools
@@ -111,13 +111,13 @@ class _Answers:
             return result_of(await self._handled(run, offer, payload))
 
         end = await _carried_out(request, work, asked)
-        if isinstance(end, Failed):
+        if isinstance(end, CallFailed):
             return failure_of(self._service.explain(end.error))
-        return cast(types.CallToolResult, end.value) if isinstance(end, Done) else end
+        return cast(types.CallToolResult, end.value) if isinstance(end, CallSucceeded) else end
 
-    async def _handled(self, run: Run, what: Offer | Made, payload: Any) -> Any:
+    async def _handled(self, run: Run, what: ExposedTool | ExposedDocument, payload: Any) -> Any:
         """What a handler gives within the time that a call may take."""
-        async with in_time(Spending(self._service.limit, f"`{what.name}`", run.clock)):
+        async with in_time(BudgetAccount(self._service.limit, f"`{what.name}`", run.clock)):
             value = await run.call(what.agent, what.handler.event, payload)
         run.ledger.tell_overspent(run.host.log)
         return value
@@ -135,23 +135,23 @@ class _Answers:
         self, request: Request, asked: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """The text of a prompt for some arguments."""
-        known: Mapping[str, Made | Prompt] = {**self._service.made_prompts, **self._service.prompts}
+        known: Mapping[str, ExposedDocument | Prompt] = {**self._service.made_prompts, **self._service.prompts}
         prompt, given = _named(known, asked.name, "prompt"), asked.arguments or {}
         missing = [name for name in prompt.parameters if name not in given]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"the prompt `{prompt.name}` needs the argument `{missing[0]}`")
 
         async def work(run: Run) -> types.GetPromptResult:
-            if isinstance(prompt, Made):
+            if isinstance(prompt, ExposedDocument):
                 return messages_of(await self._handled(run, prompt, dict(given)))
             arguments = [given[name] for name in prompt.parameters]
             return message_of((await prompt.render(run.bare_scope(), *arguments)).text)
 
         _session(request).given.keep(asked.name, given)
         end = await _carried_out(request, work, asked)
-        if isinstance(end, Failed):
+        if isinstance(end, CallFailed):
             raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
-        return cast(types.GetPromptResult, end.value) if isinstance(end, Done) else end
+        return cast(types.GetPromptResult, end.value) if isinstance(end, CallSucceeded) else end
 
     async def list_resources(
         self, request: Request, page: types.PaginatedRequestParams | None
@@ -180,16 +180,16 @@ class _Answers:
             raise MCPError(types.INTERNAL_ERROR, f"`{path.name}` cannot be read: {reason(error)}") from error
 
     async def _read_document(
-        self, request: Request, asked: types.ReadResourceRequestParams, made: Made, payload: Payload
+        self, request: Request, asked: types.ReadResourceRequestParams, made: ExposedDocument, payload: Payload
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         async def work(run: Run) -> types.ReadResourceResult:
             return contents_of(asked.uri, await self._handled(run, made, payload))
 
         _session(request).given.keep(made.name, payload)
         end = await _carried_out(request, work, asked)
-        if isinstance(end, Failed):
+        if isinstance(end, CallFailed):
             raise MCPError(types.INTERNAL_ERROR, self._service.explain(end.error))
-        return cast(types.ReadResourceResult, end.value) if isinstance(end, Done) else end
+        return cast(types.ReadResourceResult, end.value) if isinstance(end, CallSucceeded) else end
 
     # ------------------------------------------------------------ the rest
 
@@ -224,7 +224,7 @@ class _Answers:
 
 async def _carried_out(
     request: Request, work: Work, asked: types.InputResponseRequestParams
-) -> Done | Failed | types.InputRequiredResult:
+) -> CallSucceeded | CallFailed | types.InputRequiredResult:
     """Carry work out in the session of a request, or go on with what the client comes back to.
 
     When the request is cancelled, so is the work.
@@ -234,8 +234,8 @@ async def _carried_out(
         is_new = asked.request_state is None
         call = await session.begin(work, asks=can_ask(request)) if is_new else _resumed(session, asked)
     except KoiError as error:
-        return Failed(error)
-    end: Done | Failed | types.InputRequiredResult | None = None
+        return CallFailed(error)
+    end: CallSucceeded | CallFailed | types.InputRequiredResult | None = None
     try:
         end = await told(request, call)
     finally:
@@ -246,7 +246,7 @@ async def _carried_out(
     return end
 
 
-def _resumed(session: Session, asked: types.InputResponseRequestParams) -> Call:
+def _resumed(session: ClientSession, asked: types.InputResponseRequestParams) -> ExposedCall:
     call = session.waiting.pop(asked.request_state or "", None)
     if call is None:
         raise MCPError(types.INVALID_PARAMS, "the call that waited for this answer is over")
@@ -254,7 +254,7 @@ def _resumed(session: Session, asked: types.InputResponseRequestParams) -> Call:
     return call
 
 
-def _session(request: Request) -> Session:
+def _session(request: Request) -> ClientSession:
     """The session of a request: that of its connection, or the only one where a client has the process for itself."""
     sessions: Sessions = request.lifespan_context
     if request.protocol_version in MODERN_PROTOCOL_VERSIONS:
@@ -263,7 +263,7 @@ def _session(request: Request) -> Session:
     if SESSION not in connection.state:
         session = connection.state[SESSION] = sessions.open()
         connection.exit_stack.callback(sessions.close, session)
-    found: Session = connection.state[SESSION]
+    found: ClientSession = connection.state[SESSION]
     return found
 
 

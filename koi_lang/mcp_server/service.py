@@ -14,7 +14,7 @@ from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.prompts_and_resources import by_name, sources
-from koi_lang.mcp_server.server import Service, server_of
+from koi_lang.mcp_server.server import McpService, server_of
 from koi_lang.mcp_server.stdio import serve_stdio
 from koi_lang.mcp_server.tools import exposed, offers
 from koi_lang.program import declarations
@@ -27,7 +27,7 @@ from koi_lang.runtime.host import Host
 from koi_lang.sessions.prepared import Prepared
 
 
-async def served(service: Service, address: Address | None, *, debug: bool) -> None:
+async def served(service: McpService, address: Address | None, *, debug: bool) -> None:
     """Serve until the client leaves or the process is told to end; over stdio without an address."""
     if not debug:
         # What libraries log is for those who look into it; a client gets an answer to everything it does wrong.
@@ -46,12 +46,12 @@ async def served(service: Service, address: Address | None, *, debug: bool) -> N
         await serve_http(server, address, lambda url: _announce(service, url, address))
 
 
-def _announce(service: Service, url: str, address: Address) -> None:
+def _announce(service: McpService, url: str, address: Address) -> None:
     sys.stderr.write(f"serving `{service.name}` at {url}\n{address.advice}")
     sys.stderr.flush()
 
 
-def service_of(ready: Prepared) -> Service:
+def service_of(ready: Prepared) -> McpService:
     """What is served of a program. Raises UsageError when there is nothing."""
     path, options = Path(ready.path), ready.options
     agents = exposed(declarations.agents_of(ready.module), path.name)
@@ -59,7 +59,7 @@ def service_of(ready: Prepared) -> Service:
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *ready.additions().actions.values()]
     told = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
-    return Service(
+    return McpService(
         name=agents[0].about.name if len(agents) == 1 else path.stem,
         instructions="\n".join(told),
         tools={offer.name: offer for offer in offers(agents, actions)},

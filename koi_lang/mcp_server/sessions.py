@@ -9,8 +9,8 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.mcp_server.call import ANSWER_S, Call, ClientHost, calling, follow
-from koi_lang.mcp_server.completions import Given
+from koi_lang.mcp_server.call import ANSWER_S, ClientHost, ExposedCall, calling, follow
+from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.watching import Watch
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import explain
@@ -25,7 +25,7 @@ OpenRun = Callable[[Host, Consumer], Run]
 Work = Callable[[Run], Awaitable[Any]]
 
 
-class Session:
+class ClientSession:
     """What lasts as long as a client stays: the state and the memory of agents, and the servers they use.
 
     Attributes:
@@ -35,10 +35,10 @@ class Session:
     """
 
     def __init__(self, open_run: Callable[[Consumer], Run], log: Callable[[str], None]) -> None:
-        self.waiting: dict[str, Call] = {}
-        self.watch, self.given = Watch(self._start), Given()
+        self.waiting: dict[str, ExposedCall] = {}
+        self.watch, self.given = Watch(self._start), GivenArguments()
         self._run, self._log = open_run(self._follow), log
-        self._calls: set[Call] = set()
+        self._calls: set[ExposedCall] = set()
         self._context: Context | None = None
         self._group: asyncio.TaskGroup | None = None
         self._ready, self._over = asyncio.Event(), asyncio.Event()
@@ -81,12 +81,12 @@ class Session:
         """Have `live` end."""
         self._over.set()
 
-    async def begin(self, work: Work, *, asks: bool) -> Call:
+    async def begin(self, work: Work, *, asks: bool) -> ExposedCall:
         """Start a call in the run of this session. Raises AgentError when the run has failed."""
         await self._ready.wait()
         if self._context is None or self._group is None:
             raise AgentError("the run of this session has failed; whoever runs the server is told why")
-        call = Call(asks)
+        call = ExposedCall(asks)
         context = self._context.copy()
         context.run(calling.set, call)
         call.task = _started(self._group, call.carry_out(lambda: work(self._run)), context)
@@ -94,7 +94,7 @@ class Session:
         call.task.add_done_callback(lambda _: self._calls.discard(call))
         return call
 
-    def keep(self, call: Call) -> None:
+    def keep(self, call: ExposedCall) -> None:
         """Remember a call that its client has to come back to; not for ever, as clients may have other plans."""
         self.waiting[call.id] = call
         asyncio.get_running_loop().call_later(2 * ANSWER_S, self.waiting.pop, call.id, None)
@@ -113,24 +113,24 @@ class Sessions:
 
     def __init__(self, group: asyncio.TaskGroup, open_run: OpenRun, log: Callable[[str], None]) -> None:
         self._group, self._open_run, self._log = group, open_run, log
-        self._all: list[Session] = []
-        self._only: Session | None = None
+        self._all: list[ClientSession] = []
+        self._only: ClientSession | None = None
 
-    def open(self) -> Session:
+    def open(self) -> ClientSession:
         """A new session."""
-        session = Session(lambda consumer: self._open_run(ClientHost(self._log), consumer), self._log)
+        session = ClientSession(lambda consumer: self._open_run(ClientHost(self._log), consumer), self._log)
         # The task of a session knows nothing of the request that needs it first.
         _started(self._group, session.live(), detached_context())
         self._all.append(session)
         return session
 
-    def only(self) -> Session:
+    def only(self) -> ClientSession:
         """The session of the client that has the server for itself."""
         if self._only is None:
             self._only = self.open()
         return self._only
 
-    def close(self, session: Session) -> None:
+    def close(self, session: ClientSession) -> None:
         """End a session."""
         session.end()
         self._all.remove(session)

@@ -28,7 +28,7 @@ LOOKING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ExposedTool:
     """A handler that is offered as a tool.
 
     Attributes:
@@ -111,7 +111,7 @@ def exposed(agents: Sequence[type[Agent]], program: str) -> list[type[Agent]]:
     raise UsageError(f"`{program}` exposes no agent", help=help)
 
 
-def offers(agents: Sequence[type[Agent]], actions: Sequence[ActionKind]) -> list[Offer]:
+def offers(agents: Sequence[type[Agent]], actions: Sequence[ActionKind]) -> list[ExposedTool]:
     """Every public handler, called as its event, or as `Agent_event` where several agents handle it.
 
     Raises:
@@ -120,7 +120,7 @@ def offers(agents: Sequence[type[Agent]], actions: Sequence[ActionKind]) -> list
     public = [(agent, handler) for agent in agents for handler in agent.about.handlers.values() if not handler.private]
     times = Counter(handler.event for _, handler in public)
     found = [
-        Offer(
+        ExposedTool(
             handler.event if times[handler.event] == 1 else f"{agent.about.name}_{handler.event}",
             agent,
             handler,

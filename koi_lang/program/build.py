@@ -68,14 +68,16 @@ def syntax_trees(path: str, *, strict: bool = False) -> tuple[dict[str, ast.Modu
         return {file.unit.path: generate(file) for file in checked.files}, checked
 
 
-def built(path: str, *, strict: bool = False) -> cache.Entry:
+def built(path: str, *, strict: bool = False) -> cache.CachedModule:
     """The code of a file's module, compiled with all files it depends on and kept in the cache. Raises CompileError."""
     with collection_paused():
         trees, checked = syntax_trees(path, strict=strict)
         warnings = tuple(render(diagnostic) for diagnostic in checked.diagnostics)
         hashes = {file: cache.digest(data) for file, data in checked.read.items()}
         tests = {file.unit.path: file.tests for file in checked.files}
-        entries = {file: cache.Entry(_code(tree, file), hashes, warnings, tests[file]) for file, tree in trees.items()}
+        entries = {
+            file: cache.CachedModule(_code(tree, file), hashes, warnings, tests[file]) for file, tree in trees.items()
+        }
     for file, entry in entries.items():
         cache.store(file, entry)
     return entries[absolute(path)]

@@ -21,7 +21,7 @@ CHECK_SIZE = hashlib.sha256().digest_size
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CachedModule:
     """A compiled module.
 
     Attributes:
@@ -41,7 +41,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def find(path: str) -> Entry | None:
+def find(path: str) -> CachedModule | None:
     """The compiled module of a file, if there is one and none of its files has changed."""
     try:
         stored = _place(path).read_bytes()
@@ -51,7 +51,7 @@ def find(path: str) -> Entry | None:
     if not _is_whole(stored):
         return None
     fields = marshal.loads(data)
-    entry = Entry(fields["code"], fields["files"], tuple(fields["warnings"]), tuple(fields["tests"]))
+    entry = CachedModule(fields["code"], fields["files"], tuple(fields["warnings"]), tuple(fields["tests"]))
     return entry if all(_is_current(file, known) for file, known in entry.files.items()) else None
 
 
@@ -66,7 +66,7 @@ def _is_current(path: str, known: str) -> bool:
         return False
 
 
-def store(path: str, entry: Entry) -> None:
+def store(path: str, entry: CachedModule) -> None:
     """Keep a compiled module; a folder that cannot be written to is no error."""
     fields = {"code": entry.code, "files": dict(entry.files)}
     data = marshal.dumps(fields | {"warnings": list(entry.warnings), "tests": list(entry.tests)})

@@ -13,7 +13,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.agents.team import Team
 from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
-from koi_lang.runtime.mcp.remote import Remote
+from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
 
 
@@ -53,7 +53,7 @@ def require_servers(module: ModuleType, folder: Path) -> None:
     used = [(agent.about.name, server) for agent in agents_of(module) for server in agent.about.mcps()]
     for team in teams_of(module):
         agents = [member for member in team.members().values() if isinstance(member, type)]
-        used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, Remote)]
+        used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, RemoteAgent)]
     for user, server in used:
         if server.options is None:
             options_of(server.name, folder, user)

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from koi_lang import resources
-from koi_lang.diagnostics import Diagnostic, Place, render
+from koi_lang.diagnostics import Diagnostic, LabeledSpan, render
 from koi_lang.errors import KoiError, installing
 from koi_lang.js.errors import MADE, ErrorValue, Made, Thrown, caught
 from koi_lang.js.inspect_value import console_text
@@ -76,7 +76,7 @@ def causes(error: BaseException) -> Iterator[str]:
         yield message(error)
 
 
-def _places(trace: TracebackType | None) -> Iterator[Place]:
+def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:
     """The places in Koi sources that an exception passed, outermost first."""
     sources: dict[str, Source] = {}
     for (frame, _), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=False):
@@ -84,10 +84,10 @@ def _places(trace: TracebackType | None) -> Iterator[Place]:
         if not path.endswith(".koi") or summary.lineno is None:
             continue
         source = sources.get(path) or sources.setdefault(path, _source(path))
-        yield Place(source, _span(source, summary), _label(frame.f_code.co_qualname))
+        yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
 
 
-def _made(error: BaseException) -> Iterator[Place]:
+def _made(error: BaseException) -> Iterator[LabeledSpan]:
     """Where the promise was made, or rejected, that nobody waited for."""
     made: Made | None = getattr(error, MADE, None)
     if made is not None:
@@ -97,12 +97,12 @@ def _made(error: BaseException) -> Iterator[Place]:
         frame = traceback.FrameSummary(
             path, line, code.co_name, lookup_line=False, end_lineno=end_line, colno=column, end_colno=end_column
         )
-        yield Place(source, _span(source, frame), _label(code.co_qualname))
+        yield LabeledSpan(source, _span(source, frame), _label(code.co_qualname))
 
 
-def _folded(places: Iterable[Place]) -> Iterator[Place]:
+def _folded(places: Iterable[LabeledSpan]) -> Iterator[LabeledSpan]:
     """Every place once, with how often it was passed where a program calls itself."""
-    found: dict[tuple[str, Span], list[Place]] = {}
+    found: dict[tuple[str, Span], list[LabeledSpan]] = {}
     for place in places:
         found.setdefault((place.source.path, place.span), []).append(place)
     for first, *more in found.values():

@@ -29,7 +29,7 @@ class KoiModule(ModuleType):
         self.files: tuple[str, ...] = ()
 
 
-def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.Entry:
+def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.CachedModule:
     """The code of a file's module with the warnings about its program, from the cache unless `fresh`.
 
     Raises:
@@ -61,7 +61,7 @@ def _located(path: str, beside: str | None) -> str:
     return absolute(path if beside is None else os.path.join(os.path.dirname(beside), path))
 
 
-def module_of(path: str, name: str | None = None, entry: cache.Entry | None = None) -> ModuleType:
+def module_of(path: str, name: str | None = None, entry: cache.CachedModule | None = None) -> ModuleType:
     """The module of a file by its absolute path. A file that is being loaded is given as far as it is."""
     key = PREFIX + path
     known = sys.modules.get(key)
@@ -78,7 +78,7 @@ def module_of(path: str, name: str | None = None, entry: cache.Entry | None = No
     return module
 
 
-def execute(module: ModuleType, entry: cache.Entry | None = None) -> None:
+def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None:
     """Fill a module with what its file declares."""
     entry = entry or compiled(str(module.__file__))
     if isinstance(module, KoiModule):

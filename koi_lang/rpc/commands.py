@@ -10,7 +10,7 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 
 CommandFunction = Callable[..., Awaitable[Any]]
@@ -19,7 +19,7 @@ ENVELOPE = ("type", "id")
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class RpcCommand:
     """A command.
 
     Attributes:
@@ -46,7 +46,7 @@ class Command:
         return {"name": self.name, "takes": takes, "description": self.description, "idle": self.idle}
 
 
-_COMMANDS: dict[str, Command] = {}
+_COMMANDS: dict[str, RpcCommand] = {}
 
 
 def command(name: str = "", **how: bool) -> Callable[[CommandFunction], CommandFunction]:
@@ -60,7 +60,7 @@ def command(name: str = "", **how: bool) -> Callable[[CommandFunction], CommandF
         known = name or function.__name__
         description = (inspect.getdoc(function) or "").partition("\n")[0]
         waits = how.get("idle", False)
-        _COMMANDS[known] = Command(known, description, _schema(function), function, **{"waits": waits, **how})
+        _COMMANDS[known] = RpcCommand(known, description, _schema(function), function, **{"waits": waits, **how})
         return function
 
     return enter
@@ -81,7 +81,7 @@ def _field(parameter: str) -> str:
     return parameter.removesuffix("_")
 
 
-def known() -> Sequence[Command]:
+def known() -> Sequence[RpcCommand]:
     """All commands."""
     return list(_COMMANDS.values())
 
@@ -98,21 +98,23 @@ def is_aside(message: Mapping[str, Any]) -> bool:
     return found is not None and found.aside
 
 
-def command_of(message: Mapping[str, Any]) -> Command:
+def command_of(message: Mapping[str, Any]) -> RpcCommand:
     """The command that a message names. Raises Refused."""
     name, id = message.get("type"), message.get("id")
     if not isinstance(name, str) or not name:
-        raise Refused("invalid_request", "the message names no command", help='Its `type` must be one: "get_state".')
+        raise SessionError(
+            "invalid_request", "the message names no command", help='Its `type` must be one: "get_state".'
+        )
     if isinstance(id, bool) or not isinstance(id, str | int | float | None):
-        raise Refused("invalid_request", "`id` must be a text or a number")
+        raise SessionError("invalid_request", "`id` must be a text or a number")
     found = _COMMANDS.get(name)
     if found is None:
         help = suggestion(name, list(_COMMANDS), "command")
-        raise Refused("unknown_command", f"there is no command `{name}`", help=help)
+        raise SessionError("unknown_command", f"there is no command `{name}`", help=help)
     return found
 
 
-async def carry_out(command: Command, session: Session, message: Mapping[str, Any]) -> Any:
+async def carry_out(command: RpcCommand, session: Session, message: Mapping[str, Any]) -> Any:
     """Do what a message asks for; gives the data of its response. Raises Refused before anything is done."""
     fields = {name: value for name, value in message.items() if name not in ENVELOPE}
     parameters = {_field(name): name for name in list(inspect.signature(command.function).parameters)[1:]}
@@ -122,14 +124,14 @@ async def carry_out(command: Command, session: Session, message: Mapping[str, An
     return await command.function(session, **{parameters[name]: value for name, value in fields.items()})
 
 
-def _check(command: Command, fields: Mapping[str, Any]) -> None:
+def _check(command: RpcCommand, fields: Mapping[str, Any]) -> None:
     """Raise Refused when a field is not known, missing or wrong: a misspelt one would be left out silently."""
     properties = command.schema["properties"]
     unknown = next((name for name in fields if name not in properties), None)
     if unknown is not None:
         help = suggestion(unknown, list(properties), "field") if properties else "It takes none."
-        raise Refused("invalid_request", f"`{command.name}` takes no field `{unknown}`", help=help)
+        raise SessionError("invalid_request", f"`{command.name}` takes no field `{unknown}`", help=help)
     wrong = list(problems(dict(fields), command.schema))
     if wrong:
         takes = signature_text(command.schema)
-        raise Refused("invalid_request", f"`{command.name}`: {'; '.join(wrong)}", help=f"It takes ({takes}).")
+        raise SessionError("invalid_request", f"`{command.name}`: {'; '.join(wrong)}", help=f"It takes ({takes}).")

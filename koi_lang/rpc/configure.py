@@ -13,7 +13,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named
 
@@ -24,7 +24,7 @@ async def set_model(session: Session, model: str) -> Any:
     try:
         await session.served.choice.change(model)
     except KoiError as error:
-        raise Refused("model_unavailable", error.message, help=error.help) from error
+        raise SessionError("model_unavailable", error.message, help=error.help) from error
     await session.run.models.forget()
     session.emit("model_changed", model=model)
     return {"model": session.served.choice.name()}
@@ -35,11 +35,11 @@ async def compact(session: Session, instructions: str = "", agent: str = "") -> 
     """Shorten what an agent remembers, by default the one that was called last; `instructions` say what to keep."""
     named = agent_named(session, agent) if agent else session.last[0] if session.last else None
     if named is None:
-        raise Refused("compaction_failed", "nothing was said yet, so there is nothing to shorten")
+        raise SessionError("compaction_failed", "nothing was said yet, so there is nothing to shorten")
     try:
         done = await shortened(session, named, instructions)
     except KoiError as error:
-        raise Refused("compaction_failed", error.message, help=error.help) from error
+        raise SessionError("compaction_failed", error.message, help=error.help) from error
     return {"compacted": True, **asdict(done)}
 
 
@@ -56,7 +56,7 @@ async def extension_command(session: Session, name: str, args: dict[str, Any] | 
     function = session.commands.get(name)
     if function is None:
         help = suggestion(name, list(session.commands), "extension command") if session.commands else None
-        raise Refused("extension_command_not_handled", f"no extension has a command `{name}`", help=help)
+        raise SessionError("extension_command_not_handled", f"no extension has a command `{name}`", help=help)
 
     async def work(run: Run) -> Any:
         given = function(args or {})

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.client_host import APPROVAL, QUESTION
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S, Session
 from koi_lang.sessions.targets import say, shown
 
@@ -41,7 +41,7 @@ async def take_back(session: Session, note: int | None = None) -> Any:
     """Take a message out of the queues, or all of them."""
     taken = session.run.steering.take_back(note)
     if note is not None and not taken:
-        raise Refused("unknown_request", f"no message {note} is queued", help="`get_state` lists what is queued.")
+        raise SessionError("unknown_request", f"no message {note} is queued", help="`get_state` lists what is queued.")
     return {"taken": [each.as_data() for each in taken]}
 
 
@@ -100,5 +100,7 @@ async def approve(session: Session, request: str, decision: Literal["yes", "alwa
 async def answer(session: Session, request: str, answer: str | None = None, cancelled: bool = False) -> None:
     """Answer a `question`; `cancelled` says that nobody does."""
     if answer is None and not cancelled:
-        raise Refused("invalid_request", "`answer`: there is no answer", help="Send `answer`, or `cancelled`: true.")
+        raise SessionError(
+            "invalid_request", "`answer`: there is no answer", help="Send `answer`, or `cancelled`: true."
+        )
     session.client.settle(request, QUESTION, None if cancelled else answer)

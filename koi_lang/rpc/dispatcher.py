@@ -13,8 +13,8 @@ from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc import configure, control, discovery, queries, resume, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
 from koi_lang.sessions.client_host import ANSWER_S, Message
-from koi_lang.sessions.config import Served
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.config import SessionConfig
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
 
@@ -30,7 +30,7 @@ class Dispatcher:
         answer_s: how long questions to the client are open.
     """
 
-    def __init__(self, served: Served, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, served: SessionConfig, send: Callable[[Message], None], *, answer_s: float = ANSWER_S) -> None:
         self.session = Session(served, self._tell, go_over, answer_s=answer_s)
         self._send = send
         self._turn, self._errand = asyncio.Lock(), asyncio.Lock()
@@ -80,7 +80,7 @@ class Dispatcher:
         if ended.error is None:
             return {**_begun(message), "success": True, **({} if ended.value is None else {"data": ended.value})}
         # A command that breaks must not break the session.
-        error = ended.error if isinstance(ended.error, KoiError) else Refused("failed", message_of(ended.error))
+        error = ended.error if isinstance(ended.error, KoiError) else SessionError("failed", message_of(ended.error))
         return refusal(error, message)
 
     async def _carried_out(self, message: Mapping[str, Any]) -> Any:
@@ -103,7 +103,7 @@ class Dispatcher:
 
 def refusal(error: KoiError, message: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The response to a message that is not carried out; to one that could not be read without a message."""
-    code = error.code if isinstance(error, Refused) else "failed"
+    code = error.code if isinstance(error, SessionError) else "failed"
     help = {"help": error.help} if error.help else {}
     return {**_begun(message or {}), "success": False, "error": error.message, "error_code": code, **help}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from koi_lang.runtime.journal.entries import Redact, json_line
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 
 # Bytes: the images of a message take at most 18 MiB.
 LONGEST = 20 << 20
@@ -15,7 +15,7 @@ LONGEST = 20 << 20
 SEPARATORS = {character.encode(): b"\\u%04x" % ord(character) for character in "\u0085\u2028\u2029"}
 
 
-class Lines:
+class LineSplitter:
     """Lines out of pieces of a stream. A line that is too long is not kept; it comes out as None, once.
 
     Args:
@@ -64,18 +64,18 @@ def message_in(line: bytes | None) -> dict[str, Any]:
     """The message in a line; None stands for one that was too long. Raises Refused."""
     if line is None:
         help = f"Send at most {LONGEST:,} bytes in a line."
-        raise Refused("line_too_long", "the line is too long and was not read", help=help)
+        raise SessionError("line_too_long", "the line is too long and was not read", help=help)
     try:
         message = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise Refused("parse_error", _reason(error), help="Send one JSON object a line, in UTF-8.") from error
+        raise SessionError("parse_error", _reason(error), help="Send one JSON object a line, in UTF-8.") from error
     if not isinstance(message, dict):
-        raise Refused("parse_error", "the line is JSON, but no object", help='Send {"type": "…"} with its fields.')
+        raise SessionError("parse_error", "the line is JSON, but no object", help='Send {"type": "…"} with its fields.')
     return message
 
 
 def _no_number(name: str) -> NoReturn:
-    raise Refused("parse_error", f"`{name}` is no number of JSON")
+    raise SessionError("parse_error", f"`{name}` is no number of JSON")
 
 
 def _reason(error: Exception) -> str:

@@ -11,8 +11,8 @@ from contextlib import suppress
 from time import monotonic
 from typing import Literal
 
-from koi_lang.rpc.framing import Lines, message_in
-from koi_lang.sessions.errors import Refused
+from koi_lang.rpc.framing import LineSplitter, message_in
+from koi_lang.sessions.errors import SessionError
 
 READ_SIZE = 1 << 16
 # Bytes that may wait for being taken up.
@@ -74,7 +74,7 @@ class Incoming:
     # ------------------------------------------------------------ in the thread
 
     def _read(self) -> None:
-        lines, is_open = Lines(), True
+        lines, is_open = LineSplitter(), True
         with suppress(RuntimeError):  # the loop was closed
             while True:
                 has_room = self._delivered - self._taken < MOST_WAITING
@@ -117,6 +117,6 @@ def urgency_of(line: Line) -> Urgent | None:
         return None
     try:
         type = message_in(line).get("type")
-    except Refused:
+    except SessionError:
         return None
     return "abort" if type == "abort" else "quit" if type == "quit" else None

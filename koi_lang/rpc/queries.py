@@ -13,7 +13,7 @@ from koi_lang.rpc.commands import command
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import journals
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named
 
@@ -106,7 +106,7 @@ def _conversation(session: Session, agent: str) -> tuple[str, Sequence[Any]]:
 async def get_entries(session: Session, since: int = 0, limit: int = MOST_ENTRIES) -> Any:
     """Entries of the journal behind the one with the number `since`, at most `limit`; `last` is where to go on."""
     if limit < 1:
-        raise Refused("invalid_request", "`limit` must be more than 0")
+        raise SessionError("invalid_request", "`limit` must be more than 0")
     behind = (line.entry for line in lines(_journal(session)) if line.entry is not None and line.entry.n > since)
     entries = list(islice(behind, limit + 1))
     shown = entries[:limit]
@@ -154,5 +154,5 @@ def _node(header: Header) -> dict[str, Any]:
 
 def _journal(session: Session) -> Path:
     if session.journal is None:
-        raise Refused("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
+        raise SessionError("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
     return session.journal

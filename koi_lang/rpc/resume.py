@@ -6,7 +6,7 @@ from typing import Any
 
 from koi_lang.errors import KoiError, UntrustedJournalError
 from koi_lang.rpc.commands import command
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 
 
@@ -23,7 +23,7 @@ async def resume_session(session: Session, session_: str, trust: bool = False) -
 async def branch(session: Session, entry: int, session_: str = "", trust: bool = False) -> Any:
     """Go back to an entry of this session, or of another one, and go on in a journal of its own."""
     if not session_ and session.journal is None:
-        raise Refused("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
+        raise SessionError("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
     return await _reopened(session, session_ or session.run.id, entry, trusted=trust)
 
 
@@ -32,9 +32,9 @@ async def _reopened(session: Session, id: str, at: int | None, *, trusted: bool)
         open_run = session.served.reopen(id, at, trusted)
     except UntrustedJournalError as error:
         help = "Look at it first; if you trust it, send `trust`: true."
-        raise Refused("session_not_trusted", error.message, help=help) from error
+        raise SessionError("session_not_trusted", error.message, help=help) from error
     except KoiError as error:
-        raise Refused("session_not_found", error.message, help=error.help) from error
+        raise SessionError("session_not_found", error.message, help=error.help) from error
     await session.renew(open_run)
     call = None if session.call is None else session.call.id
     return {

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.schema import problems, signature_text, type_text
-from koi_lang.sessions.errors import Refused
-from koi_lang.sessions.session import Call, Session
+from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import given, handler_named, say, shown, usual_handler
 
 MAIN = "run"
@@ -48,12 +48,12 @@ async def run(session: Session) -> Any:
     return _begun(begin_main(session))
 
 
-def begin_main(session: Session) -> Call:
+def begin_main(session: Session) -> SessionCall:
     """Start what the program runs by itself. Raises Refused when that is nothing."""
     main = getattr(session.served.module, "main", None)
     if main is None:
         help = "Use `run_playbook`; `list_agents` says what there is."
-        raise Refused("invalid_request", "the program runs nothing by itself", help=help)
+        raise SessionError("invalid_request", "the program runs nothing by itself", help=help)
     return session.begin(MAIN, lambda run: main())
 
 
@@ -65,18 +65,18 @@ async def continue_(session: Session) -> Any:
     session.require_idle()
     if session.last is None or not session.run.steering.queued():
         help = "Queue a message with `steer` or `follow_up` first, or begin with `prompt`."
-        raise Refused("nothing_to_continue", "nothing is paused and no message is queued", help=help)
+        raise SessionError("nothing_to_continue", "nothing is paused and no message is queued", help=help)
     return _begun(_begin(session, *session.last))
 
 
-def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> Call:
+def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> SessionCall:
     schema = agent.about.handlers[event].schema
     wrong = list(problems(payload, schema)) if schema else []
     if wrong:
         help = f"It takes ({signature_text(schema) or type_text(schema)})."
-        raise Refused("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)
+        raise SessionError("invalid_request", f"`{agent.about.name}.{event}`: {'; '.join(wrong)}", help=help)
     return session.begin_handler(agent, event, payload)
 
 
-def _begun(call: Call) -> dict[str, Any]:
+def _begun(call: SessionCall) -> dict[str, Any]:
     return {"call": call.id, "name": call.name}

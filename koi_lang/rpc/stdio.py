@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 
 from koi_lang.errors import KoiError
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
-from koi_lang.rpc.framing import Lines, line_of, message_in
+from koi_lang.rpc.framing import LineSplitter, line_of, message_in
 from koi_lang.rpc.incoming import Incoming
 from koi_lang.runtime.journal.entries import Redact
 from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import ANSWER_S, Message
-from koi_lang.sessions.config import OpenRun, Served
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.config import OpenRun, SessionConfig
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S
 
 READ_SIZE = 1 << 16
@@ -27,23 +27,23 @@ MOST_UNREAD = 1 << 26
 PAUSE_S = 0.25
 
 
-class ClientGone(Exception):
+class ClientGoneError(Exception):
     """Nobody reads what is written any more."""
 
 
-class Unread(KoiError):
+class UnreadOutputError(KoiError):
     """The client lives and does not read."""
 
 
 async def serve_stdio(
-    served: Served, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
+    served: SessionConfig, redact: Redact, earlier: OpenRun | None = None, *, answer_s: float = ANSWER_S
 ) -> None:
     """Serve the client at the other end until it quits or is gone. Raises KoiError.
 
     Args:
         earlier: opens the run of a session that goes on.
     """
-    with _own_streams() as (incoming, outgoing), suppress(ClientGone):
+    with _own_streams() as (incoming, outgoing), suppress(ClientGoneError):
         outbox = Outbox(outgoing)
         dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
         async with together() as group:
@@ -70,7 +70,7 @@ async def _answered(
         async for line in lines:
             try:
                 message = message_in(line)
-            except Refused as error:
+            except SessionError as error:
                 reply(refusal(error))
                 continue
             if dispatcher.takes_time(message):
@@ -106,11 +106,11 @@ class Outbox:
         self._news.set()
 
     async def write(self) -> None:
-        """Write what is added until the end. Raises ClientGone, or Unread when too much is waiting."""
+        """Write what is added until the end. Raises ClientGoneError, or Unread when too much is waiting."""
         while not self._ended or self._waiting:
             if len(self._waiting) > self._most:
                 told = f"the client has left {len(self._waiting) >> 20} MB unread, so the session was ended"
-                raise Unread(told, help="A client must read all the time, also while it writes.")
+                raise UnreadOutputError(told, help="A client must read all the time, also while it writes.")
             if self._waiting and _takes_more(self._descriptor):
                 self._write_piece()
                 await asyncio.sleep(0)  # whoever reads all the time must not keep the loop from hearing `abort`
@@ -122,7 +122,7 @@ class Outbox:
         try:
             written = os.write(self._descriptor, self._waiting[: select.PIPE_BUF])
         except OSError as error:
-            raise ClientGone from error
+            raise ClientGoneError from error
         del self._waiting[:written]
 
     async def _changed(self) -> None:
@@ -137,10 +137,10 @@ class Outbox:
             self._news.clear()
 
     async def watch(self) -> None:
-        """Wait until nobody reads any more. Raises ClientGone."""
+        """Wait until nobody reads any more. Raises ClientGoneError."""
         while not _is_gone(self._descriptor):  # noqa: ASYNC110  (the loop has no event for that)
             await asyncio.sleep(PAUSE_S)
-        raise ClientGone
+        raise ClientGoneError
 
 
 def _takes_more(descriptor: int) -> bool:
@@ -178,7 +178,7 @@ def _own_streams() -> Iterator[tuple[int, int]]:
 
 async def lines_from(descriptor: int) -> AsyncIterator[bytes | None]:
     """The lines that come in, None for those that are too long; waiting for one can be cancelled."""
-    lines = Lines()
+    lines = LineSplitter()
     while piece := await _read(descriptor):
         for line in lines.feed(piece):
             yield line

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.console_state import use_marks
-from koi_lang.js.promises import Scope
+from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import late
 from koi_lang.runtime.agents.agent import Agent
@@ -25,12 +25,12 @@ from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
-from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAsk, SilentHost, use_host
+from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError, SilentHost, use_host
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
-from koi_lang.runtime.playbook.loop_guard import Patience
+from koi_lang.runtime.playbook.loop_guard import GuardLimits
 from koi_lang.runtime.playbook.steering import Steering
-from koi_lang.runtime.prompts import Scope as PromptScope
+from koi_lang.runtime.prompts import PromptContext as PromptScope
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.error_records import origin_of
 from koi_lang.runtime.replay.location import enter_run, leave_run, passing
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Embedder
     from koi_lang.llm.messages import Adapter
     from koi_lang.runtime.hooks.runner import Hooks
-    from koi_lang.runtime.journal.history import Past
-    from koi_lang.runtime.model_calls.gateway import Models
+    from koi_lang.runtime.journal.history import History
+    from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.registry import KeptRegistry
     from koi_lang.runtime.routing.semantic import Meaning
 
@@ -97,7 +97,7 @@ class Services:
     verbatim: bool = False
     detailed: bool = False
     redact: Callable[[str], str] = str
-    past: Past | None = None
+    past: History | None = None
     id: str = ""
     seed: str = ""
     models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
@@ -142,7 +142,7 @@ class Run:
         self.allowed = {*services.allow, *_allowed_before(services.past)}
         self.ledger = Ledger(services.limits, self.clock, services.past)
         self.spending = self.ledger.spending
-        self.patience = Patience.of(services.limits)
+        self.patience = GuardLimits.of(services.limits)
         self.steering = Steering(self.events, services.past)
         self.added, self.hooks = services.added, _hooks_of(self, services.added)
         for state in services.added.states:
@@ -151,10 +151,10 @@ class Run:
         self.servers, self.folder = Servers(services.folder, services.note, person), services.folder
         self._services = services
         self._agents: dict[type[Agent], Agent] = {}
-        self._models: Models | None = None
+        self._models: ModelGateway | None = None
         self._meaning: Meaning | None = None
         self._registry: KeptRegistry | None = None
-        self._scope = Scope()
+        self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
         self._task: asyncio.Task[Any] | None = None
         self._halted: KoiError | None = None
@@ -305,11 +305,11 @@ class Run:
         await self.effects.announced(Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds))
 
     @property
-    def models(self) -> Models:
+    def models(self) -> ModelGateway:
         """The models that agents use; what asks them is loaded with the first request."""
         if self._models is None:
             services = self._services
-            self._models = late.Models(self, services.connect, services.models, verbatim=services.verbatim)
+            self._models = late.ModelGateway(self, services.connect, services.models, verbatim=services.verbatim)
         return self._models
 
     @property
@@ -348,7 +348,7 @@ class _Announcing:
         self._events.emit("approval_requested", agent, what=what, detail=detail)
         try:
             answer = await self._host.approve(what, detail, agent)
-        except NobodyToAsk:
+        except NobodyToAskError:
             self._events.emit("approval_given", agent, what=what, answer="no")
             raise
         self._events.emit("approval_given", agent, what=what, answer=answer)
@@ -373,7 +373,7 @@ class _Nobody(Agent, koi_name="nobody"):
     """Stands in where a prompt is rendered without an agent."""
 
 
-def _allowed_before(past: Past | None) -> Sequence[str]:
+def _allowed_before(past: History | None) -> Sequence[str]:
     """What the person has allowed for always in an earlier part of the run."""
     if past is None:
         return ()

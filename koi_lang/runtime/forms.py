@@ -22,7 +22,7 @@ UNFIT = object()
 
 
 async def fill(host: Host, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The answers to a form, put to the person as the host can; None when they decline. Raises NobodyToAsk."""
+    """The answers to a form, put to the person as the host can; None when they decline. Raises NobodyToAskError."""
     if isinstance(host, FormHost):
         return await host.fill(question, form)
     return await Form(question, form).filled(host.ask)
@@ -42,7 +42,7 @@ class Form:
         self._required = required if isinstance(required, list) else []
 
     async def filled(self, ask: Ask) -> dict[str, Any] | None:
-        """The answers by field; None when the person declines. Raises NobodyToAsk."""
+        """The answers by field; None when the person declines. Raises NobodyToAskError."""
         if not self._fields:
             return {} if (await ask(f"{self.title} (yes or no)")).strip().lower() in YES else None
         if len(self._fields) > MOST_FIELDS:

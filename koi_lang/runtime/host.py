@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 
 Approval = Literal["yes", "always", "no"]
 # They count as letters and signs and look like nothing.
@@ -17,11 +17,11 @@ BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 GAP = re.compile(" {16,}")
 
 
-class NobodyToAsk(KoiError):
+class NobodyToAskError(KoiError):
     """A person's answer was needed and nobody can be asked."""
 
 
-class NobodyAllows(PermissionDenied):
+class NobodyAllowsError(PermissionDeniedError):
     """A permission was needed and nobody can be asked for it; the help says how to give it beforehand."""
 
 
@@ -30,7 +30,7 @@ class FormHost(Protocol):
     """A host that can show a whole form; others are asked one field after the other."""
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answers by field of a JSON Schema; None when the person declines. Raises NobodyToAsk."""
+        """The answers by field of a JSON Schema; None when the person declines. Raises NobodyToAskError."""
 
 
 class Host(Protocol):
@@ -43,10 +43,10 @@ class Host(Protocol):
         """Show one line that is not output (progress, warnings)."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAsk."""
+        """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAskError."""
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
-        """Whether the person allows an agent something, once or always. Raises NobodyToAsk, or says `no` for it.
+        """Whether the person allows an agent something, once or always. Raises NobodyToAskError, or says `no` for it.
 
         Args:
             what: a clause that follows on "wants to".
@@ -55,7 +55,7 @@ class Host(Protocol):
         """
 
     async def secret(self, name: str) -> str:
-        """A value that must not be shown while typed. Raises NobodyToAsk."""
+        """A value that must not be shown while typed. Raises NobodyToAskError."""
 
 
 def chosen(answer: str, options: Sequence[str]) -> str:
@@ -97,17 +97,17 @@ class SilentHost:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Refuse: there is nobody."""
-        raise NobodyToAsk(
+        raise NobodyToAskError(
             f"nobody can answer: {question}", help="Run the program in a terminal or pipe the answers in."
         )
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Refuse: there is nobody."""
-        raise NobodyToAsk(f"nobody can be asked for permission to {what}")
+        raise NobodyToAskError(f"nobody can be asked for permission to {what}")
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""
-        raise NobodyToAsk(f"nobody can be asked for `{name}`")
+        raise NobodyToAskError(f"nobody can be asked for `{name}`")
 
 
 _host: ContextVar[Host | None] = ContextVar("koi_host", default=None)

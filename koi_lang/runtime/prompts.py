@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PromptContext:
     """What the names in a playbook or prompt stand for while it is rendered."""
 
     agent: Agent
@@ -85,7 +85,7 @@ class Prompt:
     def __str__(self) -> str:
         return self.text
 
-    async def render(self, scope: Scope, *arguments: Any) -> Rendered:
+    async def render(self, scope: PromptContext, *arguments: Any) -> Rendered:
         """The text for a scope. Too few arguments are taken from the scope's args and state, in this order."""
         given = [*arguments, *(scope.args, scope.state)[len(arguments) :]][: len(self.parameters)]
         given += [undefined] * (len(self.parameters) - len(given))
@@ -147,7 +147,7 @@ def _at_once(work: Coroutine[Any, Any, str], name: str) -> str:
     raise AgentError(f"the prompt `{name}` waits for something before it is a text", help=f"write `await {name}`.")
 
 
-async def joined(parts: Sequence[Any], scope: Scope, separator: str) -> Rendered:
+async def joined(parts: Sequence[Any], scope: PromptContext, separator: str) -> Rendered:
     """Parts (texts, prompts, coroutines of texts) as one text; empty ones vanish."""
     rendered = [await (part.render(scope) if isinstance(part, Prompt) else settle(part)) for part in parts]
     return join_rendered((Rendered((part,)) if isinstance(part, str) else part for part in rendered), separator)

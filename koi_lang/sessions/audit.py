@@ -18,7 +18,7 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, may_ask_model
-from koi_lang.runtime.mcp.remote import Remote
+from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.playbook.delegation import reachable
 
 # What becomes of a command that no pattern covers.
@@ -73,7 +73,7 @@ def _audited(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
 def _delegates(agent: Agent) -> Iterator[str]:
     """The members whose events may be delegated; a tool of an MCP server is none where rules deny it."""
     for member in reachable(agent):
-        if not issubclass(member.agent, Remote) or _is_shown(*member.agent.origin, agent):
+        if not issubclass(member.agent, RemoteAgent) or _is_shown(*member.agent.origin, agent):
             yield from (f"{member.key}::{event}" for event in member.events)
 
 
@@ -115,7 +115,9 @@ def _budgets(agent: Agent) -> dict[str, Any]:
 
 def _members(agent: Agent) -> Iterator[dict[str, Any]]:
     """The tools of MCP servers that are members of an agent's teams, with their servers."""
-    tools = {member.agent.about.name: member.agent for member in reachable(agent) if issubclass(member.agent, Remote)}
+    tools = {
+        member.agent.about.name: member.agent for member in reachable(agent) if issubclass(member.agent, RemoteAgent)
+    }
     for name, tool in tools.items():
         yield from ({"member": name, **server} for server in declarations.servers_of(tool, agent.run.folder))
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
 from koi_lang.runtime.replay.location import current_path
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 
 ANSWER_S = 300.0
 QUESTION, APPROVAL, CLOSED = "question", "approval_request", "request_closed"
@@ -47,10 +47,10 @@ class Client:
         """Answer a request of a type. Raises Refused when no such request is open."""
         request = self._open.get(id)
         if request is None or request.answer.done():
-            raise Refused("unknown_request", f"there is no open request `{id}`", help="`get_state` lists them.")
+            raise SessionError("unknown_request", f"there is no open request `{id}`", help="`get_state` lists them.")
         if request.message["type"] != type:
             command = "approve" if type == QUESTION else "answer"
-            raise Refused("unknown_request", f"`{id}` is no {type.replace('_', ' ')}", help=f"Use `{command}`.")
+            raise SessionError("unknown_request", f"`{id}` is no {type.replace('_', ' ')}", help=f"Use `{command}`.")
         request.answer.set_result(answer)
 
     async def _request(self, type: str, **fields: Any) -> str | None:
@@ -85,11 +85,11 @@ class Client:
         self._send({"type": "log", "text": text})
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask through the client; an option may be named by its number. Raises NobodyToAsk."""
+        """Ask through the client; an option may be named by its number. Raises NobodyToAskError."""
         answer = await self._request(QUESTION, question=question, options=list(options))
         if answer is None:
             help = "Send `answer` with the id of the question in time."
-            raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
+            raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
         return chosen(answer.strip(), options)
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
@@ -98,8 +98,8 @@ class Client:
         return "yes" if answer == "yes" else "always" if answer == "always" else "no"
 
     async def secret(self, name: str) -> str:
-        """Ask for a value that is not shown. Raises NobodyToAsk."""
+        """Ask for a value that is not shown. Raises NobodyToAskError."""
         answer = await self._request(QUESTION, question=f"{name}:", options=[], secret=True)
         if answer is None:
-            raise NobodyToAsk(f"nobody can be asked for `{name}`")
+            raise NobodyToAskError(f"nobody can be asked for `{name}`")
         return answer

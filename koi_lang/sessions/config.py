@@ -19,7 +19,7 @@ from koi_lang.runtime.host import Host
 ExtensionCommand = Callable[[Mapping[str, Any]], Any]
 
 
-class Choice(Protocol):
+class SessionModel(Protocol):
     """The model that a session uses."""
 
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Choice(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class PreparedRun:
     """A run that has not started yet.
 
     Attributes:
@@ -46,7 +46,7 @@ class Opened:
     commands: Mapping[str, ExtensionCommand] = field(default_factory=dict)
 
 
-OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[Opened]]
+OpenRun = Callable[[Host, Sequence[Consumer]], AbstractContextManager[PreparedRun]]
 # The id of a recorded session, the entry to go back to, None for its end, and whether it may be one of somebody else.
 Reopen = Callable[[str, int | None, bool], OpenRun]
 
@@ -57,7 +57,7 @@ def no_recordings(run: str, at: int | None, trusted: bool) -> OpenRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class SessionConfig:
     """What is served.
 
     Attributes:
@@ -73,7 +73,7 @@ class Served:
     module: ModuleType
     agents: Sequence[type[Agent]]
     open_run: OpenRun
-    choice: Choice
+    choice: SessionModel
     explain: Callable[[BaseException], str]
     limit: Budget
     untold: Collection[str] = ()

@@ -10,7 +10,7 @@ from koi_lang.runtime.events import Consumer
 
 if TYPE_CHECKING:
     from koi_lang.cli.doubts import Doubts
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.journal.reader import End
 
 
@@ -31,7 +31,7 @@ class Continuation:
         doubts: decide about effects in doubt, where a person may be asked.
     """
 
-    past: Past | None = None
+    past: History | None = None
     run: str = ""
     seed: str = ""
     end: End | None = None

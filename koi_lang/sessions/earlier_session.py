@@ -14,8 +14,8 @@ import click
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import MODEL_CHANGED, doubts, is_session, is_session_of
-from koi_lang.runtime.journal.entries import Entry, Header
-from koi_lang.runtime.journal.history import Past, lasting_entries, until
+from koi_lang.runtime.journal.entries import Header, JournalEntry
+from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import Journal, read_header
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.sessions.continuation import Continuation
@@ -50,7 +50,7 @@ def continuation(
     for doubt in doubts(entries):
         note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
     is_branch = at is not None or is_changed(header, ready.entry)
-    past = Past(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
+    past = History(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
     if ready.options.model:
         return going_on(past, journal, at)
     return replace(going_on(past, journal, at, header.words), model=_model_of(header, entries))
@@ -66,7 +66,7 @@ def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
     return SKIP
 
 
-def _model_of(header: Header, entries: Sequence[Entry]) -> str:
+def _model_of(header: Header, entries: Sequence[JournalEntry]) -> str:
     """What `-m` of a session named; empty where another model was chosen later on, or somebody picked one."""
     if any(entry.kind == MODEL_CHANGED for entry in entries):
         return ""

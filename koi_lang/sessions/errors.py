@@ -28,7 +28,7 @@ Code = Literal[
 ]
 
 
-class Refused(KoiError):
+class SessionError(KoiError):
     """A command that is not carried out; nothing of it has been.
 
     Attributes:

@@ -22,7 +22,7 @@ from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.sessions.config import Opened, OpenRun, Served
+from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
 from koi_lang.sessions.prepared import Prepared
@@ -31,7 +31,7 @@ from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
 
 
-class Opener:
+class SessionFactory:
     """Makes the runs of a session, with the models, permissions and limits of `koi run`.
 
     Args:
@@ -39,13 +39,13 @@ class Opener:
     """
 
     def __init__(self, ready: Prepared, note: Callable[[str], None] | None = None) -> None:
-        self._ready, self._choice = ready, Choice(ready.wanted, is_stood_in=ready.is_stood_in)
+        self._ready, self._choice = ready, ModelSelection(ready.wanted, is_stood_in=ready.is_stood_in)
         self._note = note or Terminal(quiet=ready.options.quiet, silent=True).note
 
-    def served(self) -> Served:
+    def served(self) -> SessionConfig:
         """What is served."""
         ready, folder, redact = self._ready, Path.cwd().as_posix(), self._ready.redactor()
-        return Served(
+        return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),
             open_run=partial(self._opened, Continuation()),
@@ -67,7 +67,7 @@ class Opener:
         return partial(self._opened, continuation(self._ready, run, at, self._note, trust))
 
     @contextmanager
-    def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[Opened]:
+    def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         """A run that is recorded, unless the command line says otherwise."""
         self._go_on_with(going.model)
         ready = replace(self._ready, latest=lambda: self._choice.wanted)
@@ -77,7 +77,7 @@ class Opener:
         own = {"limits": options.session_limits, "detailed": True, "added": found.added}
         run = ready.run(host, consumers, self._note, past=going.past, id=going.run, seed=going.seed, **own)
         with recording(run, ready, going) as journal:
-            yield Opened(run, journal, found.rpc)
+            yield PreparedRun(run, journal, found.rpc)
 
     def _go_on_with(self, model: str) -> None:
         """Use the model of an earlier session, unless one has been chosen now."""
@@ -91,7 +91,7 @@ class Opener:
             self._note(f"answers come from {self._choice.name()}, as before")
 
 
-class Choice:
+class ModelSelection:
     """The model that a session uses, and what there is to choose from.
 
     Args:

@@ -13,7 +13,7 @@ from koi_lang.errors import JournalError, UsageError
 from koi_lang.program import cache
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import ENDED, Header
-from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.journal.history import History
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
@@ -42,7 +42,7 @@ def own(path: Path) -> Journal:
     return journal
 
 
-def is_changed(header: Header, entry: cache.Entry) -> bool:
+def is_changed(header: Header, entry: cache.CachedModule) -> bool:
     """Whether a program, or Koi, is another one than when the journal was begun."""
     return (header.hash, header.version) != (hash_of(entry), __version__)
 
@@ -53,7 +53,7 @@ def require_entry(at: int, journal: Journal) -> None:
         raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
 
 
-def going_on(past: Past, journal: Journal, at: int | None, words: Sequence[str] = ()) -> Continuation:
+def going_on(past: History, journal: Journal, at: int | None, words: Sequence[str] = ()) -> Continuation:
     """What a run goes on with: in its own journal, or, as a branch, in a new one.
 
     Args:

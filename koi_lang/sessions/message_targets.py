@@ -22,7 +22,7 @@ EXAMPLE = 'Give an agent a handler such as `on chat(args: { message: string }) {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MessageTarget:
     """A handler that takes messages.
 
     Attributes:
@@ -56,7 +56,7 @@ def text_of(payload: Any) -> str:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else ""
 
 
-def targets(agents: Sequence[type[Agent]], agent: str = "", event: str = "") -> list[Target]:
+def targets(agents: Sequence[type[Agent]], agent: str = "", event: str = "") -> list[MessageTarget]:
     """The handlers that messages may be for: one where that is clear, else those to choose from. Raises UsageError."""
     chosen = [each for each in agents if not agent or each.about.name == agent]
     if not chosen:
@@ -74,22 +74,22 @@ def targets(agents: Sequence[type[Agent]], agent: str = "", event: str = "") -> 
     return next(tier for tier in tiers if tier)
 
 
-def _of_agent(agent: type[Agent]) -> Iterator[Target]:
+def _of_agent(agent: type[Agent]) -> Iterator[MessageTarget]:
     for handler in agent.about.handlers.values():
         target = None if handler.private else target_of(agent.about.name, handler)
         if target is not None:
             yield target
 
 
-def target_of(agent: str, handler: Handler) -> Target | None:
+def target_of(agent: str, handler: Handler) -> MessageTarget | None:
     """A handler as one that takes messages; None where its type says that it takes none."""
     schema = handler.schema
     if not schema:
-        return Target(agent, handler.event, FIELD, declared=False)
+        return MessageTarget(agent, handler.event, FIELD, declared=False)
     if schema.get("type") == "string":
-        return Target(agent, handler.event, None, declared=True)
+        return MessageTarget(agent, handler.event, None, declared=True)
     field = _text_field(schema)
-    return None if field is None else Target(agent, handler.event, field, declared=True)
+    return None if field is None else MessageTarget(agent, handler.event, field, declared=True)
 
 
 def _text_field(schema: Schema) -> str | None:

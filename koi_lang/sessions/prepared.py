@@ -12,7 +12,7 @@ from typing import Any
 
 from koi_lang import settings
 from koi_lang.cli.browser import sign_in_with
-from koi_lang.cli.options import Options
+from koi_lang.cli.options import RunOptions
 from koi_lang.extensions import additions
 from koi_lang.program import cache, declarations, late, loader
 from koi_lang.program.files import absolute
@@ -38,8 +38,8 @@ class Prepared:
     """
 
     module: ModuleType
-    entry: cache.Entry
-    options: Options
+    entry: cache.CachedModule
+    options: RunOptions
     wanted: Preferences
     latest: Callable[[], Preferences] | None = None
 
@@ -116,7 +116,7 @@ class Prepared:
         return model
 
 
-def prepared(file: str, entry: cache.Entry, options: Options) -> Prepared:
+def prepared(file: str, entry: cache.CachedModule, options: RunOptions) -> Prepared:
     """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
     wanted = preferences(Path.cwd(), options.model, options.key_lookup())
     sys.setrecursionlimit(MOST_FRAMES)

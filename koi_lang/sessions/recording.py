@@ -72,6 +72,6 @@ def _signer(run: Run, ready: Prepared) -> Signer | None:
         return None
 
 
-def hash_of(entry: cache.Entry) -> str:
+def hash_of(entry: cache.CachedModule) -> str:
     """One hash for the content of all files of a program, wherever they are."""
     return cache.digest("\n".join(sorted(entry.files.values())).encode())

@@ -9,14 +9,14 @@ from koi_lang.errors import KoiError
 from koi_lang.rpc.configure import shortened
 from koi_lang.rpc.start import MAIN, begin_main
 from koi_lang.runtime.journal.calls import CALL_STARTED, COMPACTION_ASKED, MODEL_CHANGED, NAMED
-from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.history import CALL_ENDED, Past, is_cut
-from koi_lang.sessions.errors import Refused
-from koi_lang.sessions.session import Call, Session
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import CALL_ENDED, History, is_cut
+from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import agent_named, handler_named
 
 
-async def go_over(session: Session, past: Past) -> None:
+async def go_over(session: Session, past: History) -> None:
     """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
     await _use_model(session, past)
     for entry in past.entries:
@@ -24,7 +24,7 @@ async def go_over(session: Session, past: Past) -> None:
             await AGAIN[entry.kind](session, entry)
 
 
-async def _use_model(session: Session, past: Past) -> None:
+async def _use_model(session: Session, past: History) -> None:
     """Use the model that was chosen last, unless one has been chosen now."""
     chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == MODEL_CHANGED]
     choice = session.served.choice
@@ -38,7 +38,7 @@ async def _use_model(session: Session, past: Past) -> None:
         session.client.log(f"answers come from {choice.name()}, as before")
 
 
-async def _call(session: Session, entry: Entry) -> None:
+async def _call(session: Session, entry: JournalEntry) -> None:
     past = session.run.effects.past
     assert past is not None, "a session that goes on"
     ended = past.find(CALL_ENDED, entry.path)
@@ -49,12 +49,12 @@ async def _call(session: Session, entry: Entry) -> None:
         await asyncio.wait([call.task])
 
 
-def _is_followed(past: Past, call: Entry) -> bool:
+def _is_followed(past: History, call: JournalEntry) -> bool:
     """Whether there was another call, so that this one had ended even if its end cannot be read."""
     return any(entry.kind == CALL_STARTED and entry.n > call.n for entry in past.entries)
 
 
-def _begun(session: Session, entry: Entry) -> Call:
+def _begun(session: Session, entry: JournalEntry) -> SessionCall:
     number = entry.path[-1].rpartition("#")[2] if entry.path else ""
     session.number_from(int(number) if number.isdecimal() else 1)
     name = str(entry.data.get("name", ""))
@@ -64,25 +64,25 @@ def _begun(session: Session, entry: Entry) -> Call:
     return session.begin_handler(agent, event, entry.data.get("args"))
 
 
-async def _compaction(session: Session, entry: Entry) -> None:
+async def _compaction(session: Session, entry: JournalEntry) -> None:
     try:
         await shortened(session, agent_named(session, entry.agent), str(entry.data.get("instructions", "")))
-    except Refused:
+    except SessionError:
         raise
     except KoiError as error:  # as it was then, when the client was told
         session.client.log(error.message)
 
 
-async def _model(session: Session, entry: Entry) -> None:
+async def _model(session: Session, entry: JournalEntry) -> None:
     session.emit(MODEL_CHANGED, model=entry.data.get("model"))
 
 
-async def _name(session: Session, entry: Entry) -> None:
+async def _name(session: Session, entry: JournalEntry) -> None:
     session.named = str(entry.data.get("name", ""))
     session.emit(NAMED, name=session.named)
 
 
-AGAIN: Mapping[str, Callable[[Session, Entry], Awaitable[None]]] = {
+AGAIN: Mapping[str, Callable[[Session, JournalEntry], Awaitable[None]]] = {
     CALL_STARTED: _call,
     COMPACTION_ASKED: _compaction,
     MODEL_CHANGED: _model,

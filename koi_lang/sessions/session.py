@@ -15,32 +15,32 @@ from koi_lang.errors import KoiError
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.budget.limits import LimitReached, Spending, in_time
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
 from koi_lang.runtime.cancellation import CancelScope, detached_context
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import VERSION, Event
 from koi_lang.runtime.journal.entries import ENDED
-from koi_lang.runtime.playbook.steering import Note
+from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
-from koi_lang.sessions.config import ExtensionCommand, Opened, OpenRun, Served
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, SessionConfig
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.totals import Statistics
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
 
 # How long something that ends is waited for.
 GRACE_S = 5.0
 Work = Callable[[Run], Awaitable[Any]]
-GoOver = Callable[["Session", "Past"], Awaitable[None]]
+GoOver = Callable[["Session", "History"], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class SessionCall:
     """A call that is under way.
 
     Attributes:
@@ -78,7 +78,7 @@ class _Live:
         told: how often something of a type was told of the session.
     """
 
-    opened: Opened
+    opened: PreparedRun
     context: Context
     group: asyncio.TaskGroup
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -101,18 +101,18 @@ class Session:
     """
 
     def __init__(
-        self, served: Served, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
+        self, served: SessionConfig, send: Callable[[Message], None], go_over: GoOver, *, answer_s: float = ANSWER_S
     ) -> None:
         self.served, self._send, self._go_over = served, send, go_over
         self.client = Client(send, answer_s)
         self.statistics = Statistics()
-        self.call: Call | None = None
+        self.call: SessionCall | None = None
         self.last: tuple[type[Agent], str, Any] | None = None
         self.named = ""
         self._live: _Live | None = None
         self._group: asyncio.TaskGroup | None = None
         self._holder: asyncio.Task[None] | None = None
-        self._interrupted: Call | None = None
+        self._interrupted: SessionCall | None = None
         self._calls = 0
 
     # ------------------------------------------------------------ the run
@@ -139,7 +139,9 @@ class Session:
 
     def _require(self) -> _Live:
         if self._live is None:
-            raise Refused("session_over", "the run of this session has ended", help="Begin another with `new_session`.")
+            raise SessionError(
+                "session_over", "the run of this session has ended", help="Begin another with `new_session`."
+            )
         return self._live
 
     async def renew(self, open_run: OpenRun | None = None) -> None:
@@ -181,7 +183,7 @@ class Session:
     def _failed(self, ready: asyncio.Future[None], error: Exception) -> None:
         if not ready.done():
             help = error.help if isinstance(error, KoiError) else None
-            ready.set_exception(Refused("session_over", message(error), help=help))
+            ready.set_exception(SessionError("session_over", message(error), help=help))
             return
         self._send({"type": "session_failed", "error": message(error), "report": self.served.explain(error)})
 
@@ -222,7 +224,7 @@ class Session:
         """Raise Refused while a call is under way."""
         if self.call is not None:
             help = "Use `steer` or `follow_up`, or `abort` it first."
-            raise Refused("agent_busy", f"`{self.call.name}` is being carried out", help=help)
+            raise SessionError("agent_busy", f"`{self.call.name}` is being carried out", help=help)
 
     def emit(self, type: str, agent: str = "", **data: Any) -> None:
         """Tell something that the client has changed, under a path of its own."""
@@ -234,12 +236,12 @@ class Session:
         """Have the next call be the n-th."""
         self._calls = number - 1
 
-    def begin(self, name: str, work: Work, **given: Any) -> Call:
+    def begin(self, name: str, work: Work, **given: Any) -> SessionCall:
         """Start a call; what it is `given` is told. Raises Refused while another one is under way."""
         self.require_idle()
         live = self._require()
         self._calls += 1
-        call = self.call = Call(self._calls, name)
+        call = self.call = SessionCall(self._calls, name)
         run = live.opened.run
         run.events.emit("call_started", path=call.path, call=call.id, name=name, **given)
         call.task = _started(live.group, self._carry_out(run, call, work), live.context.copy())
@@ -247,11 +249,11 @@ class Session:
         call.task.add_done_callback(lambda _: self._ended(run, call))
         return call
 
-    def _ended(self, run: Run, call: Call) -> None:
+    def _ended(self, run: Run, call: SessionCall) -> None:
         self.call = None
         run.events.emit("call_ended", path=call.path, call=call.id, name=call.name, **call.outcome)
 
-    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> Call:
+    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> SessionCall:
         """Start the call of a handler. Raises Refused while another one is under way."""
         call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), args=payload)
         self.last = (agent, event, payload)
@@ -272,12 +274,12 @@ class Session:
         if outcome and isinstance(outcome[0], Exception):
             raise outcome[0]
         if not outcome:
-            raise Refused("session_over", "the run of this session ended before the work was done")
+            raise SessionError("session_over", "the run of this session ended before the work was done")
         return outcome[0]
 
-    async def _carry_out(self, run: Run, call: Call, work: Work) -> None:
+    async def _carry_out(self, run: Run, call: SessionCall, work: Work) -> None:
         try:
-            async with call.scope, in_time(Spending(self.served.limit, f"`{call.name}`", run.clock)):
+            async with call.scope, in_time(BudgetAccount(self.served.limit, f"`{call.name}`", run.clock)):
                 call.outcome = {"ok": True, "result": await work(run)}
             run.ledger.tell_overspent(run.host.log)
         except asyncio.CancelledError:
@@ -290,7 +292,7 @@ class Session:
         help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
         return {"error": message(error), **help, "report": self.served.explain(error)}
 
-    async def abort(self) -> list[Note]:
+    async def abort(self) -> list[QueuedMessage]:
         """End the call that is under way and wait for that; gives the notes that it will not hear any more."""
         call = self.call
         if call is None or call.task is None:
@@ -314,7 +316,7 @@ class Session:
         call, self._interrupted = self._interrupted, None
         return call is not None and call is not self.call
 
-    async def follow_to_its_cut(self, call: Call) -> None:
+    async def follow_to_its_cut(self, call: SessionCall) -> None:
         """Have a call get as far as it had got when it was ended from outside, and end it there again."""
         live, task = self._require(), call.task
         assert task is not None, "a call that has begun"
@@ -356,7 +358,7 @@ def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context:
     return group.create_task(work, context=context)
 
 
-def _time(error: BaseException, call: Call) -> dict[str, Any]:
+def _time(error: BaseException, call: SessionCall) -> dict[str, Any]:
     """Whether the time that a call may take was up."""
-    is_up = isinstance(error, LimitReached) and (error.limit, error.what) == ("time", f"`{call.name}`")
+    is_up = isinstance(error, LimitReachedError) and (error.limit, error.what) == ("time", f"`{call.name}`")
     return {"timed_out": True} if is_up else {}

@@ -6,12 +6,12 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
-from koi_lang.llm.images import BadImage, Image, require_few
+from koi_lang.llm.images import BadImageError, Image, require_few
 from koi_lang.llm.messages import Message, message_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.steering import PERSON, How
 from koi_lang.runtime.schema import signature_text, type_text
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import target_of, targets
 from koi_lang.sessions.session import Session
 
@@ -27,7 +27,7 @@ def handler_named(session: Session, name: str) -> tuple[type[Agent], str]:
     public = [handler.event for handler in agent.about.handlers.values() if not handler.private]
     if event not in public:
         help = suggestion(event, public, "handler")
-        raise Refused("unknown_handler", f"`{first}` has no handler for `{event}`", help=help)
+        raise SessionError("unknown_handler", f"`{first}` has no handler for `{event}`", help=help)
     return agent, event
 
 
@@ -36,7 +36,7 @@ def agent_named(session: Session, name: str) -> type[Agent]:
     agents = {agent.about.name: agent for agent in session.served.agents}
     if name not in agents:
         help = suggestion(name, list(agents), "agent")
-        raise Refused("unknown_agent", f"there is no agent `{name}`", help=help)
+        raise SessionError("unknown_agent", f"there is no agent `{name}`", help=help)
     return agents[name]
 
 
@@ -46,11 +46,11 @@ def given(agent: type[Agent], event: str, said: Message) -> Any:
     target = target_of(agent.about.name, handler)
     if target is None:
         help = f"Call it with `run_playbook`; it takes ({signature_text(handler.schema) or type_text(handler.schema)})."
-        raise Refused("invalid_request", f"`{agent.about.name}.{event}` takes no message", help=help)
+        raise SessionError("invalid_request", f"`{agent.about.name}.{event}` takes no message", help=help)
     try:
         return target.payload(said.text, said.images)
     except UsageError as error:
-        raise Refused("invalid_request", error.message, help=error.help) from error
+        raise SessionError("invalid_request", error.message, help=error.help) from error
 
 
 def usual_handler(session: Session) -> tuple[type[Agent], str]:
@@ -65,13 +65,13 @@ def usual_handler(session: Session) -> tuple[type[Agent], str]:
     try:
         found = targets(session.served.agents)
     except UsageError as error:
-        raise Refused("invalid_request", error.message, help=error.help) from error
+        raise SessionError("invalid_request", error.message, help=error.help) from error
     known = [(agent_named(session, target.agent), target.event) for target in found]
     playbooks = [(agent, event) for agent, event in known if agent.about.handlers[event].playbook]
     if len(known) == 1 or len(playbooks) == 1:
         return (playbooks or known)[0]
     names = ", ".join(f"`{target.name}`" for target in found[:MOST_NAMED])
-    raise Refused("invalid_request", "several handlers take a message", help=f"Give the `name` of one: {names}.")
+    raise SessionError("invalid_request", "several handlers take a message", help=f"Give the `name` of one: {names}.")
 
 
 def say(session: Session, said: str | Message, how: How, to: str = "", sender: str = PERSON) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def say(session: Session, said: str | Message, how: How, to: str = "", sender: s
         agent_named(session, to)
     message = message_of(said)
     if not message.text.strip() and not message.images:
-        raise Refused("invalid_request", "there is nothing to say in an empty message")
+        raise SessionError("invalid_request", "there is nothing to say in an empty message")
     note = session.run.steering.say(message, how, to=to, sender=sender or PERSON)
     return {"note": note.id, "queued": len(session.run.steering.queued())}
 
@@ -91,10 +91,10 @@ def shown(text: str, images: list[Any] | None) -> Message:
     for name, given in named:
         if not isinstance(given, dict) or not isinstance(given.get("data"), str) or not given.keys() <= FIELDS:
             help = 'Send {"media_type": "image/png", "data": "…"} with the bytes in base64.'
-            raise Refused("bad_image", f"{name} is not an object with `media_type` and `data`", help=help)
+            raise SessionError("bad_image", f"{name} is not an object with `media_type` and `data`", help=help)
     try:
         found = tuple(Image.encoded(given["data"], name) for name, given in named)
         require_few(found)
-    except BadImage as error:
-        raise Refused("bad_image", error.message, help=error.help) from error
+    except BadImageError as error:
+        raise SessionError("bad_image", error.message, help=error.help) from error
     return Message("user", text, found)

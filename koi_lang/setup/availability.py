@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from koi_lang import settings
 from koi_lang.errors import KoiError, ProviderError, UsageError
 from koi_lang.llm import late
-from koi_lang.llm.connect import Note, Surroundings, connect, connection_to
-from koi_lang.llm.connection import Connection, Provider
+from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
+from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.messages import Adapter, Message, Request
-from koi_lang.llm.model_choice import Choice, written
-from koi_lang.llm.model_list_cache import Known, Lists
+from koi_lang.llm.model_choice import ModelChoice, written
+from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
 from koi_lang.llm.model_listing import LIMIT_S
 from koi_lang.llm.model_name_check import require_known
 from koi_lang.llm.ollama import models_at, origin_of
@@ -29,11 +29,11 @@ FEW_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ProviderStatus:
     """What came of asking a provider; `known` is None where it has no list of models."""
 
     provider: str
-    known: Known | None = None
+    known: CachedModelList | None = None
     error: KoiError | None = None
 
 
@@ -42,9 +42,9 @@ def ollama_address() -> str:
     return settings.variable("OLLAMA_HOST") or OLLAMA
 
 
-def lists() -> Lists:
+def lists() -> ModelListCache:
     """The lists of models in the cache folder."""
-    return Lists(settings.cache_folder() / "models")
+    return ModelListCache(settings.cache_folder() / "models")
 
 
 def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any) -> Adapter:
@@ -61,7 +61,7 @@ def embedder_of(llm: Mapping[str, Any], keys: KeyLookup, **own: Any) -> Embedder
     return late.embedder(llm, keys, around=surroundings(**own))
 
 
-async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Connection:
+async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> ProviderConnection:
     """How the model for embeddings is reached that some options name, once its provider has answered.
 
     Raises:
@@ -74,10 +74,10 @@ async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Conn
     return connection
 
 
-def surroundings(**own: Any) -> Surroundings:
+def surroundings(**own: Any) -> ModelEnvironment:
     """What surrounds models on this machine, with further fields, or others than here."""
     usual = {"cache_folder": settings.cache_folder() / "answers", "lists": lists(), "ollama": ollama_address()}
-    return Surroundings(**{**usual, **own})
+    return ModelEnvironment(**{**usual, **own})
 
 
 def with_provider(model: str, keys: KeyLookup) -> str:
@@ -116,11 +116,11 @@ async def require_model(model: str, keys: KeyLookup, **own: Any) -> None:
         await adapter.aclose()
 
 
-def connection_of(name: str, keys: KeyLookup) -> Connection:
-    """How a provider is reached with what is set up. Raises MissingKey, or ProviderError for an unknown name."""
+def connection_of(name: str, keys: KeyLookup) -> ProviderConnection:
+    """How a provider is reached with what is set up. Raises MissingKeyError, or ProviderError for an unknown name."""
     provider = provider_named(name)
     base_url = f"{origin_of(ollama_address())}/v1" if provider.name == "ollama" else ""
-    return connection_to(Choice(provider.name, "", base_url), {}, keys)
+    return connection_to(ModelChoice(provider.name, "", base_url), {}, keys)
 
 
 def set_up(keys: Keys) -> list[Provider]:
@@ -129,14 +129,14 @@ def set_up(keys: Keys) -> list[Provider]:
     return [*with_key, *([provider_named("ollama")] if models_at(ollama_address()) else [])]
 
 
-async def all_reached(providers: Sequence[Provider], keys: Keys, **how: bool) -> list[Reached]:
+async def all_reached(providers: Sequence[Provider], keys: Keys, **how: bool) -> list[ProviderStatus]:
     """What comes of asking several providers at once, in their order."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(reached(provider.name, keys, **how)) for provider in providers]
     return [task.result() for task in tasks]
 
 
-async def reached(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> Reached:
+async def reached(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> ProviderStatus:
     """What comes of asking a provider for its models; failures are part of the answer.
 
     Args:
@@ -148,8 +148,8 @@ async def reached(name: str, keys: KeyLookup, *, refresh: bool = False, try_out:
         if known is None and try_out:
             await _answer(name, keys)
     except KoiError as error:
-        return Reached(name, error=error)
-    return Reached(name, known)
+        return ProviderStatus(name, error=error)
+    return ProviderStatus(name, known)
 
 
 async def _answer(name: str, keys: KeyLookup) -> None:

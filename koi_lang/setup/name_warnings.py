@@ -7,10 +7,10 @@ from pathlib import Path
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import Checked
-from koi_lang.diagnostics import Diagnostic, Place
+from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.errors import KoiError
 from koi_lang.llm.model_choice import written
-from koi_lang.llm.model_list_cache import Known
+from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.setup.availability import connection_of, lists
 from koi_lang.setup.keys.lookup import Keys
@@ -42,9 +42,9 @@ def _warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:
         return
     if known is not None and name and not fits(name, known.names) and (near := nearest_models(name, known.names)):
         help = f"did you mean {' or '.join(f'`{each}`' for each in near)}?"
-        place = Place(source, model.span)
+        place = LabeledSpan(source, model.span)
         yield Diagnostic(CODE, "warning", f"`{maker}` lists no model `{name}`", place, help=help)
 
 
-def _kept(provider: str, keys: Keys) -> Known | None:
+def _kept(provider: str, keys: Keys) -> CachedModelList | None:
     return None if provider == "auto" else lists().find(connection_of(provider, keys))

@@ -17,7 +17,7 @@ class Guarded(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the host at a number that was found to be public or allowed. Raises PermissionDenied."""
+        """Ask the host at a number that was found to be public or allowed. Raises PermissionDeniedError."""
         host = request.url.host
         port = request.url.port or PORTS[request.url.scheme]
         numbers = await reachable(host, port, self._allowed)

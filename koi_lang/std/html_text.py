@@ -26,7 +26,7 @@ HREF = re.compile(r"""\bhref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IG
 ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in RAW}
 
 
-class Piece(NamedTuple):
+class HtmlToken(NamedTuple):
     """A text, or a tag with what stands in it; `tag` is empty for texts and begins with `/` for ends."""
 
     tag: str
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
 
 def readable(page: str, address: str) -> dict[str, Any]:
     """`title`, `text` with a line for each paragraph, and `links` as a list of `{ url, text }`."""
-    reader = _Reader(address)
+    reader = _HtmlReader(address)
     for piece in pieces(page):
         if piece.tag:
             reader.tag(piece)
@@ -46,7 +46,7 @@ def readable(page: str, address: str) -> dict[str, Any]:
     return {"title": " ".join(reader.title.split()), "text": "\n".join(filter(None, lines)), "links": links}
 
 
-def pieces(page: str) -> Iterator[Piece]:
+def pieces(page: str) -> Iterator[HtmlToken]:
     """The texts and tags of a page; what is left open at its end is left out, as browsers do."""
     at = 0
     while at < len(page):
@@ -54,23 +54,23 @@ def pieces(page: str) -> Iterator[Piece]:
         if start < 0:
             start = len(page)
         if start > at:
-            yield Piece("", page[at:start])
+            yield HtmlToken("", page[at:start])
         if page.startswith(("<!", "<?"), start):
             mark = "-->" if page.startswith("<!--", start) else ">"
             at = _behind(page.find(mark, start + 2), mark, page)
         elif BEGIN.match(page, start) is None:
             at = start + 1
-            yield Piece("", page[start:at])
+            yield HtmlToken("", page[start:at])
         else:
             found = TAG.match(page, start)
             if found is None:
                 return
             name = found[2].lower()
-            yield Piece(found[1] + name, found[3])
+            yield HtmlToken(found[1] + name, found[3])
             at = found.end()
             if name in ENDS and not found[1]:
                 end = ENDS[name].search(page, at)
-                yield Piece("", page[at : end.start() if end else len(page)])
+                yield HtmlToken("", page[at : end.start() if end else len(page)])
                 at = end.start() if end else len(page)
 
 
@@ -86,7 +86,7 @@ def _plain(text: str) -> str:
         return text
 
 
-class _Reader:
+class _HtmlReader:
     """What has been read so far; inside of a silent element nothing is."""
 
     def __init__(self, address: str) -> None:
@@ -97,7 +97,7 @@ class _Reader:
         self._in_title = False
         self._link: list[str] | None = None
 
-    def tag(self, piece: Piece) -> None:
+    def tag(self, piece: HtmlToken) -> None:
         name = piece.tag.removeprefix("/")
         is_end = piece.tag != name
         if name == "title":

@@ -24,7 +24,7 @@ async def request(address: str, options: Any) -> dict[str, Any]:
         `status`, `ok`, `url` (after redirects), `type`, `headers` and `text`.
 
     Raises:
-        PermissionDenied: the host is not public, and `koi.toml` does not allow it.
+        PermissionDeniedError: the host is not public, and `koi.toml` does not allow it.
         AgentError: the request is none, no answer came, or one that is too large, too late, or no text.
     """
     asked = checked(address, options if isinstance(options, dict) else {})

@@ -9,17 +9,17 @@ from typing import Any
 import httpx2
 
 from koi_lang import settings
-from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.hosts import Allowed
 from koi_lang.std.effects import folder
 from koi_lang.std.guarded_transport import Guarded
-from koi_lang.std.http_request import Asked
+from koi_lang.std.http_request import CheckedRequest
 
 MOST_REDIRECTS = 5
 
 
-async def answered(asked: Asked) -> dict[str, Any]:
-    """What a server answers, as a value. Raises PermissionDenied, AgentError."""
+async def answered(asked: CheckedRequest) -> dict[str, Any]:
+    """What a server answers, as a value. Raises PermissionDeniedError, AgentError."""
     try:
         async with asyncio.timeout(asked.timeout_s):
             return await _received(asked)
@@ -33,7 +33,7 @@ async def answered(asked: Asked) -> dict[str, Any]:
         raise AgentError(f"`{asked.address}` cannot be reached: {why}") from error
 
 
-async def _received(asked: Asked) -> dict[str, Any]:
+async def _received(asked: CheckedRequest) -> dict[str, Any]:
     guarded = Guarded(Allowed.of(settings.allowed_hosts(folder())))
     headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
     async with httpx2.AsyncClient(
@@ -49,10 +49,10 @@ async def _received(asked: Asked) -> dict[str, Any]:
 async def _require_web(request: httpx2.Request) -> None:
     """Refuse where a redirect leads away from the web."""
     if request.url.scheme not in ("http", "https"):
-        raise PermissionDenied(f"`{request.url}` is no address of the web")
+        raise PermissionDeniedError(f"`{request.url}` is no address of the web")
 
 
-async def _body(answer: httpx2.Response, asked: Asked) -> bytes:
+async def _body(answer: httpx2.Response, asked: CheckedRequest) -> bytes:
     """The body, unpacked no further than it may be large. Raises AgentError."""
     packed = answer.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", "x-gzip", "deflate", ""):
@@ -70,7 +70,7 @@ async def _body(answer: httpx2.Response, asked: Asked) -> bytes:
     return bytes(data)
 
 
-def _shown(answer: httpx2.Response, data: bytes, asked: Asked) -> dict[str, Any]:
+def _shown(answer: httpx2.Response, data: bytes, asked: CheckedRequest) -> dict[str, Any]:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         text = data.decode(answer.charset_encoding or "utf-8-sig")

@@ -23,7 +23,7 @@ VALUE = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckedRequest:
     """A request that has been checked.
 
     Attributes:
@@ -45,7 +45,7 @@ class Asked:
         return Effect("http.request", {**shown, HEADER_VALUES: shown_headers(self.headers)}, safe=self.method in SAFE)
 
 
-def checked(address: str, options: Mapping[str, Any]) -> Asked:
+def checked(address: str, options: Mapping[str, Any]) -> CheckedRequest:
     """A request that can be sent. Raises AgentError for one that cannot."""
     _require_address(address)
     for name in options:
@@ -60,7 +60,7 @@ def checked(address: str, options: Mapping[str, Any]) -> Asked:
         raise AgentError("only a text can be sent, and not with GET or HEAD", help=help)
     timeout_s = _number("timeout", options.get("timeout"), TIMEOUT_S, LONGEST_S)
     most_bytes = int(_number("size", options.get("size"), MOST_BYTES, LARGEST))
-    return Asked(method, address, _headers(options.get("headers")), body, timeout_s, most_bytes)
+    return CheckedRequest(method, address, _headers(options.get("headers")), body, timeout_s, most_bytes)
 
 
 def _require_address(address: str) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.program.loader import KoiModule
 from koi_lang.std.code_files import as_systems_see, runner_of
 from koi_lang.std.effects import agent
@@ -27,7 +27,7 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
 
     Raises:
         AgentError: the text is no path.
-        PermissionDenied: it leads out of the folder, or to something hidden, or is not to be changed.
+        PermissionDeniedError: it leads out of the folder, or to something hidden, or is not to be changed.
     """
     if not isinstance(path, str) or not path.strip() or not path.isprintable():
         raise AgentError(f"{path!r} is no path", help="Write one such as `notes/today.md`.")
@@ -51,13 +51,15 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
 def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]]) -> None:
     if str(file).casefold() in _running():
         help = "It says what its agents may do, which counts from the next run on."
-        raise PermissionDenied(f"`{path}` is part of the running program, which only the person can change", help=help)
+        raise PermissionDeniedError(
+            f"`{path}` is part of the running program, which only the person can change", help=help
+        )
     why = next(filter(None, (runner_of(parts, file) for parts in names if parts)), None)
     asking = agent()
     if why is not None and not (asking and asking.role.allows(WRITE_CODE)):
         role = f"`{asking.role.name}`" if asking else "the agent's role"
         help = f"Choose another name, or give {role} the permission: `can {WRITE_CODE}`."
-        raise PermissionDenied(
+        raise PermissionDeniedError(
             f"`{path}` is code ({why}), and only an agent with `{WRITE_CODE}` may change it", help=help
         )
 
@@ -69,14 +71,14 @@ def _running() -> set[str]:
     return {str(file).casefold() for file in (*(getattr(module, "__file__", None) for module in modules), *parts)}
 
 
-def _outside(path: str) -> PermissionDenied:
+def _outside(path: str) -> PermissionDeniedError:
     help = "Name a file below the folder in which the program is run, without `..`."
-    return PermissionDenied(f"`{path}` lies outside of the project", help=help)
+    return PermissionDeniedError(f"`{path}` lies outside of the project", help=help)
 
 
 def _require_ordinary(path: str, parts: tuple[str, ...], *, changing: bool) -> None:
     if any(part.startswith(".") for part in parts):
         help = "Names that begin with a dot hold settings, keys and journals."
-        raise PermissionDenied(f"`{path}` is hidden from programs", help=help)
+        raise PermissionDeniedError(f"`{path}` is hidden from programs", help=help)
     if changing and parts and as_systems_see(parts[-1]) in SETTINGS:
-        raise PermissionDenied(f"`{path}` can only be changed by the person", help="It says what programs may do.")
+        raise PermissionDeniedError(f"`{path}` can only be changed by the person", help="It says what programs may do.")

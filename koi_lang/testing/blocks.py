@@ -20,9 +20,9 @@ from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.host import use_host
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
-from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
 from koi_lang.testing.loops import JumpingLoop, Overtime
-from koi_lang.testing.surroundings import Audience, Models, NoServers
+from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 
 # The moment that every test begins at.
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -39,17 +39,17 @@ def collect(path: Path, update: bool) -> Sequence[Case]:
         return [Broken(path, "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics))]
     except KoiError as error:
         return [Broken(path, failed(error).message)]
-    return [Block(path, name) for name in entry.tests]
+    return [TestBlock(path, name) for name in entry.tests]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TestBlock:
     """One `test` block of a file."""
 
     path: Path
     name: str
 
-    def run(self) -> Outcome:
+    def run(self) -> CaseOutcome:
         """Run it in a program that is loaded for it alone."""
         watch, trial = Stopwatch.started(), Trial()
         audience = Audience(trial)
@@ -63,11 +63,11 @@ class Block:
         finally:
             loader.unload()
         error = error or trial.missed
-        outcome = Outcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
+        outcome = CaseOutcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
         return outcome if error is None else failed(error, outcome)
 
 
-async def _play(block: Block, audience: Audience) -> None:
+async def _play(block: TestBlock, audience: Audience) -> None:
     """Run a test to its end, all it has started included. Raises what it fails with."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert isinstance(loop, JumpingLoop)
@@ -89,11 +89,11 @@ async def _play(block: Block, audience: Audience) -> None:
         raise KoiError(STALLED, help=help).with_traceback(cancelled.__traceback__) from None
 
 
-async def _run(block: Block, audience: Audience, loop: JumpingLoop) -> None:
+async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
     module = loader.module_of(block.path.as_posix())
     folder = Path.cwd()
     services = Services(
-        connect=Models(audience.trial).connect,
+        connect=TestModels(audience.trial).connect,
         host=audience,
         teams=lambda: declarations.teams_of(module),
         folder=folder,

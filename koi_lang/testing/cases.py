@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from koi_lang.errors import ExpectationFailed
+from koi_lang.errors import ExpectationError
 from koi_lang.program.error_report import explain, innermost
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """What came of a case.
 
     Attributes:
@@ -43,16 +43,16 @@ class Case(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def run(self) -> Outcome:
+    def run(self) -> CaseOutcome:
         """Find out whether it passes. What goes wrong becomes part of the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CaseResult:
     """A case with what came of it."""
 
     case: Case
-    outcome: Outcome
+    outcome: CaseOutcome
 
 
 # The cases in a file; the flag says that what recorded runs expect is to be written anew.
@@ -67,9 +67,9 @@ class Broken:
     message: str
     name: str = ""
 
-    def run(self) -> Outcome:
+    def run(self) -> CaseOutcome:
         """A failure."""
-        return Outcome(False, message=self.message)
+        return CaseOutcome(False, message=self.message)
 
 
 def title(case: Case) -> str:
@@ -84,11 +84,11 @@ def shown(path: Path) -> str:
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
-def failed(error: BaseException, outcome: Outcome = Outcome(False)) -> Outcome:
+def failed(error: BaseException, outcome: CaseOutcome = CaseOutcome(False)) -> CaseOutcome:
     """The outcome of a case that an error has ended; the rest is as in another outcome."""
     lines = [explain(error, Path.cwd().as_posix())]
     first = innermost(error)
-    if isinstance(first, ExpectationFailed):
+    if isinstance(first, ExpectationError):
         lines += [f"  {line}" for detail in first.details for line in detail.split("\n")]
     return replace(outcome, ok=False, message="\n".join(lines))
 

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from koi_lang.testing.cases import Result, shown
+from koi_lang.testing.cases import CaseResult, shown
 from koi_lang.testing.report import details
 
 # Characters that no XML document may hold.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(results: Sequence[Result], seconds: float) -> bytes:
+def junit(results: Sequence[CaseResult], seconds: float) -> bytes:
     """One suite a file, one case a test. `results` are in the order the cases were found in."""
     root = Element("testsuites", {"name": "koi", **_counts(results, seconds)})
     for path, group in groupby(results, key=lambda result: result.case.path):
@@ -31,7 +31,7 @@ def junit(results: Sequence[Result], seconds: float) -> bytes:
     return text + b"\n"
 
 
-def _counts(results: Sequence[Result], seconds: float) -> dict[str, str]:
+def _counts(results: Sequence[CaseResult], seconds: float) -> dict[str, str]:
     failures = sum(not result.outcome.ok for result in results)
     return {
         "tests": str(len(results)),
@@ -42,7 +42,7 @@ def _counts(results: Sequence[Result], seconds: float) -> dict[str, str]:
     }
 
 
-def _add(suite: Element, result: Result) -> None:
+def _add(suite: Element, result: CaseResult) -> None:
     case, outcome = result.case, result.outcome
     path = shown(case.path)
     about = {"name": _clean(case.name or path), "classname": _clean(path), "time": f"{outcome.seconds:.3f}"}

@@ -12,14 +12,14 @@ from multiprocessing import connection
 from time import monotonic
 from typing import Any
 
-from koi_lang.testing.cases import Case, Outcome, Result
+from koi_lang.testing.cases import Case, CaseOutcome, CaseResult
 from koi_lang.testing.worker import serve
 
 # How long a process that does not end a case in time is left alone before it is killed.
 GRACE_S = 2.0
 
 
-def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[Result]:
+def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[CaseResult]:
     """The outcomes of cases as they come in. Closing the iterator ends what is still running.
 
     Args:
@@ -62,10 +62,10 @@ class _Worker:
         self.case, self.begun = case, monotonic()
         self.connection.send(case)
 
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> CaseOutcome | None:
         """What came of the case; None when the process did not live to tell."""
         try:
-            received: Outcome = self.connection.recv()
+            received: CaseOutcome = self.connection.recv()
         except (EOFError, ConnectionResetError):
             return None
         return received
@@ -106,7 +106,7 @@ class _Pool:
             if worker.case is None and waiting:
                 worker.begin(waiting.popleft())
 
-    def finished(self) -> Iterator[Result]:
+    def finished(self) -> Iterator[CaseResult]:
         """Wait for the next outcomes."""
         busy = {worker.connection: worker for worker in self._workers if worker.case is not None}
         patience_s = max(0.0, min(worker.overdue_s for worker in busy.values()))
@@ -115,23 +115,23 @@ class _Pool:
             case = worker.case
             assert case is not None
             if link in ready:
-                yield Result(case, self._outcome_of(worker))
+                yield CaseResult(case, self._outcome_of(worker))
             elif worker.overdue_s <= 0:
-                yield Result(case, self._hung(worker))
+                yield CaseResult(case, self._hung(worker))
 
-    def _outcome_of(self, worker: _Worker) -> Outcome:
+    def _outcome_of(self, worker: _Worker) -> CaseOutcome:
         outcome = worker.outcome()
         if outcome is None:
             self._replace(worker)
-            return Outcome(False, monotonic() - worker.begun, f"error: {_how_it_ended(worker.kill(GRACE_S))}")
+            return CaseOutcome(False, monotonic() - worker.begun, f"error: {_how_it_ended(worker.kill(GRACE_S))}")
         worker.case = None
         return outcome
 
-    def _hung(self, worker: _Worker) -> Outcome:
+    def _hung(self, worker: _Worker) -> CaseOutcome:
         self._replace(worker)
         worker.kill()
         message = f"error: this did not end within {self._timeout_s:g} s, and its process was killed"
-        return Outcome(False, self._timeout_s, f"{message}\n  = help: `--timeout` sets another limit.")
+        return CaseOutcome(False, self._timeout_s, f"{message}\n  = help: `--timeout` sets another limit.")
 
     def _replace(self, worker: _Worker) -> None:
         self._workers.remove(worker)

@@ -22,8 +22,8 @@ from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import require_run
-from koi_lang.runtime.journal.entries import ENDED, Entry, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.history import RESUMED, Past, until_interrupted
+from koi_lang.runtime.journal.entries import ENDED, JournalEntry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.tagged_values import is_same_input
 from koi_lang.settings import environment
@@ -142,7 +142,7 @@ async def _replay(
 ) -> Replayed:
     entries = until_interrupted(journal.entries)
     redact = redactor(environment())
-    past = Past(entries, "replay", redact)
+    past = History(entries, "replay", redact)
     comparison = Comparison(past, redact, module)
     services = Services(
         connect=lambda llm: Recorded(),
@@ -197,7 +197,7 @@ class _Shown(SilentHost):
 class Comparison:
     """A consumer of events that holds each against what was recorded."""
 
-    def __init__(self, past: Past, redact: Callable[[str], str], module: ModuleType) -> None:
+    def __init__(self, past: History, redact: Callable[[str], str], module: ModuleType) -> None:
         self._past, self._redact, self._module = past, redact, module
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._result = Replayed()
@@ -214,19 +214,19 @@ class Comparison:
             self._seen.add((entry.kind, entry.path))
             self._compare(entry, before)
 
-    def _compare_request(self, entry: Entry, before: Entry | None) -> None:
+    def _compare_request(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.answers += before is not None
         if before is not None and before.data.get("request") != entry.data.get("request"):
             self._result.requests.append(" / ".join(entry.path))
 
-    def _compare(self, entry: Entry, before: Entry | None) -> None:
+    def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.actions += entry.kind == "begun"
         now, then = _told(entry), None if before is None else _told(before)
         if now != then and not (now and then and _differs_in_form(then, now)):
             difference = Difference(entry.path, self._where(entry), then, now)
             self._order.append((float("inf") if before is None else before.n, difference))
 
-    def result(self, entries: Sequence[Entry], error: str) -> Replayed:
+    def result(self, entries: Sequence[JournalEntry], error: str) -> Replayed:
         """Everything that is different, in the order of the recording."""
         has_ended = any(entry.kind == ENDED for entry in entries)
         for entry in entries:
@@ -239,11 +239,11 @@ class Comparison:
         self._result.error = error if self._result.differences else ""
         return self._result
 
-    def _forget_what_follows(self, entries: Sequence[Entry]) -> None:
+    def _forget_what_follows(self, entries: Sequence[JournalEntry]) -> None:
         """A recording that was interrupted says nothing about what would have come."""
         self._result.differences = [each for each in self._result.differences if each.before is not None]
 
-    def _where(self, entry: Entry) -> str:
+    def _where(self, entry: JournalEntry) -> str:
         """The line of the handler that an entry belongs to."""
         for label in reversed(entry.path):
             found = declarations.handler_line(self._module, label.partition("#")[0])
@@ -259,5 +259,5 @@ def _differs_in_form(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return rest[0] == rest[1] and is_same_input(then.get("fields"), now.get("fields"))
 
 
-def _told(entry: Entry) -> Mapping[str, Any]:
+def _told(entry: JournalEntry) -> Mapping[str, Any]:
     return {name: entry.data[name] for name in COMPARED[entry.kind] if name in entry.data}

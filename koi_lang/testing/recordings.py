@@ -14,7 +14,7 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.settings import environment
-from koi_lang.testing.cases import Broken, Case, Outcome, Stopwatch, failed
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
 from koi_lang.testing.recorded import Replayed, replayed
 
 DIFFERENT = "error: the program does something else than when this run was recorded"
@@ -40,7 +40,7 @@ class Recording:
     update: bool = False
     name: str = ""
 
-    def run(self) -> Outcome:
+    def run(self) -> CaseOutcome:
         """Run the program against the recorded answers."""
         watch = Stopwatch.started()
         printed: list[str] = []
@@ -48,13 +48,13 @@ class Recording:
         try:
             found = self._updated(printed) if self.update else replayed(self.path, printed.append)
         except (Exception, SystemExit) as error:  # becomes part of the outcome
-            return failed(error, Outcome(False, watch.seconds, "", tuple(printed)))
+            return failed(error, CaseOutcome(False, watch.seconds, "", tuple(printed)))
         finally:
             loader.unload()
         if found.is_same or (self.update and _is_complete(found)):
-            return Outcome(True, watch.seconds, "", tuple(printed))
+            return CaseOutcome(True, watch.seconds, "", tuple(printed))
         message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else ANEW}"
-        return Outcome(False, watch.seconds, message, tuple(printed))
+        return CaseOutcome(False, watch.seconds, message, tuple(printed))
 
     def _updated(self, printed: list[str]) -> Replayed:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from koi_lang.testing.cases import Result, title
+from koi_lang.testing.cases import CaseResult, title
 from koi_lang.text_width import clean
 
 RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
@@ -12,7 +12,7 @@ RED, GREEN, BOLD, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 MOST_LINES = 30
 
 
-def report(results: Sequence[Result], seconds: float, *, colour: bool, durations: int = 0) -> Iterator[str]:
+def report(results: Sequence[CaseResult], seconds: float, *, colour: bool, durations: int = 0) -> Iterator[str]:
     """The lines at the end of all tests.
 
     Args:
@@ -29,7 +29,7 @@ def report(results: Sequence[Result], seconds: float, *, colour: bool, durations
     yield counted(results, seconds, colour=colour)
 
 
-def counted(results: Sequence[Result], seconds: float, *, colour: bool) -> str:
+def counted(results: Sequence[CaseResult], seconds: float, *, colour: bool) -> str:
     """How many cases passed and failed: `1 failed, 2 passed in 0.10 s`."""
     passed = sum(result.outcome.ok for result in results)
     failed = len(results) - passed
@@ -38,13 +38,13 @@ def counted(results: Sequence[Result], seconds: float, *, colour: bool) -> str:
     return _painted(f"{', '.join(counts)} in {seconds:.2f} s", RED if failed else GREEN, colour)
 
 
-def line(result: Result, *, colour: bool) -> str:
+def line(result: CaseResult, *, colour: bool) -> str:
     """One case on a line."""
     word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
     return f"{_painted(word, shade, colour)} {_title(result)} ({result.outcome.seconds:.2f} s)"
 
 
-def details(result: Result) -> Iterator[str]:
+def details(result: CaseResult) -> Iterator[str]:
     """What there is to know about a failure."""
     outcome = result.outcome
     yield from clean(outcome.message).split("\n")
@@ -55,21 +55,21 @@ def details(result: Result) -> Iterator[str]:
             yield from (f"    {clean(line)}".rstrip() for line in lines[-MOST_LINES:])
 
 
-def _failure(result: Result, colour: bool) -> Iterator[str]:
+def _failure(result: CaseResult, colour: bool) -> Iterator[str]:
     yield _painted(f"failed {_title(result)}", RED + BOLD, colour)
     yield ""
     yield from details(result)
     yield ""
 
 
-def _slowest(results: Sequence[Result], count: int) -> Iterator[str]:
+def _slowest(results: Sequence[CaseResult], count: int) -> Iterator[str]:
     slowest = sorted(results, key=lambda result: -result.outcome.seconds)[:count]
     yield "slowest:"
     yield from (f"  {result.outcome.seconds:8.2f} s  {_title(result)}" for result in slowest)
     yield ""
 
 
-def _title(result: Result) -> str:
+def _title(result: CaseResult) -> str:
     """File and name of a case; both may hold anything."""
     return clean(title(result.case))
 

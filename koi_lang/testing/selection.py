@@ -17,14 +17,14 @@ def selection(text: str) -> Selects:
 
     Words beside each other are one piece of text: `greets by and not name`. Raises UsageError.
     """
-    reader = _Reader(text, WORD.findall(text.lower()))
+    reader = _SelectionReader(text, WORD.findall(text.lower()))
     found = reader.either()
     if reader.word:
         raise reader.problem()
     return found
 
 
-class _Reader:
+class _SelectionReader:
     def __init__(self, text: str, words: list[str]) -> None:
         self._text, self._words = text, words
 

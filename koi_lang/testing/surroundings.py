@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AgentError, ProviderError, Unscripted
+from koi_lang.errors import AgentError, ProviderError, UnscriptedError
 from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Delta, Request
 from koi_lang.llm.scripted import Scripted
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import Approval, NobodyToAsk, chosen
+from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.test_blocks.context import Trial
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.mcp.connection import Connection
+    from koi_lang.runtime.mcp.connection import McpConnection
 
 LONGEST_PLAYBOOK = 60
 
@@ -37,7 +37,7 @@ class Audience:
         self.logged += text.split("\n")
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """The next given answer; an option may be answered by its number. Raises Unscripted when there is none."""
+        """The next given answer; an option may be answered by its number. Raises UnscriptedError when there is none."""
         if self.trial.person:
             return chosen(self.trial.person.pop(0), options)
         given = "has no more answers" if self.trial.person is not None else "gives no answers"
@@ -50,7 +50,7 @@ class Audience:
 
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""
-        raise NobodyToAsk(f"nobody can be asked for `{name}` in a test")
+        raise NobodyToAskError(f"nobody can be asked for `{name}` in a test")
 
 
 class Script:
@@ -63,7 +63,7 @@ class Script:
         self._scripted: Scripted | None = None
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the next answer. Raises Unscripted when there is none."""
+        """Stream the next answer. Raises UnscriptedError when there is none."""
         if self._trial.model is None:
             raise self._missed("a model is asked, and this test gives no answers", request)
         self._scripted = self._scripted or Scripted(self._trial.model)
@@ -75,14 +75,14 @@ class Script:
     async def aclose(self) -> None:
         """Nothing is held."""
 
-    def _missed(self, message: str, request: Request) -> Unscripted:
+    def _missed(self, message: str, request: Request) -> UnscriptedError:
         text = request.task.playbook if request.task else request.system
         playbook = " ".join(text.split())
         shown = playbook if len(playbook) <= LONGEST_PLAYBOOK else f"{playbook[:LONGEST_PLAYBOOK]}…"
         return self._trial.miss(message, f"add an answer to `given model answers [ … ]`; the request is: {shown}")
 
 
-class Models:
+class TestModels:
     """Settings of `llm` blocks to models, none of which leaves the process."""
 
     def __init__(self, trial: Trial) -> None:
@@ -98,6 +98,6 @@ class Models:
 class NoServers(Servers):
     """MCP servers of a test: none is ever started."""
 
-    async def connected(self, server: Mcp) -> Connection:
+    async def connected(self, server: Mcp) -> McpConnection:
         """Refuse. Raises AgentError."""
         raise AgentError(f"the MCP server `{server.name}` is not started in a test")

@@ -14,13 +14,13 @@ from prompt_toolkit.application import create_app_session
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.plain_text import PlainTextOutput
 
-from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.editor import Editor
-from koi_lang.cli.options import Options
+from koi_lang.cli.options import RunOptions
 from koi_lang.cli.ui.text import ASCII
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
-from koi_lang.sessions.factory import Opener
+from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import targets
 from koi_lang.sessions.prepared import prepared
 from tests.cli.screens import Shown
@@ -84,10 +84,10 @@ class Typed:
         self.folder, self._keys, self._output = folder, keys, output
         self.editor = Editor(ASCII, redactor({"MY_KEY": SECRET}))
         answers = str(folder / "answers.json")
-        options = Options(debug=False, quiet=True, answers=answers, rehearse=False, allow=(), limits={}, payload={})
+        options = RunOptions(debug=False, quiet=True, answers=answers, rehearse=False, allow=(), limits={}, payload={})
         file = str(folder / "a.koi")
-        served = Opener(prepared(file, loader.compiled(file), options), self.editor.note).served()
-        self.chat = self.editor.chat = Conversation(served, targets(served.agents)[0], self.editor, str)
+        served = SessionFactory(prepared(file, loader.compiled(file), options), self.editor.note).served()
+        self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str)
 
     def press(self, *keys: str) -> None:
         """Press some keys."""

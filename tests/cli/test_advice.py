@@ -6,7 +6,7 @@ import pytest
 
 from koi_lang.cli import main
 from koi_lang.diagnostics import suggestion
-from koi_lang.llm.connection import Connection, Secret
+from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.model_name_check import unknown
 from koi_lang.llm.providers import provider_named
 from koi_lang.program import build
@@ -50,7 +50,7 @@ def test_a_list_that_is_cut_says_so() -> None:
 )
 def test_a_provider_that_does_not_exist(model: str, told: str) -> None:
     """What stands before the slash is called a provider unless it is the maker of a model in the list."""
-    connection = Connection(provider_named("openai"), Secret("x"), model, "")
+    connection = ProviderConnection(provider_named("openai"), Secret("x"), model, "")
 
     assert told == unknown(connection, ["gpt-4o", "acme/one"]).message
 

@@ -20,7 +20,7 @@ from koi_lang.errors import UsageError
 from koi_lang.runtime.journal.calls import CALL_STARTED
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.model_calls.images import images_in, value_of
-from koi_lang.sessions.message_targets import Target, text_of
+from koi_lang.sessions.message_targets import MessageTarget, text_of
 from tests.cli.chatting import CTRL_C, ENTER, WAIT, Typed, let_go, say, typed
 from tests.pictures import DARK, RED, png
 from tests.playbook.playing import done
@@ -285,12 +285,12 @@ def test_several_files_are_dropped_at_once(project: Project) -> None:
 def test_a_handler_of_texts_takes_no_images() -> None:
     """Where the message itself is the argument, there is no place for images; that is said before anything is sent."""
     with pytest.raises(UsageError, match=r"`Main\.chat` takes a text, which has no place for images"):
-        Target("Main", "chat", None, declared=True).payload("hi", [RED])
+        MessageTarget("Main", "chat", None, declared=True).payload("hi", [RED])
 
 
 def test_a_message_is_found_beside_its_images() -> None:
     """What a handler was given is shown as the message it was."""
-    payload = Target("Main", "chat", "message", declared=True).payload("hi", [RED])
+    payload = MessageTarget("Main", "chat", "message", declared=True).payload("hi", [RED])
 
     assert ("hi", (RED,)) == (text_of(payload), images_in(payload))
     assert json.loads(json.dumps(payload)) == payload

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.ui.keyboard import Draft
-from koi_lang.cli.ui.live_view import Lines
+from koi_lang.cli.ui.keyboard import LineEditor
+from koi_lang.cli.ui.live_view import PlainView
 from koi_lang.cli.ui.text import brief, counted, duration, ending, fitted, harmless, heard_when, width
 
 
@@ -76,7 +76,7 @@ def test_a_number_of_things_is_told() -> None:
 def test_lines_wait_for_the_answer_to_a_question() -> None:
     """Where lines are never changed, what is told while a question is open is told after its answer."""
     stream = io.StringIO()
-    lines = Lines(stream, str)
+    lines = PlainView(stream, str)
 
     lines.hold()
     lines.say("Ann: thinking")
@@ -90,7 +90,7 @@ def test_lines_wait_for_the_answer_to_a_question() -> None:
 def test_keys_make_lines(size: int) -> None:
     """Keys are taken as they come, also in parts: letters of several bytes, cursor keys, and what mends a line."""
     keys = "wörd\x7f\x1b[1;5D\x1bOAs\r\nlost\x15two words\x17\x08\t!\x01\n".encode() + b"\x04"
-    draft, lines = Draft(), list[str | None]()
+    draft, lines = LineEditor(), list[str | None]()
 
     for start in range(0, len(keys), size):
         lines += draft.take(keys[start : start + size])
@@ -100,7 +100,7 @@ def test_keys_make_lines(size: int) -> None:
 
 def test_the_end_of_input_needs_an_empty_line() -> None:
     """Ctrl-D behind text is no end."""
-    draft = Draft()
+    draft = LineEditor()
 
     assert ([], "ab") == (draft.take(b"a\x04b"), draft.text)
 

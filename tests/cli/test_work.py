@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.ui.activity import Outcome, Work
+from koi_lang.cli.ui.activity import ActionOutcome, Activity
 from koi_lang.cli.ui.activity_text import doing, doing_now
 from koi_lang.runtime.events import Event, Events
-from koi_lang.runtime.playbook.partial_reply import Written
+from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 LEAD, ANN, TWIN = ("Lead.go#1",), ("Lead.go#1", "ann::go#1", "Ann.go#1"), ("Lead.go#1", "ann::go#2", "Ann.go#1")
 
@@ -20,8 +20,8 @@ class Told:
 
     def __init__(self, known: Callable[[str, tuple[str, ...]], bool] | None = None) -> None:
         self.now = 0.0
-        self.work = Work(lambda: self.now, lambda text: text.replace("hunter2", "[redacted]"))
-        self.ended: list[Outcome] = []
+        self.work = Activity(lambda: self.now, lambda text: text.replace("hunter2", "[redacted]"))
+        self.ended: list[ActionOutcome] = []
         self._events = Events("r", known=known)
         self._events.subscribe(self._follow)
 
@@ -100,7 +100,7 @@ def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
     written = told.work.written(told.work.workers()[1])
     told("model_answered", *ANN, "model#1", model="m")
 
-    assert (False, True, Written("prose", text="one two three")) == (before, during, written)
+    assert (False, True, ReplyPreview("prose", text="one two three")) == (before, during, written)
     assert not told.work.wrote((*ANN, "model#1"), "late ")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.hooks.types import Hook, Kind
 from koi_lang.runtime.host import Approval
-from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.history import Past, lasting_entries
+from koi_lang.runtime.journal.entries import JournalEntry, Redact, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.history import History, lasting_entries
 from tests.playbook.playing import Played
 from tests.running import RecordingHost
 
@@ -45,19 +45,19 @@ class Person(RecordingHost):
         return self.decisions.pop(0)
 
 
-def entries(played: Played, redact: Redact = str) -> list[Entry]:
+def entries(played: Played, redact: Redact = str) -> list[JournalEntry]:
     """What a journal would hold of a run."""
     lines = [line_of(entry_of(event, number), redact) for number, event in enumerate(played.events, 1)]
     return [entry for entry in map(entry_in, lines) if entry is not None]
 
 
-def past_of(played: Played, until: Callable[[Entry], bool] | None = None, redact: Redact = str) -> Past:
+def past_of(played: Played, until: Callable[[JournalEntry], bool] | None = None, redact: Redact = str) -> History:
     """What is known of a run that went on until some entry, the first of its kind included."""
     known = entries(played, redact)
     if until is None:
-        return Past(lasting_entries(known), "resume")
+        return History(lasting_entries(known), "resume")
     end = next(number for number, entry in enumerate(known) if until(entry))
-    return Past(known[: end + 1], "resume")
+    return History(known[: end + 1], "resume")
 
 
 def told(played: Played, type: str) -> Sequence[dict[str, Any]]:

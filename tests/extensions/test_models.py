@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey, PermissionDenied, ProviderError
-from koi_lang.llm.connect import Surroundings, connect
+from koi_lang.errors import MissingKeyError, PermissionDeniedError, ProviderError
+from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.scripted import Scripted
@@ -47,7 +47,7 @@ def test_a_denied_request_is_not_sent(play: Player) -> None:
     hook = saying(Deny("no models on Sundays"))
     played = play(solo(), PRINT, added=hooks(hook, kind="before_model"))
 
-    assert (played.requests, len(hook.seen), type(played.error)) == ((), 1, PermissionDenied)
+    assert (played.requests, len(hook.seen), type(played.error)) == ((), 1, PermissionDeniedError)
     assert "a request to the model of `Main` was denied by `test.say`: no models on Sundays" in played.told
 
 
@@ -139,7 +139,7 @@ def test_a_provider_is_a_function() -> None:
         given.append((options["model"], key("ACME_KEY")))
         return Scripted([])
 
-    around = Surroundings(providers={"acme": make})
+    around = ModelEnvironment(providers={"acme": make})
     for options in ({"provider": "acme"}, {"provider": "Acme", "model": "x/y"}, {"model": "acme/z"}):
         connect(options, lambda name: f"<{name}>", around=around)
 
@@ -149,16 +149,16 @@ def test_a_provider_is_a_function() -> None:
 def test_a_provider_is_a_row() -> None:
     """A row is used as those of the table are, its key included."""
     row = Provider("acme", ("ACME_KEY",), "acme-1", "http://127.0.0.1:9/v1")
-    model = connect({"provider": "acme"}, lambda name: "k", around=Surroundings(providers={"acme": row}))
+    model = connect({"provider": "acme"}, lambda name: "k", around=ModelEnvironment(providers={"acme": row}))
 
     assert (model.provider, model.model) == ("acme", "acme-1")
-    with pytest.raises(MissingKey, match="the provider `acme` needs a key, and `ACME_KEY` is not set"):
-        connect({"provider": "acme"}, lambda name: None, around=Surroundings(providers={"acme": row}))
+    with pytest.raises(MissingKeyError, match="the provider `acme` needs a key, and `ACME_KEY` is not set"):
+        connect({"provider": "acme"}, lambda name: None, around=ModelEnvironment(providers={"acme": row}))
 
 
 def test_a_provider_makes_models() -> None:
     """Something else than a model is told before it is used."""
-    around = Surroundings(providers={"acme": lambda options, key: "no model"})  # type: ignore[dict-item, return-value]
+    around = ModelEnvironment(providers={"acme": lambda options, key: "no model"})  # type: ignore[dict-item, return-value]
 
     with pytest.raises(ProviderError, match="the provider `acme` of an extension made 'no model', which is no model"):
         connect({"provider": "acme"}, lambda name: None, around=around)

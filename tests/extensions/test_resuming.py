@@ -11,7 +11,7 @@ from koi_lang.extensions import Koi
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import Extension
 from koi_lang.redaction.redactor import HIDDEN
-from koi_lang.runtime.hooks.additions import Additions, State
+from koi_lang.runtime.hooks.additions import Additions, ExtensionState
 from koi_lang.runtime.hooks.types import ActionCall, Ask, Deny, ModelCall, Replace, Rewrite
 from koi_lang.runtime.journal.history import in_doubt
 from tests.extensions.hooking import Person, entries, hooks, past_of, saying, told
@@ -207,7 +207,7 @@ def test_a_state_comes_again(play: Player, after: str) -> None:
 
 def test_a_state_is_what_was_set() -> None:
     """What is taken out, or was put in, can be changed without changing the state; deleting is a change."""
-    state, items = State("x"), [1]
+    state, items = ExtensionState("x"), [1]
     state["items"] = items
     items.append(2)
     state["items"].append(3)
@@ -221,7 +221,7 @@ def test_a_state_is_what_was_set() -> None:
 def test_a_state_holds_json(value: Any) -> None:
     """What the journal cannot give back is refused when it is set."""
     with pytest.raises(ExtensionError, match=r"the extension `x` keeps `a: .*`, which is no JSON value"):
-        State("x")["a"] = value
+        ExtensionState("x")["a"] = value
 
 
 def test_a_decision_without_its_secret_is_made_again(play: Player) -> None:

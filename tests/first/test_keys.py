@@ -14,7 +14,7 @@ import pytest
 from koi_lang.errors import KoiError
 from koi_lang.setup.keys import late, system
 from koi_lang.setup.keys.lookup import Keys
-from koi_lang.setup.keys.store import Store
+from koi_lang.setup.keys.store import KeyStore
 from tests.first.machine import KEY, Machine
 from tests.llm.server import ModelServer
 
@@ -43,7 +43,7 @@ def test_the_first_place_that_has_a_key_counts(machine: Machine) -> None:
     """The order is: command line, environment, `.env`, what koi keeps."""
     machine.project.write(".env", f"{NAME}=in-dotenv\n")
     machine.set(**{NAME: "in-environment"})
-    Store(machine.config).keep(NAME, "in-file")
+    KeyStore(machine.config).keep(NAME, "in-file")
 
     found = list(Keys(machine.folder, given={NAME: "in-command-line"}).copies(NAME))
 
@@ -54,7 +54,7 @@ def test_the_first_place_that_has_a_key_counts(machine: Machine) -> None:
 def test_a_place_counts_before_the_order_of_names(machine: Machine) -> None:
     """A provider's second variable in the environment goes before its first one in the file."""
     machine.set(GOOGLE_API_KEY="in-environment")
-    Store(machine.config).keep("GEMINI_API_KEY", "in-file")
+    KeyStore(machine.config).keep("GEMINI_API_KEY", "in-file")
 
     assert Keys(machine.folder)("GEMINI_API_KEY") == "in-environment"
 
@@ -62,7 +62,7 @@ def test_a_place_counts_before_the_order_of_names(machine: Machine) -> None:
 def test_an_empty_variable_is_no_key(machine: Machine) -> None:
     """A variable that is set to nothing does not hide a key that is kept."""
     machine.set(**{NAME: ""})
-    Store(machine.config).keep(NAME, "in-file")
+    KeyStore(machine.config).keep(NAME, "in-file")
 
     assert Keys(machine.folder)(NAME) == "in-file"
 
@@ -78,7 +78,7 @@ def test_a_found_key_does_not_print_itself(machine: Machine) -> None:
 
 def test_secrets_are_known_before_and_after_they_are_looked_up(machine: Machine, keyring: Path) -> None:
     """A key in the file is hidden at once, one in the keyring as soon as it was used."""
-    Store(machine.config).keep(NAME, "in-the-keyring")
+    KeyStore(machine.config).keep(NAME, "in-the-keyring")
     entries = json.loads((machine.config / "keys.json").read_text())
     (machine.config / "keys.json").write_text(
         json.dumps({**entries, "XAI_API_KEY": {"in": "file", "key": "in-the-file"}})
@@ -96,7 +96,7 @@ def test_without_a_keyring_only_the_owner_can_read_the_file(machine: Machine) ->
     """Folder and file are made with their permissions, whatever the umask; nothing else is left beside them."""
     before = os.umask(0)
     try:
-        place = Store(machine.config).keep(NAME, KEY)
+        place = KeyStore(machine.config).keep(NAME, KEY)
     finally:
         os.umask(before)
 
@@ -106,7 +106,7 @@ def test_without_a_keyring_only_the_owner_can_read_the_file(machine: Machine) ->
 
 def test_with_a_keyring_no_file_has_the_key(machine: Machine, keyring: Path) -> None:
     """The key is in the keyring alone, and found there; an earlier copy in the file is gone."""
-    store = Store(machine.config)
+    store = KeyStore(machine.config)
     machine.config.mkdir()
     store.path.write_text(json.dumps({NAME: {"in": "file", "key": KEY}}))
 
@@ -117,7 +117,7 @@ def test_with_a_keyring_no_file_has_the_key(machine: Machine, keyring: Path) -> 
 
 def test_a_key_can_be_forgotten_everywhere(machine: Machine, keyring: Path) -> None:
     """Copies in keyring and file are both removed, also one that the list of keys does not know."""
-    store = Store(machine.config)
+    store = KeyStore(machine.config)
     system.write(NAME, KEY)
 
     assert store.forget(NAME) == ["keyring"]
@@ -128,7 +128,7 @@ def test_a_key_can_be_forgotten_everywhere(machine: Machine, keyring: Path) -> N
 
 def test_what_a_killed_command_began_is_removed(machine: Machine) -> None:
     """A file that was not renamed any more, with a key in it, goes with the next change."""
-    store = Store(machine.config)
+    store = KeyStore(machine.config)
     store.keep(NAME, KEY)
     (machine.config / ".keys-1").write_text(KEY)
 
@@ -140,13 +140,13 @@ def test_what_a_killed_command_began_is_removed(machine: Machine) -> None:
 def test_commands_at_the_same_time_lose_no_key(machine: Machine) -> None:
     """Twenty writers leave twenty keys."""
     names = [f"KEY_{number}" for number in range(20)]
-    threads = [threading.Thread(target=Store(machine.config).keep, args=(name, name)) for name in names]
+    threads = [threading.Thread(target=KeyStore(machine.config).keep, args=(name, name)) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    assert set(Store(machine.config).places()) == set(names)
+    assert set(KeyStore(machine.config).places()) == set(names)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"A": 1}', '{"A": {"key": 1}}'])
@@ -157,7 +157,7 @@ def test_a_damaged_file_of_keys_is_said_with_what_to_do(machine: Machine, text: 
     path.write_text(text)
 
     with pytest.raises(KoiError) as caught:
-        Store(machine.config).keep(NAME, KEY)
+        KeyStore(machine.config).keep(NAME, KEY)
 
     assert (path.read_text(), f"rm {path}" in (caught.value.help or "")) == (text, True)
 
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(machine: Machine) -> None:
     machine.config.write_text("")
 
     with pytest.raises(KoiError, match="keys cannot be kept"):
-        Store(machine.config).keep(NAME, KEY)
+        KeyStore(machine.config).keep(NAME, KEY)
 
 
 def test_a_keyring_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_keyring_that_says_nothing_is_not_waited_for(monkeypatch: pytest.Monke
     release = threading.Event()
     monkeypatch.setattr(late, "get_keyring", release.wait)
 
-    with pytest.raises(system.KeyringFailed, match="did not answer within"):
+    with pytest.raises(system.KeyringError, match="did not answer within"):
         system.backend(0.02)
     release.set()
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from koi_lang.compiler.rules import models as rule
-from koi_lang.errors import RequestFailed, UsageError
+from koi_lang.errors import RequestError, UsageError
 from koi_lang.llm import providers
-from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.model_list_cache import DAY_S, Lists
-from koi_lang.llm.model_listing import Listed, models_of
+from koi_lang.llm.connection import ProviderConnection, Secret
+from koi_lang.llm.model_list_cache import DAY_S, ModelListCache
+from koi_lang.llm.model_listing import ModelInfo, models_of
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.llm.ollama import LONGEST_LOOK_S
 from koi_lang.llm.providers import provider_named
@@ -52,12 +52,12 @@ ANTHROPIC = {
 MISTRAL = {"id": "m", "max_context_length": 32_000, "capabilities": {"vision": False, "function_calling": True}}
 
 
-def listed(provider: str, *entries: dict[str, Any]) -> list[Listed]:
+def listed(provider: str, *entries: dict[str, Any]) -> list[ModelInfo]:
     """What a provider's list is turned into."""
 
-    async def ask() -> list[Listed] | None:
+    async def ask() -> list[ModelInfo] | None:
         async with ModelServer(models=entries) as server:
-            return await models_of(Connection(provider_named(provider), Secret(KEY), "x", server.url))
+            return await models_of(ProviderConnection(provider_named(provider), Secret(KEY), "x", server.url))
 
     return asyncio.run(ask()) or []
 
@@ -89,7 +89,7 @@ def test_anthropic_is_asked_in_its_own_way() -> None:
 
     async def ask() -> ModelServer:
         async with ModelServer(models=["claude-x"]) as server:
-            await models_of(Connection(provider_named("anthropic"), Secret(KEY), "x", server.url))
+            await models_of(ProviderConnection(provider_named("anthropic"), Secret(KEY), "x", server.url))
             return server
 
     (look,) = asyncio.run(ask()).looks
@@ -178,8 +178,8 @@ def test_an_old_list_is_asked_for_again(machine: Machine) -> None:
     """After a day a list counts as old, and a damaged one as missing."""
 
     async def look() -> int:
-        connection = Connection(provider_named("openai"), Secret(KEY), "x", server.url)
-        kept = lists.keep(connection, [Listed("old")])
+        connection = ProviderConnection(provider_named("openai"), Secret(KEY), "x", server.url)
+        kept = lists.keep(connection, [ModelInfo("old")])
         place = lists._place(connection)
         place.write_text(json.dumps({"asked": kept.asked - DAY_S - 1, "models": []}))
         assert (await lists.current(connection)).names == ["gpt-4o"]
@@ -192,7 +192,7 @@ def test_an_old_list_is_asked_for_again(machine: Machine) -> None:
         async with ModelServer(models=["gpt-4o"]) as server:
             return await look()
 
-    lists, server = Lists(machine.cache / "models"), ModelServer()
+    lists, server = ModelListCache(machine.cache / "models"), ModelServer()
 
     assert asyncio.run(run()) == 2
 
@@ -229,8 +229,8 @@ def test_a_model_that_is_not_listed_but_known_is_used(machine: Machine) -> None:
         machine.set(OPENAI_API_KEY=KEY)
         async with ModelServer([GREETING], models=[*MODELS, "gpt-4o-mimi"]) as server:
             machine.use(server)
-            hidden = Connection(provider_named("openai"), Secret(KEY), "x", f"{server.url}/v1")
-            Lists(machine.cache / "models").keep(hidden, [Listed(name) for name in MODELS])
+            hidden = ProviderConnection(provider_named("openai"), Secret(KEY), "x", f"{server.url}/v1")
+            ModelListCache(machine.cache / "models").keep(hidden, [ModelInfo(name) for name in MODELS])
             return await machine.koi("run", "a.koi", "-m", "openai/gpt-4o-mimi")
 
     assert asyncio.run(run()).out == "Hello Ada\n"
@@ -259,7 +259,9 @@ def test_a_check_warns_about_a_model_that_is_not_listed(machine: Machine) -> Non
     machine.set(OPENAI_API_KEY=KEY)
     before = machine.now("check", "a.koi")
     row = provider_named("openai")
-    Lists(machine.cache / "models").keep(Connection(row, Secret(KEY), row.model), [Listed(name) for name in MODELS])
+    ModelListCache(machine.cache / "models").keep(
+        ProviderConnection(row, Secret(KEY), row.model), [ModelInfo(name) for name in MODELS]
+    )
 
     (problem,) = json.loads(machine.now("check", "a.koi", "--json").out)
 
@@ -315,10 +317,10 @@ def test_what_is_kept_of_a_block_when_another_model_is_used(machine: Machine) ->
 def test_a_name_that_several_providers_list_must_be_complete(machine: Machine) -> None:
     """A bare name finds the one provider that lists it; with two the choice is the person's."""
     machine.set(GROQ_API_KEY=KEY, TOGETHER_API_KEY=KEY)
-    keys, lists = Keys(machine.folder), Lists(machine.cache / "models")
+    keys, lists = Keys(machine.folder), ModelListCache(machine.cache / "models")
     for name, models in (("groq", ["a", "both"]), ("together", ["b", "both"])):
         row = provider_named(name)
-        lists.keep(Connection(row, Secret(KEY), row.model), [Listed(model) for model in models])
+        lists.keep(ProviderConnection(row, Secret(KEY), row.model), [ModelInfo(model) for model in models])
 
     assert [preferences(machine.folder, name, keys).model for name in ("a", "b", "c")] == ["groq/a", "together/b", "c"]
     with pytest.raises(UsageError, match="several providers have `both`"):
@@ -356,7 +358,7 @@ def test_compiler_and_catalogue_know_the_same_providers() -> None:
 )
 def test_what_makes_no_sense_is_left_out(entry: dict[str, Any]) -> None:
     """A server may say anything about a model; what is not understood is as if it were not there."""
-    assert listed("ollama", {"id": "m", **entry}) == [Listed("m", abilities=("schema", "temperature"))]
+    assert listed("ollama", {"id": "m", **entry}) == [ModelInfo("m", abilities=("schema", "temperature"))]
 
 
 @pytest.mark.parametrize("id", [5, ["m"], "", "m\x1b[31m"])
@@ -369,9 +371,9 @@ def test_what_is_no_name_is_not_listed(id: Any) -> None:
 def test_what_is_no_list_is_no_list(document: Any) -> None:
     """Another document than a list of models is as if there were none."""
 
-    async def ask() -> list[Listed] | None:
+    async def ask() -> list[ModelInfo] | None:
         async with ModelServer([Answer(page=json.dumps(document))]) as server:
-            return await models_of(Connection(provider_named("ollama"), Secret(""), "x", server.url))
+            return await models_of(ProviderConnection(provider_named("ollama"), Secret(""), "x", server.url))
 
     assert asyncio.run(ask()) is None
 
@@ -379,7 +381,7 @@ def test_what_is_no_list_is_no_list(document: Any) -> None:
 @pytest.mark.parametrize("address", ["http://127.0.0.1:99999", "http://[::1", "http://127.0.0.1:x"])
 def test_a_mistyped_address_is_told(address: str) -> None:
     """An address that no request can be sent to is an error that names the provider."""
-    connection = Connection(provider_named("ollama"), Secret(""), "x", address)
+    connection = ProviderConnection(provider_named("ollama"), Secret(""), "x", address)
 
-    with pytest.raises(RequestFailed, match="cannot reach `ollama` at its address"):
+    with pytest.raises(RequestError, match="cannot reach `ollama` at its address"):
         asyncio.run(models_of(connection))

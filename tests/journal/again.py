@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.journal.entries import Entry, Redact, entry_in, entry_of, line_of
-from koi_lang.runtime.journal.history import RESUMED, Past, lasting_entries
+from koi_lang.runtime.journal.entries import JournalEntry, Redact, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.history import RESUMED, History, lasting_entries
 from koi_lang.runtime.replay.doubts import STOP, Choice, Decision, Doubt
 from tests.playbook.playing import Played, Player
 
@@ -20,7 +20,7 @@ class Tape:
     """A run and the entries of its journal, those of all its parts."""
 
     played: Played
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
 
     @property
     def printed(self) -> list[str]:
@@ -48,7 +48,7 @@ class Recorder:
 
     def again(
         self,
-        entries: Sequence[Entry],
+        entries: Sequence[JournalEntry],
         payload: Any = None,
         decisions: Mapping[tuple[str, ...], Choice] | Choice | None = None,
     ) -> Tape:
@@ -59,14 +59,14 @@ class Recorder:
                 return Decision(decisions)
             return Decision(decisions[doubt.path]) if decisions and doubt.path in decisions else STOP
 
-        before = (*entries, Entry(len(entries) + 1, 0.0, RESUMED))
-        return self._played(before, payload, past=Past(lasting_entries(entries), "resume", str, decide))
+        before = (*entries, JournalEntry(len(entries) + 1, 0.0, RESUMED))
+        return self._played(before, payload, past=History(lasting_entries(entries), "resume", str, decide))
 
-    def over(self, past: Past, payload: Any = None) -> Tape:
+    def over(self, past: History, payload: Any = None) -> Tape:
         """What a run comes to that is given what is known of an earlier one."""
         return self._played((), payload, past=past)
 
-    def _played(self, before: Sequence[Entry], payload: Any, **services: Any) -> Tape:
+    def _played(self, before: Sequence[JournalEntry], payload: Any, **services: Any) -> Tape:
         answers = self.answers() if callable(self.answers) else self.answers
         given = {**self.services, **services}
         played = self.play(self.source, answers, payload=payload, detailed=True, seed=SEED, **given)
@@ -74,19 +74,19 @@ class Recorder:
         return Tape(played, (*before, *(written(event, len(before) + n) for n, event in enumerate(new, 1))))
 
 
-def written(event: Event, n: int) -> Entry:
+def written(event: Event, n: int) -> JournalEntry:
     """An event as it is read back from a journal."""
     return entry_of_line(entry_of(event, n), str)
 
 
-def entry_of_line(entry: Entry, redact: Redact) -> Entry:
+def entry_of_line(entry: JournalEntry, redact: Redact) -> JournalEntry:
     """An entry as it is read back, without secrets."""
     read = entry_in(line_of(entry, redact))
     assert read is not None
     return read
 
 
-def printed_in(entries: Sequence[Entry]) -> list[str]:
+def printed_in(entries: Sequence[JournalEntry]) -> list[str]:
     """What some entries tell of the output."""
     return [str(entry.data["message"]) for entry in entries if entry.kind == "printed"]
 

@@ -17,7 +17,7 @@ from unittest import mock
 from koi_lang.cli import main
 from koi_lang.program import loader
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import read
 from tests.projects import Project
 
@@ -68,7 +68,7 @@ class Commands:
         """The latest journal."""
         return self.journals()[-1]
 
-    def entries(self, path: Path | None = None) -> tuple[Entry, ...]:
+    def entries(self, path: Path | None = None) -> tuple[JournalEntry, ...]:
         """What is in a journal, the latest one if none is named."""
         return read(path or self.journal).entries
 
@@ -77,7 +77,7 @@ class Commands:
         lines = self.journal.read_bytes().splitlines(keepends=True)
         self.journal.write_bytes(b"".join(lines[: n + 1]) + torn)
 
-    def cut_behind(self, kind: str, label: str = "", nth: int = 1) -> Entry:
+    def cut_behind(self, kind: str, label: str = "", nth: int = 1) -> JournalEntry:
         """The same behind the n-th entry of a kind whose path ends in a label, which is given."""
         found = [e for e in self.entries() if e.kind == kind and (not label or (e.path and e.path[-1] == label))]
         self.cut(found[nth - 1].n)

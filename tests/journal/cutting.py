@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, Tape, printed_in
 from tests.playbook.playing import Player, Voice, act, ask, done
 
@@ -138,19 +138,19 @@ def recorders(play: Player, log: Path) -> dict[str, Recorder]:
     return {**found, "playbook": Recorder(play, f"{ROLE}{TEAM}{PLAYBOOK}", leading(str(log)), given)}
 
 
-def effects_in(entries: Sequence[Entry]) -> Counter[str]:
+def effects_in(entries: Sequence[JournalEntry]) -> Counter[str]:
     """What some entries tell of effects that have ended, by the names that they leave."""
     ended = [entry for entry in entries if entry.kind in ("done", "failed") and "fields" in entry.data]
     return Counter(str(e.data["fields"]["args"][1]) for e in ended if len(e.data["fields"].get("args", ())) > 1)
 
 
-def resume(recorder: Recorder, log: Path, cut: Sequence[Entry]) -> Tape:
+def resume(recorder: Recorder, log: Path, cut: Sequence[JournalEntry]) -> Tape:
     """What comes of a run that goes on; what had not ended by then is as if it had never been done."""
     log.write_text("".join(f"{name}\n" for name in effects_in(cut).elements()))
     return recorder.again(cut, {"log": str(log)}, "retry")
 
 
-def check(recorder: Recorder, whole: Tape, cut: Sequence[Entry], log: Path) -> Tape:
+def check(recorder: Recorder, whole: Tape, cut: Sequence[JournalEntry], log: Path) -> Tape:
     """Resume a run that was cut, and see that it came to what it should. Raises AssertionError."""
     rest = resume(recorder, log, cut)
     about = (len(cut), cut[-1], rest.played.told)

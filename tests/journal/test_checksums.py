@@ -14,7 +14,7 @@ from koi_lang.errors import JournalError
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.checksums import sealed, unsealed
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.journal.writer import Writer
 from tests.journal.conftest import HEADER, Recorded, printed
@@ -145,7 +145,7 @@ def test_values_may_look_like_checksums(tmp_path: Path) -> None:
     writer(printed(2, "two"))
     writer.close()
 
-    assert [Entry(1, 5.0, "noted", (), "Ada", {"crc": "01234567"})] == list(read(path).entries[:1])
+    assert [JournalEntry(1, 5.0, "noted", (), "Ada", {"crc": "01234567"})] == list(read(path).entries[:1])
 
 
 def test_a_changed_run_is_repaired_by_command(recorded: Recorded) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.journal.summary import summarise
 from tests.projects import LIMIT_S, Project
@@ -71,7 +71,7 @@ def running(project: Project) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         process.wait(LIMIT_S)
 
 
-def without_begin(entries: tuple[Entry, ...]) -> list[Entry]:
+def without_begin(entries: tuple[JournalEntry, ...]) -> list[JournalEntry]:
     """The ends of actions whose beginning does not stand before them."""
     begun: set[tuple[str, ...]] = set()
     missing = []

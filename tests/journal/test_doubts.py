@@ -12,7 +12,7 @@ import pytest
 
 import koi_lang
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.replay.doubts import Choice
 from tests import forks
 from tests.journal.again import Recorder, Tape
@@ -49,12 +49,12 @@ def code(play: Player, body: str, more: str = "") -> Recorder:
     return Recorder(play, source, services={"folder": play.folder})
 
 
-def behind(tape: Tape, text: str) -> Sequence[Entry]:
+def behind(tape: Tape, text: str) -> Sequence[JournalEntry]:
     """The entries up to a line of output."""
     return tape.entries[: next(e.n for e in tape.entries if e.kind == "printed" and e.data["message"] == text)]
 
 
-def decided(cut: Sequence[Entry], choice: Choice) -> Mapping[tuple[str, ...], Choice]:
+def decided(cut: Sequence[JournalEntry], choice: Choice) -> Mapping[tuple[str, ...], Choice]:
     """The same decision about everything."""
     return {entry.path: choice for entry in cut}
 

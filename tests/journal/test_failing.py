@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import AgentError, KoiError, RequestFailed
+from koi_lang.errors import AgentError, KoiError, RequestError
 from koi_lang.js.errors import ErrorValue, RangeErrorValue, TypeErrorValue
 from koi_lang.runtime.actions.registered import ActionError
-from koi_lang.runtime.budget.limits import LimitReached
-from koi_lang.runtime.journal.entries import Entry, entry_in, line_of
+from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.journal.entries import JournalEntry, entry_in, line_of
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.journal.again import Recorder, each_cut
 from tests.playbook.playing import Player
 
-LIMIT = LimitReached("time", "`A.go`", "took too long", "Raise it.")
+LIMIT = LimitReachedError("time", "`A.go`", "took too long", "Raise it.")
 
 
 class Odd(KoiError):
@@ -28,13 +28,13 @@ class Odd(KoiError):
 
 def kept(error: BaseException) -> dict[str, Any]:
     """What is read back of an error."""
-    entry = entry_in(line_of(Entry(1, 2.0, "failed", data=data_of(error)), str))
+    entry = entry_in(line_of(JournalEntry(1, 2.0, "failed", data=data_of(error)), str))
     assert entry is not None
     return dict(entry.data)
 
 
 @pytest.mark.parametrize(
-    "error", [LIMIT, ActionError("no", help="Do it."), AgentError("a"), RequestFailed("b", status=3)]
+    "error", [LIMIT, ActionError("no", help="Do it."), AgentError("a"), RequestError("b", status=3)]
 )
 def test_an_error_comes_back_as_what_it_was(error: KoiError) -> None:
     """Its class, message, help and attributes are the same, wherever the class stands."""

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.replay.error_records import FORMER_NAMES, from_data
 from tests.journal.commands import Commands
 
 OLD = Path(__file__).parent / "old"
@@ -53,3 +55,17 @@ def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
 
         expected = "".join(f"{line}\n" for line in whole[printed:])
         assert (0, sorted(expected)) == (done.code, sorted(done.out)), (most, done.err, done.out)
+
+
+def test_errors_are_known_by_their_former_names() -> None:
+    """A journal names the class of an error; one that was renamed since is found."""
+    error = from_data({"error": "no", "class": "PermissionDenied"})
+    named = {kind.__name__ for kind in below(KoiError)}
+
+    assert (PermissionDeniedError, "no") == (type(error), str(error))
+    assert set(FORMER_NAMES.values()) - named == set()
+
+
+def below(kind: type[KoiError]) -> set[type[KoiError]]:
+    """All classes that are derived from one and loaded."""
+    return {kind}.union(*map(below, kind.__subclasses__()))

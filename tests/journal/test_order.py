@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.journal.history import History
 from tests.journal.again import Recorder, Tape
 from tests.playbook.playing import Player, Voice, act, ask, done
 
@@ -36,7 +36,7 @@ def code(play: Player, body: str) -> Recorder:
 
 def replay(recorder: Recorder, whole: Tape) -> Tape:
     """What the same program comes to against what was recorded."""
-    return recorder.over(Past(whole.entries, "replay"))
+    return recorder.over(History(whole.entries, "replay"))
 
 
 RACES = """

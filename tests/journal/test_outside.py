@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, each_cut
 from tests.playbook.playing import Player, Voice, ask, done
 
@@ -200,7 +200,7 @@ def test_functions_of_python_are_called_once(play: Player, log: Path) -> None:
         assert (whole.outcome, left) == (rest.outcome, log.read_text().split() if left else []), cut[-1]
 
 
-def is_note(entry: Entry) -> bool:
+def is_note(entry: JournalEntry) -> bool:
     """Whether an entry tells the end of a function that leaves a note."""
     return entry.kind in ("done", "failed") and entry.data["intent"] in (
         "outside.note",

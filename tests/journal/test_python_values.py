@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.history import Past
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import History
 from koi_lang.runtime.replay.doubts import Choice
 from tests.journal.again import Recorder, Tape
 from tests.playbook.playing import Player
@@ -71,7 +71,9 @@ def code(play: Player, body: str) -> Recorder:
     return Recorder(play, source, services={"folder": play.folder})
 
 
-def stopped(recorder: Recorder, cut: Sequence[Entry], payload: Any, given: Mapping[tuple[str, ...], Choice]) -> str:
+def stopped(
+    recorder: Recorder, cut: Sequence[JournalEntry], payload: Any, given: Mapping[tuple[str, ...], Choice]
+) -> str:
     """What a run that goes on ends with when nobody decides."""
     with pytest.raises(JournalError) as error:
         recorder.again(cut, payload, given)
@@ -198,7 +200,7 @@ def test_globals_that_cannot_be_kept_are_in_doubt(play: Player, name: str, then:
 # ---------------------------------------------------------------- objects
 
 
-def cut_behind(whole: Tape, name: str, nth: int = 1) -> tuple[Entry, ...]:
+def cut_behind(whole: Tape, name: str, nth: int = 1) -> tuple[JournalEntry, ...]:
     """The entries up to the end of the n-th call of a name."""
     ends = [entry.n for entry in whole.entries if entry.kind == "done" and entry.data["intent"] == name]
     return whole.entries[: ends[nth - 1]]
@@ -285,7 +287,7 @@ def test_a_replay_calls_only_what_gives_objects(play: Player, log: Path) -> None
     """What a journal cannot hold is made again, so that the program goes on; everything else is recalled."""
     recorder, payload = code(play, "const box = py.box(x.log); py.pair(x.log); return box.add(2)"), {"log": str(log)}
     whole = recorder.run(payload)
-    again = recorder.over(Past(whole.entries, "replay"), payload)
+    again = recorder.over(History(whole.entries, "replay"), payload)
 
     assert (2, 2) == (whole.played.result, again.played.result)
     assert ["box", "pair", "box"] == log.read_text().split()

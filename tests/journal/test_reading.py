@@ -10,7 +10,7 @@ import pytest
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.checksums import sealed
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
 from tests.journal.conftest import HEADER, lines_of, printed
@@ -81,7 +81,7 @@ def test_what_is_not_known_is_kept(journal: Make) -> None:
     """An entry of a later version keeps its kind and fields."""
     found = read(journal(HEAD + UNKNOWN))
 
-    assert (Entry(2, 5, "dreamt", ("Ada.go#1",), "", {"depth": 3}),) == found.entries
+    assert (JournalEntry(2, 5, "dreamt", ("Ada.go#1",), "", {"depth": 3}),) == found.entries
     assert HEADER == found.header
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from koi_lang.errors import JournalError
 from koi_lang.redaction.redactor import HIDDEN, redactor
-from koi_lang.runtime.journal.entries import Entry
-from koi_lang.runtime.journal.history import Past, lasting_entries
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import History, lasting_entries
 from tests.journal.again import Recorder, Tape, entry_of_line
 from tests.playbook.playing import Player, act, done
 
@@ -61,12 +61,12 @@ def server() -> Iterator[Server]:
     server.server_close()
 
 
-def written(tape: Tape) -> list[Entry]:
+def written(tape: Tape) -> list[JournalEntry]:
     """The entries of a run as a journal holds them: without secrets."""
     return [entry_of_line(entry, redactor()) for entry in tape.entries]
 
 
-def cut_behind(entries: list[Entry], name: str) -> list[Entry]:
+def cut_behind(entries: list[JournalEntry], name: str) -> list[JournalEntry]:
     """The entries up to the end of the first effect of a name."""
     return entries[: next(entry.n for entry in entries if entry.kind == "done" and entry.data["intent"] == name)]
 
@@ -88,7 +88,7 @@ def test_a_token_is_had_again_or_asked_for(play: Player, server: Server, method:
     recorder = code(play, LOGIN.replace("METHOD", method))
     payload = {"url": f"http://127.0.0.1:{server.server_port}"}
     cut = cut_behind(written(recorder.run(payload)), "fetch")
-    past = Past(lasting_entries(cut), "resume", redactor())
+    past = History(lasting_entries(cut), "resume", redactor())
     if method == "POST":
         with pytest.raises(JournalError, match="what it gave held a secret"):
             recorder.over(past, payload)
@@ -104,7 +104,7 @@ def test_a_replay_goes_on_with_what_there_is(play: Player, server: Server) -> No
     recorder, payload = code(play, LOGIN.replace("METHOD", "POST")), {"url": f"http://127.0.0.1:{server.server_port}"}
     entries = written(recorder.run(payload))
     server.sent.clear()
-    again = recorder.over(Past(entries, "replay", redactor()), payload)
+    again = recorder.over(History(entries, "replay", redactor()), payload)
 
     assert ("", []) == (again.played.told, server.sent)
 
@@ -121,7 +121,7 @@ def test_an_answer_with_a_secret_is_asked_for_again(play: Player, server: Server
     recorder = Recorder(recorder.play, recorder.source, [TOKEN], recorder.services)
     entries = written(recorder.run(payload))
     cut = entries[: next(entry.n for entry in entries if entry.kind == "model_answered")]
-    recorder.over(Past(lasting_entries(cut), "resume", redactor()), payload)
+    recorder.over(History(lasting_entries(cut), "resume", redactor()), payload)
 
     assert [f"{TOKEN} /use "] * 2 == server.sent
 
@@ -138,7 +138,7 @@ def test_an_action_is_not_carried_out_without_its_secret(play: Player) -> None:
     entries = written(recorder.run())
     cut = cut_behind(entries, "registry_set")
     with pytest.raises(JournalError, match="for a secret that a model or a caller had said"):
-        recorder.over(Past(lasting_entries(cut), "resume", redactor()))
+        recorder.over(History(lasting_entries(cut), "resume", redactor()))
 
     assert HIDDEN in str(cut)
 
@@ -148,6 +148,6 @@ def test_a_text_that_only_looks_redacted_is_none(play: Player, server: Server) -
     recorder = code(play, 'const t = await fetch(x.url + "/use", { method: "POST", body: "[redacted]" }); return 1')
     payload = {"url": f"http://127.0.0.1:{server.server_port}"}
     entries = written(recorder.run(payload))
-    again = recorder.over(Past(lasting_entries(entries[:2]), "resume", redactor()), payload)
+    again = recorder.over(History(lasting_entries(entries[:2]), "resume", redactor()), payload)
 
     assert (1, ["None /use [redacted]"] * 2) == (again.played.result, server.sent)

@@ -17,7 +17,7 @@ from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, header_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.journal.summary import Summary, summarise
+from koi_lang.runtime.journal.summary import RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS, Totals
 from koi_lang.runtime.journal.writer import EVERY, Writer
 from tests.journal.conftest import HEADER, lines_of
@@ -51,10 +51,10 @@ def written(path: Path, parts: list[list[tuple[str, dict[str, Any], bool]]]) -> 
         writer.close()
 
 
-def of_all_lines(path: Path) -> Summary:
+def of_all_lines(path: Path) -> RunSummary:
     """What all entries tell, without the totals that some hold."""
     head, *lines = path.read_bytes().splitlines(keepends=True)
-    summary = Summary(header_of(head, "a"))
+    summary = RunSummary(header_of(head, "a"))
     for line in lines:
         entry = entry_in(line)
         assert entry is not None
@@ -111,7 +111,7 @@ def test_a_journal_without_totals_is_read_as_a_whole(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines_of(*events, end)))
     summary = summarise(path)
 
-    assert Summary(HEADER, "ok", 500.0, Totals(399, 399 * 13, 399 * 0.5)) == summary
+    assert RunSummary(HEADER, "ok", 500.0, Totals(399, 399 * 13, 399 * 0.5)) == summary
 
 
 def test_a_run_that_goes_on_is_known_by_its_lock(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as some
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.checksums import parts, sealed, unsealed
-from koi_lang.runtime.journal.entries import Entry, line_of
+from koi_lang.runtime.journal.entries import JournalEntry, line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.writer import Writer
@@ -95,10 +95,10 @@ def test_forged_journals(cut: Commands, forge: str) -> None:
     """Lines behind those of this machine, a rule more, another program or command, lines of another journal."""
     head, *lines = cut.journal.read_bytes().splitlines(keepends=True)
     number, run = len(lines) + 1, cut.journal.stem
-    rule = sealed(line_of(Entry(number, 5.0, "allowed", data={"rule": "shell"}), str), run)
+    rule = sealed(line_of(JournalEntry(number, 5.0, "allowed", data={"rule": "shell"}), str), run)
     other = [line.replace(b"echo two", b"echo 2") for line in lines]
     forged = {
-        "behind": [head, *lines, sealed(line_of(Entry(number, 5.0, "printed", ("Main.go#1",)), str), run)],
+        "behind": [head, *lines, sealed(line_of(JournalEntry(number, 5.0, "printed", ("Main.go#1",)), str), run)],
         "allowed": [head, *lines, rule],
         "unsigned": [unsealed(line) for line in (head, *lines)],
         "header": [sealed(unsealed(head).replace(b"main.koi", b"evil.koi"), run), *lines],

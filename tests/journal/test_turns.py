@@ -15,7 +15,7 @@ import pytest
 
 from koi_lang.llm.scripted import Scripted
 from koi_lang.runtime.engine import Run, Services
-from koi_lang.runtime.replay.ordering import END, Turns
+from koi_lang.runtime.replay.ordering import END, CompletionOrder
 from koi_lang.runtime.replay.ready_steps import ReadySteps
 from tests.playbook.playing import Player
 
@@ -31,7 +31,7 @@ agent Main : R { on go(x: Json) {
 """
 
 
-def order_of(turns: Turns, names: Sequence[str], steps: int = 0, cancelled: Sequence[str] = ()) -> list[str]:
+def order_of(turns: CompletionOrder, names: Sequence[str], steps: int = 0, cancelled: Sequence[str] = ()) -> list[str]:
     """The order in which things have their turns that ask for it at the same moment, and then take some steps."""
     seen: list[str] = []
 
@@ -52,14 +52,14 @@ def order_of(turns: Turns, names: Sequence[str], steps: int = 0, cancelled: Sequ
     return seen
 
 
-def turns_of(names: str) -> Turns:
+def turns_of(names: str) -> CompletionOrder:
     """Turns that were taken in an order before."""
-    return Turns([(END, (name,)) for name in names])
+    return CompletionOrder([(END, (name,)) for name in names])
 
 
 def test_new_turns_come_as_they_are_asked_for() -> None:
     """All that follows from one happens before the next one has its turn, however many steps it takes."""
-    assert list("abcd") == order_of(Turns(), "abcd") == order_of(Turns(), "abcd", steps=40)
+    assert list("abcd") == order_of(CompletionOrder(), "abcd") == order_of(CompletionOrder(), "abcd", steps=40)
 
 
 def test_known_turns_come_in_their_order() -> None:
@@ -74,7 +74,7 @@ def test_a_turn_that_nobody_takes_is_given_up() -> None:
 
 def test_one_that_is_ended_gives_its_turn_away() -> None:
     """Whoever is cancelled while it waits holds up nobody."""
-    assert list("acd") == order_of(Turns(), "abcd", steps=5, cancelled="b")
+    assert list("acd") == order_of(CompletionOrder(), "abcd", steps=5, cancelled="b")
     assert list("db") == order_of(turns_of("dacb"), "abcd", cancelled="ac")
 
 
@@ -114,7 +114,7 @@ def event_loops() -> list[Any]:
 @pytest.mark.parametrize("new_loop", event_loops())
 def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     """What other code does in the same event loop, without end, neither delays a turn nor lets it come too early."""
-    turns, seen = Turns(), []
+    turns, seen = CompletionOrder(), []
 
     async def follow(steps: int) -> None:
         for _ in range(steps):
@@ -171,13 +171,13 @@ def test_many_runs_at_once_cost_what_they_cost_one_by_one(play: Player) -> None:
     async def watched(count: int) -> int:
         looks = 0
 
-        def counted(turns: Turns) -> None:
+        def counted(turns: CompletionOrder) -> None:
             nonlocal looks
             looks += 1
             watch(turns)
 
-        watch = Turns._watch
-        with mock.patch.object(Turns, "_watch", counted):
+        watch = CompletionOrder._watch
+        with mock.patch.object(CompletionOrder, "_watch", counted):
             await asyncio.gather(*(run_recorded(module, play.folder) for _ in range(count)))
         return looks
 

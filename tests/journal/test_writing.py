@@ -21,12 +21,12 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.events import Event, Events
-from koi_lang.runtime.journal.entries import Entry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.runtime.replay.location import Place
-from koi_lang.runtime.replay.request_digest import Told
+from koi_lang.runtime.replay.location import Location
+from koi_lang.runtime.replay.request_digest import ToldDigests
 from tests.journal.conftest import HEADER, lines_of, printed
 
 LOOP: list[Any] = ["a"]
@@ -71,7 +71,7 @@ def test_deep_values_are_cut() -> None:
 
 def test_a_prompt_is_told_once() -> None:
     """Of what a model is told, the system message is there where it changes, and each message of a call once."""
-    told, place = Told(), Place(label="Ada.go#1")
+    told, place = ToldDigests(), Location(label="Ada.go#1")
     requests = [("You", "a"), ("You", "abc"), ("She", "ax"), ("She", "ax")]
     news = [told.news(place, Request(s, tuple(Message("user", m) for m in said))).as_data() for s, said in requests]
 
@@ -83,7 +83,7 @@ def test_a_prompt_is_told_once() -> None:
 
 def test_what_was_told_is_forgotten_with_its_call() -> None:
     """A long run does not keep the conversations of all its calls."""
-    told, place, message = Told(), Place(label="Ada.go#1"), Message("user", "a")
+    told, place, message = ToldDigests(), Location(label="Ada.go#1"), Message("user", "a")
     before = sys.getrefcount(message)
     told.news(place, Request("You", (message,)))
     known = sys.getrefcount(message)
@@ -211,7 +211,7 @@ def limited_files(size: int = 0) -> Iterator[None]:
 )
 def test_an_entry_tells_what_it_lacks(fields: dict[str, Any], lacks: bool) -> None:
     """Only what a secret was taken out of counts as incomplete; in what is recalled, a mark does, too."""
-    line = line_of(Entry(1, 2.0, "done", data=fields), redactor({"MY_KEY": "topsecretvalue"}))
+    line = line_of(JournalEntry(1, 2.0, "done", data=fields), redactor({"MY_KEY": "topsecretvalue"}))
     entry = entry_in(line)
 
     assert entry is not None
@@ -220,7 +220,7 @@ def test_an_entry_tells_what_it_lacks(fields: dict[str, Any], lacks: bool) -> No
 
 def test_an_entry_of_an_older_journal_lacks_what_says_so() -> None:
     """Journals that do not name what they lack are judged by what they contain."""
-    entries = [Entry(1, 2.0, "done", data={"result": said}) for said in (f"key {HIDDEN}", "key")]
+    entries = [JournalEntry(1, 2.0, "done", data={"result": said}) for said in (f"key {HIDDEN}", "key")]
 
     assert [True, False] == [entry.lacks_secret for entry in entries]
 

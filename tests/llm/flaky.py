@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.messages import Adapter, Delta, Finished, Message, Request, TextDelta, Usage
+from koi_lang.errors import ProviderError, RequestError
+from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))
 
@@ -29,7 +29,7 @@ class Flaky:
             if isinstance(part, Exception):
                 raise part
             yield TextDelta(part)
-        yield Finished(self._usage, "stop")
+        yield StreamEnd(self._usage, "stop")
 
     async def aclose(self) -> None:
         """Count."""
@@ -52,9 +52,9 @@ class Listener:
         self.events.append((event, dict(data)))
 
 
-def failing(status: int | None, message: str = "it failed", retry_after_s: float | None = None) -> RequestFailed:
+def failing(status: int | None, message: str = "it failed", retry_after_s: float | None = None) -> RequestError:
     """The failure of a request with a status."""
-    failure = RequestFailed(message, help="Do something.", status=status)
+    failure = RequestError(message, help="Do something.", status=status)
     failure.retry_after_s = retry_after_s
     return failure
 

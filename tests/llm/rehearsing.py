@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from koi_lang.llm.messages import Adapter, Member, Request, Result, Task, TextDelta
+from koi_lang.llm.messages import ActionResult, Adapter, DelegateInfo, Request, Task, TextDelta
 from koi_lang.llm.rehearsal import Rehearsal
 
 ACTIONS = (
@@ -20,7 +20,7 @@ TASK = Task(
     args={"amount": 5, "name": "Bo", "items": [1, 2], "text": "hey"},
     state={"count": 2, "total": 10, "log": []},
     actions=ACTIONS,
-    members=(Member("worker", "Works.", ("process",)), Member("mathBot", "Computes.", ("add", "sumAll"))),
+    members=(DelegateInfo("worker", "Works.", ("process",)), DelegateInfo("mathBot", "Computes.", ("add", "sumAll"))),
 )
 
 
@@ -76,4 +76,4 @@ def _executed(action: dict[str, Any], task: Task, left: dict[str, list[Any]], en
         ended.result = action["data"]
     value = left[intent].pop(0) if intent in left else {"success": True}
     value = {"answer": value} if intent == "prompt_user" else value
-    return replace(task, state=state, results=(*task.results, Result(intent, action, True, value)))
+    return replace(task, state=state, results=(*task.results, ActionResult(intent, action, True, value)))

@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import RequestFailed
+from koi_lang.errors import RequestError
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connect import provider_named
-from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.messages import Adapter, Delta, Finished, Message, Request, TextDelta, Usage
+from koi_lang.llm.connection import ProviderConnection, Secret
+from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
 from tests.llm.server import Answer, Asked, ModelServer
 
 KEY = "sk-very-secret-0123456789"
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),), json=True)
-KINDS: dict[str, Callable[[Connection], Adapter]] = {"openai": OpenAI, "anthropic": Anthropic}
+KINDS: dict[str, Callable[[ProviderConnection], Adapter]] = {"openai": OpenAI, "anthropic": Anthropic}
 BOTH = pytest.mark.parametrize("kind", list(KINDS))
 
 
 def adapter(kind: str, url: str, **options: Any) -> Adapter:
     """An adapter that talks to the server at `url`."""
     base_url = f"{url}/v1" if kind == "openai" else url
-    connection = Connection(provider_named(kind), Secret(KEY), "some-model", base_url)
+    connection = ProviderConnection(provider_named(kind), Secret(KEY), "some-model", base_url)
     return KINDS[kind](replace(connection, **options))
 
 
@@ -70,9 +70,9 @@ def remembered(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
 
 
-def failure_of(kind: str, *answers: Answer | str) -> RequestFailed:
+def failure_of(kind: str, *answers: Answer | str) -> RequestError:
     """The error that a request ends with."""
-    with pytest.raises(RequestFailed) as caught:
+    with pytest.raises(RequestError) as caught:
         answer_to(kind, *answers)
     return caught.value
 
@@ -84,7 +84,7 @@ def test_the_pieces_of_an_answer_arrive_and_usage_ends_it(kind: str) -> None:
 
     deltas = answer_to(kind, Answer(pieces=('{"a"', ": 1}")))
 
-    assert [TextDelta('{"a"'), TextDelta(": 1}"), Finished(Usage(7, 3, 2), stop)] == deltas
+    assert [TextDelta('{"a"'), TextDelta(": 1}"), StreamEnd(Usage(7, 3, 2), stop)] == deltas
 
 
 def test_openai_tells_which_tokens_it_was_paid_to_remember() -> None:
@@ -96,7 +96,7 @@ def test_openai_tells_which_tokens_it_was_paid_to_remember() -> None:
 
     deltas = answer_to("openai", Answer(raw=f"data: {json.dumps({**end, 'choices': choices})}\n\ndata: [DONE]\n\n"))
 
-    assert Finished(Usage(9, 1, 2, 5), "stop") == deltas[-1]
+    assert StreamEnd(Usage(9, 1, 2, 5), "stop") == deltas[-1]
 
 
 @BOTH
@@ -185,7 +185,7 @@ def test_a_request_is_sent_once(kind: str) -> None:
 
     async def run() -> int:
         async with talk(kind, Answer(status=500)) as (model, server):
-            with pytest.raises(RequestFailed):
+            with pytest.raises(RequestError):
                 await anext(model(REQUEST))
             return len(server.requests)
 
@@ -256,7 +256,7 @@ def test_silence_ends_a_request(kind: str) -> None:
             finally:
                 await model.aclose()
 
-    with pytest.raises(RequestFailed, match=f"`{kind}` sent nothing for 0.05 s"):
+    with pytest.raises(RequestError, match=f"`{kind}` sent nothing for 0.05 s"):
         asyncio.run(run())
 
 
@@ -271,7 +271,7 @@ def test_nobody_listening_is_told_with_the_address(kind: str, unused_tcp_port: i
         finally:
             await model.aclose()
 
-    with pytest.raises(RequestFailed, match=rf"cannot reach `{kind}` at `http://127.0.0.1:{unused_tcp_port}`"):
+    with pytest.raises(RequestError, match=rf"cannot reach `{kind}` at `http://127.0.0.1:{unused_tcp_port}`"):
         asyncio.run(run())
 
 
@@ -304,7 +304,7 @@ def test_reasoning_models_of_openai_get_no_temperature() -> None:
 
 def test_a_model_of_openai_without_a_card_is_told_its_limit_in_the_new_way() -> None:
     """A budget may tell any model how long its answer may be, and newer ones refuse the old word for it."""
-    connection = Connection(provider_named("openai"), Secret(KEY), "gpt-99")
+    connection = ProviderConnection(provider_named("openai"), Secret(KEY), "gpt-99")
     bodies = [OpenAI(connection)._body(replace(REQUEST, model=name, max_tokens=80)) for name in ("gpt-99", "gpt-4o")]
 
     assert [{"max_completion_tokens"}, {"max_tokens"}] == [
@@ -368,7 +368,7 @@ def test_the_environment_moves_openai(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> str:
         async with ModelServer(["moved"]) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-            model = OpenAI(Connection(provider_named("openai"), Secret(KEY), "m"))
+            model = OpenAI(ProviderConnection(provider_named("openai"), Secret(KEY), "m"))
             try:
                 return "".join([delta.text async for delta in model(REQUEST) if isinstance(delta, TextDelta)])
             finally:
@@ -392,7 +392,7 @@ def test_other_providers_do_not_learn_the_openai_account(monkeypatch: pytest.Mon
 def _asked_by(name: str) -> Asked:
     async def run() -> Asked:
         async with ModelServer() as server:
-            model = OpenAI(Connection(provider_named(name), Secret(KEY), "m", server.url))
+            model = OpenAI(ProviderConnection(provider_named(name), Secret(KEY), "m", server.url))
             try:
                 async for _ in model(REQUEST):
                     pass
@@ -405,7 +405,7 @@ def _asked_by(name: str) -> Asked:
 
 def test_a_connection_does_not_show_its_key() -> None:
     """Printing a connection, as a traceback or a log may do, hides the key."""
-    connection = Connection(provider_named("openai"), Secret(KEY), "m")
+    connection = ProviderConnection(provider_named("openai"), Secret(KEY), "m")
     show: Callable[[object], str] = repr
 
     assert KEY not in show(connection)

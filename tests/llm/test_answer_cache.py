@@ -14,14 +14,14 @@ import pytest
 
 from koi_lang.errors import SettingsError
 from koi_lang.llm.answer_cache import cached
-from koi_lang.llm.connect import Surroundings, connect
-from koi_lang.llm.connection import Connection, Secret
-from koi_lang.llm.messages import Adapter, Finished, Message, Request, TextDelta, Usage
+from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.llm.connection import ProviderConnection, Secret
+from koi_lang.llm.messages import Adapter, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.providers import provider_named
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer, ModelServer
 
-OPENAI = Connection(provider_named("openai"), Secret("k"), "gpt-4o")
+OPENAI = ProviderConnection(provider_named("openai"), Secret("k"), "gpt-4o")
 
 
 async def _texts(model: Adapter, requests: tuple[Request, ...]) -> list[str]:
@@ -87,7 +87,7 @@ def test_a_replayed_answer_says_so_and_costs_nothing(tmp_path: Path) -> None:
     deltas = deltas_of(model)
     asyncio.run(model.aclose())
 
-    assert deltas == [TextDelta("kept"), Finished(usage, "stop", replayed=True)]
+    assert deltas == [TextDelta("kept"), StreamEnd(usage, "stop", replayed=True)]
 
 
 def test_broken_answers_are_not_kept(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_answers_that_were_cut_short_are_not_kept(tmp_path: Path) -> None:
     async def run() -> list[str]:
         async with ModelServer([Answer(pieces=("cut",), stop_reason="length"), Answer(pieces=("whole",))]) as server:
             options = {"provider": "openai", "base_url": server.url, "cache": True}
-            model = connect(options, lambda name: "k", around=Surroundings(cache_folder=tmp_path))
+            model = connect(options, lambda name: "k", around=ModelEnvironment(cache_folder=tmp_path))
             return await _texts(model, (REQUEST, REQUEST, REQUEST))
 
     assert asyncio.run(run()) == ["cut", "whole", "whole"]
@@ -143,8 +143,8 @@ def test_a_broken_store_costs_time_but_no_answer(tmp_path: Path) -> None:
 def test_it_is_off_unless_switched_on(tmp_path: Path) -> None:
     """Without `cache: true` nothing is written, and the package is not imported."""
     code = (
-        "import sys; from pathlib import Path; from koi_lang.llm.connect import Surroundings, connect\n"
-        f"around = Surroundings(cache_folder=Path({str(tmp_path)!r}))\n"
+        "import sys; from pathlib import Path; from koi_lang.llm.connect import ModelEnvironment, connect\n"
+        f"around = ModelEnvironment(cache_folder=Path({str(tmp_path)!r}))\n"
         "connect({'provider': 'openai'}, lambda key: 'k', around=around)\n"
         "print([name for name in ('diskcache', 'sqlite3', 'koi_lang.llm.answer_cache') if name in sys.modules])"
     )

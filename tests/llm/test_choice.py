@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey, ProviderError, SettingsError
-from koi_lang.llm.connect import Surroundings, connect
-from koi_lang.llm.model_choice import Choice, choose
+from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
+from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.llm.model_choice import ModelChoice, choose
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
 from tests.llm.flaky import REQUEST, Listener, text_of
 from tests.llm.server import Answer, ModelServer
@@ -52,25 +52,25 @@ def ollama(answer: bytes, status: int = 200) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"model": "anthropic/sonnet"}, Choice("anthropic", "sonnet")),
-        ({"model": "groq/openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
-        ({"model": "Ollama/llama3.2"}, Choice("ollama", "llama3.2")),
-        ({"model": "mistral/auto"}, Choice("mistral")),
-        ({"model": "anthropic:haiku"}, Choice("anthropic", "haiku")),
-        ({"model": "OpenRouter:openai/gpt-oss:free"}, Choice("openrouter", "openai/gpt-oss:free")),
-        ({"model": "openrouter/openai/gpt-oss:free"}, Choice("openrouter", "openai/gpt-oss:free")),
-        ({"model": "ollama:mistral:7b"}, Choice("ollama", "mistral:7b")),
-        ({"model": "mistral:7b-instruct"}, Choice("openai", "mistral:7b-instruct")),
-        ({"model": "qwen2:instruct"}, Choice("qwen", "qwen2:instruct")),
-        ({"model": "llama3.2:latest"}, Choice("openai", "llama3.2:latest")),
-        ({"model": "anthropic"}, Choice("anthropic")),
-        ({"model": "rehearsal"}, Choice("rehearsal")),
-        ({"provider": "groq", "model": "openai/gpt-oss-120b"}, Choice("groq", "openai/gpt-oss-120b")),
-        ({"provider": "auto", "model": "meta/llama"}, Choice("openai", "meta/llama")),
-        ({"model": "opus"}, Choice("anthropic", "opus")),
+        ({"model": "anthropic/sonnet"}, ModelChoice("anthropic", "sonnet")),
+        ({"model": "groq/openai/gpt-oss-120b"}, ModelChoice("groq", "openai/gpt-oss-120b")),
+        ({"model": "Ollama/llama3.2"}, ModelChoice("ollama", "llama3.2")),
+        ({"model": "mistral/auto"}, ModelChoice("mistral")),
+        ({"model": "anthropic:haiku"}, ModelChoice("anthropic", "haiku")),
+        ({"model": "OpenRouter:openai/gpt-oss:free"}, ModelChoice("openrouter", "openai/gpt-oss:free")),
+        ({"model": "openrouter/openai/gpt-oss:free"}, ModelChoice("openrouter", "openai/gpt-oss:free")),
+        ({"model": "ollama:mistral:7b"}, ModelChoice("ollama", "mistral:7b")),
+        ({"model": "mistral:7b-instruct"}, ModelChoice("openai", "mistral:7b-instruct")),
+        ({"model": "qwen2:instruct"}, ModelChoice("qwen", "qwen2:instruct")),
+        ({"model": "llama3.2:latest"}, ModelChoice("openai", "llama3.2:latest")),
+        ({"model": "anthropic"}, ModelChoice("anthropic")),
+        ({"model": "rehearsal"}, ModelChoice("rehearsal")),
+        ({"provider": "groq", "model": "openai/gpt-oss-120b"}, ModelChoice("groq", "openai/gpt-oss-120b")),
+        ({"provider": "auto", "model": "meta/llama"}, ModelChoice("openai", "meta/llama")),
+        ({"model": "opus"}, ModelChoice("anthropic", "opus")),
     ],
 )
-def test_what_a_block_means(options: dict[str, str], expected: Choice) -> None:
+def test_what_a_block_means(options: dict[str, str], expected: ModelChoice) -> None:
     """`provider/model` names both, unless the provider is named already."""
     assert choose(options, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}.get) == expected
 
@@ -89,7 +89,7 @@ def test_a_running_ollama_is_found(installed: tuple[str, ...], model: str, expec
     with ollama(models(*installed)) as address:
         choice = choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S)
 
-    assert choice == Choice("ollama", expected, f"http://{address}/v1")
+    assert choice == ModelChoice("ollama", expected, f"http://{address}/v1")
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,16 @@ def test_a_running_ollama_is_found(installed: tuple[str, ...], model: str, expec
 def test_an_ollama_that_is_of_no_use_is_passed_over(answer: bytes, status: int, model: str) -> None:
     """No models, another model than the one asked for, or somebody else's server: the rehearsal it is."""
     with ollama(answer, status) as address:
-        assert choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S) == Choice("rehearsal")
+        assert choose({"model": model}, lambda name: None, ollama=address, limit_s=PATIENCE_S) == ModelChoice(
+            "rehearsal"
+        )
 
 
 def test_a_key_goes_before_ollama(unused_tcp_port: int) -> None:
     """Nobody looks for Ollama when there is a key."""
     choice = choose({}, {"GROQ_API_KEY": "k"}.get, ollama=f"127.0.0.1:{unused_tcp_port}")
 
-    assert choice == Choice("groq")
+    assert choice == ModelChoice("groq")
 
 
 def test_looking_for_ollama_is_not_waited_for() -> None:
@@ -158,7 +160,7 @@ def test_what_is_no_address_is_told(address: str) -> None:
 
 def test_a_named_ollama_is_reached_at_its_address() -> None:
     """The address in the settings holds for `provider: ollama`, too."""
-    assert choose({"provider": "ollama"}, lambda name: None, ollama="box") == Choice(
+    assert choose({"provider": "ollama"}, lambda name: None, ollama="box") == ModelChoice(
         "ollama", "", "http://box:11434/v1"
     )
 
@@ -171,7 +173,7 @@ def test_retries_and_fallback_are_put_around_a_model() -> None:
         async with ModelServer([Answer(status=529)] * 3 + [Answer(pieces=("answer",))]) as server:
             second = {"provider": "anthropic", "model": "claude-haiku-4-5", "base_url": server.url}
             options = {"provider": "openai", "model": "m", "base_url": server.url, "fallback": [second]}
-            around = Surroundings(listener.on_event, listener.sleep)
+            around = ModelEnvironment(listener.on_event, listener.sleep)
             model = connect(options, lambda name: "k", around=around)
             deltas = [delta async for delta in model(REQUEST)]
             await model.aclose()
@@ -185,7 +187,7 @@ def test_a_fallback_may_be_a_name() -> None:
     """It keeps the temperature of the block, and its own key is needed."""
     options = {"provider": "scripted", "answers": ["x"], "fallback": ["groq/some-model"]}
 
-    with pytest.raises(MissingKey, match="GROQ_API_KEY"):
+    with pytest.raises(MissingKeyError, match="GROQ_API_KEY"):
         connect(options, lambda name: None)
     assert text_of(connect(options, lambda name: "k")) == "x"
 
@@ -234,7 +236,7 @@ def test_an_unknown_name_in_a_fallback_is_told() -> None:
 def test_a_model_that_a_person_names_is_no_rehearsal(model: str, message: str, help: str) -> None:
     """Without any key, whoever asks for a model is told what is missing; a block of a program is rehearsed."""
     with pytest.raises(ProviderError) as raised:
-        connect({"model": model}, {}.get, around=Surroundings(ask_for_lists=True))
+        connect({"model": model}, {}.get, around=ModelEnvironment(ask_for_lists=True))
 
     assert (message in raised.value.message, help in str(raised.value.help)) == (True, True)
     if ":" not in model:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import RequestFailed
+from koi_lang.errors import RequestError
 from koi_lang.llm.answer_cache import cached
 from koi_lang.llm.fallback import fallback
-from koi_lang.llm.messages import Discarded, Finished, TextDelta, Usage
+from koi_lang.llm.messages import Discarded, StreamEnd, TextDelta, Usage
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer
@@ -27,7 +27,7 @@ USELESS = {
 }
 
 
-def dear(number: int) -> RequestFailed:
+def dear(number: int) -> RequestError:
     """A failure that took so many tokens."""
     failure = failing(None)
     failure.discarded = Discarded(Usage(number, 0))
@@ -116,7 +116,7 @@ def test_another_model_is_told_whose_attempt_it_was() -> None:
 
     assert [Discarded(Usage(1, 0)), Discarded(Usage(2, 0), "b/two")] == deltas_of(fallback(models))[:2]
     _, error = heard(fallback([Flaky(dear(1), name="a/one"), Flaky(dear(2), name="b/two")]))
-    assert isinstance(error, RequestFailed)
+    assert isinstance(error, RequestError)
     assert Discarded(Usage(2, 0), "b/two") == error.discarded
 
 
@@ -125,7 +125,7 @@ def test_a_discarded_attempt_is_no_beginning() -> None:
     flaky = Flaky(dear(1), dear(1), dear(1), name="a/one")
     model = fallback([retry(flaky, sleep=Listener().sleep), Flaky("fine", name="b/two")])
 
-    assert [Discarded, Discarded, Discarded, TextDelta, Finished] == [type(delta) for delta in deltas_of(model)]
+    assert [Discarded, Discarded, Discarded, TextDelta, StreamEnd] == [type(delta) for delta in deltas_of(model)]
 
 
 def test_a_kept_answer_takes_nothing_again(tmp_path: Any) -> None:
@@ -135,5 +135,5 @@ def test_a_kept_answer_takes_nothing_again(tmp_path: Any) -> None:
 
     first, second = deltas_of(kept), deltas_of(kept)
 
-    assert [Discarded, TextDelta, Finished] == [type(delta) for delta in first]
-    assert [TextDelta, Finished] == [type(delta) for delta in second]
+    assert [Discarded, TextDelta, StreamEnd] == [type(delta) for delta in first]
+    assert [TextDelta, StreamEnd] == [type(delta) for delta in second]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import KoiError, MissingKey, ProviderError, RequestFailed, SettingsError
-from koi_lang.llm.connect import Surroundings
+from koi_lang.errors import KoiError, MissingKeyError, ProviderError, RequestError, SettingsError
+from koi_lang.llm.connect import ModelEnvironment
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.embeddings import Embedder, connection_for, embedder, require_embeddings
 from koi_lang.llm.messages import Message, Request, Usage
-from koi_lang.llm.model_list_cache import Lists
-from koi_lang.llm.model_name_check import UnknownModel
+from koi_lang.llm.model_list_cache import ModelListCache
+from koi_lang.llm.model_name_check import UnknownModelError
 from koi_lang.llm.vectors import Vector, packed, unpacked
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
@@ -41,10 +41,10 @@ def asked(work: Callable[[ModelServer], Awaitable[Any]], *, server: ModelServer 
     return asyncio.run(run())
 
 
-def at(server: ModelServer, *, around: Surroundings | None = None, **options: Any) -> Embedder:
+def at(server: ModelServer, *, around: ModelEnvironment | None = None, **options: Any) -> Embedder:
     """A model for embeddings at a server; nothing is waited for between attempts."""
     meant = {"provider": "openai", "model": MODEL, "base_url": server.url, **options}
-    return embedder(meant, keys(OPENAI_API_KEY=KEY), around=around or Surroundings(sleep=_at_once))
+    return embedder(meant, keys(OPENAI_API_KEY=KEY), around=around or ModelEnvironment(sleep=_at_once))
 
 
 async def _at_once(seconds: float) -> None:
@@ -101,7 +101,7 @@ def test_vectors_are_kept_between_runs(tmp_path: Path) -> None:
     """What was embedded once is read from disk, unless the options say otherwise; another model has its own."""
 
     async def work(server: ModelServer) -> list[list[str]]:
-        around = Surroundings(cache_folder=tmp_path / "answers")
+        around = ModelEnvironment(cache_folder=tmp_path / "answers")
         for options in ({}, {}, {"model": "other"}, {"cache": False}):
             async with aclosing(at(server, around=around, **options)) as model:
                 await model.vectors(["one", "two"], count=ignore)
@@ -115,9 +115,9 @@ def test_a_failed_request_is_repeated() -> None:
     told: list[str] = []
 
     async def work(server: ModelServer) -> None:
-        around = Surroundings(sleep=_at_once, on_event=lambda type, data: told.append(type))
+        around = ModelEnvironment(sleep=_at_once, on_event=lambda type, data: told.append(type))
         async with aclosing(at(server, around=around)) as model:
-            with pytest.raises(RequestFailed, match=r"problem of its own .*\(3 attempts\)"):
+            with pytest.raises(RequestError, match=r"problem of its own .*\(3 attempts\)"):
                 await model.vectors(["one"], count=ignore)
 
     server = ModelServer([Answer(status=500, error={"error": {"message": "no"}})])
@@ -141,7 +141,7 @@ def test_an_answer_that_is_no_vector_is_an_error(page: str) -> None:
 
     async def work(server: ModelServer) -> None:
         async with aclosing(at(server)) as model:
-            with pytest.raises(RequestFailed, match="sent an answer that is not well formed"):
+            with pytest.raises(RequestError, match="sent an answer that is not well formed"):
                 await model.vectors(["one"], count=ignore)
 
     asked(work, server=ModelServer([Answer(page=page)]))
@@ -184,9 +184,9 @@ def test_a_mistyped_model_is_told_before_anything_is_sent(tmp_path: Path) -> Non
     """The list of the provider says what may have been meant; a list without such models says nothing."""
 
     async def work(server: ModelServer) -> tuple[str | None, int]:
-        around = Surroundings(lists=Lists(tmp_path), ask_for_lists=True, sleep=_at_once)
+        around = ModelEnvironment(lists=ModelListCache(tmp_path), ask_for_lists=True, sleep=_at_once)
         async with aclosing(at(server, around=around, model="text-embeding-3-small")) as model:
-            with pytest.raises(UnknownModel, match="has no model `text-embeding-3-small`") as caught:
+            with pytest.raises(UnknownModelError, match="has no model `text-embeding-3-small`") as caught:
                 await model.vectors(["one"], count=ignore)
         return caught.value.help, len(server.embedded)
 
@@ -201,7 +201,7 @@ def test_a_list_without_such_models_says_nothing(tmp_path: Path) -> None:
     """Some providers list models for answers only."""
 
     async def work(server: ModelServer) -> int:
-        around = Surroundings(lists=Lists(tmp_path), ask_for_lists=True)
+        around = ModelEnvironment(lists=ModelListCache(tmp_path), ask_for_lists=True)
         async with aclosing(at(server, around=around)) as model:
             await model.vectors(["one"], count=ignore)
         return len(server.embedded)
@@ -230,7 +230,7 @@ ALL = dict.fromkeys(("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "
 def test_the_provider_is_found(options: dict[str, str], known: dict[str, str], meant: str) -> None:
     """A named one counts, also that of an extension; else the maker of the model; else the first that has a key."""
     ours = Provider("ours", (), "chat", "http://127.0.0.1:9", needs_key=False)
-    connection = connection_for(options, keys(**known), around=Surroundings(providers={"ours": ours}))
+    connection = connection_for(options, keys(**known), around=ModelEnvironment(providers={"ours": ours}))
 
     assert meant == f"{connection.provider.name}/{connection.model}"
 
@@ -244,8 +244,8 @@ def test_the_provider_is_found(options: dict[str, str], known: dict[str, str], m
         ({"provider": "scripted"}, ProviderError, "`scripted` makes no embeddings"),
         ({"provider": "opnai"}, ProviderError, "there is no provider `opnai`"),
         ({"model": "mistrl/mistral-embed"}, ProviderError, "there is no provider `mistrl`"),
-        ({"provider": "openai"}, MissingKey, "the provider `openai` needs a key"),
-        ({"model": "some-model"}, MissingKey, "no provider that makes embeddings is connected"),
+        ({"provider": "openai"}, MissingKeyError, "the provider `openai` needs a key"),
+        ({"model": "some-model"}, MissingKeyError, "no provider that makes embeddings is connected"),
         ({"provider": "openai", "fallback": ["mistral/mistral-embed"]}, SettingsError, "has no `fallback`"),
     ],
 )

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.errors import MissingKeyError, ProviderError
 from koi_lang.llm.fallback import fallback
-from koi_lang.llm.messages import Finished, TextDelta
+from koi_lang.llm.messages import StreamEnd, TextDelta
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard, text_of
 
 
-@pytest.mark.parametrize("error", [failing(401), failing(404), failing(429), failing(None), MissingKey("no key")])
+@pytest.mark.parametrize("error", [failing(401), failing(404), failing(429), failing(None), MissingKeyError("no key")])
 def test_the_next_model_answers(error: Exception) -> None:
     """Whatever the first model's trouble is, unless the request itself is wrong, the second is asked."""
     listener = Listener()
@@ -62,8 +62,8 @@ def test_the_end_says_who_answered() -> None:
     first, second = Flaky("x", failing(500), name="a/one"), Flaky("y", name="b/two")
     model = fallback([first, second])
 
-    assert deltas_of(model) == [TextDelta("x"), Finished(None, "stop")]
-    assert deltas_of(model) == [TextDelta("y"), Finished(None, "stop", answered_by="b/two")]
+    assert deltas_of(model) == [TextDelta("x"), StreamEnd(None, "stop")]
+    assert deltas_of(model) == [TextDelta("y"), StreamEnd(None, "stop", answered_by="b/two")]
 
 
 def test_a_named_model_is_asked_of_the_first_provider_only() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import ProviderError, RequestFailed
-from koi_lang.llm.messages import Delta, Finished, Request, TextDelta
+from koi_lang.errors import ProviderError, RequestError
+from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer
@@ -76,7 +76,7 @@ def faults(table: dict[str, Any]) -> pytest.MarkDecorator:
 
 async def ask(
     kind: str, answers: Sequence[Answer], *, silence_s: float = 5.0, tries: int = 3, request: Request = REQUEST
-) -> tuple[list[Delta], RequestFailed | None]:
+) -> tuple[list[Delta], RequestError | None]:
     """The deltas of one request with retries, and the error at its end; the server goes on after the first delta."""
     deltas: list[Delta] = []
     async with ModelServer(answers) as server:
@@ -86,14 +86,14 @@ async def ask(
                 deltas.append(delta)
                 if answers[0].reset:
                     server.go_on.set()
-        except RequestFailed as error:
+        except RequestError as error:
             return deltas, error
         finally:
             await model.aclose()
     return deltas, None
 
 
-def asked(kind: str, *answers: Answer, silence_s: float = 5.0) -> tuple[str, RequestFailed | None]:
+def asked(kind: str, *answers: Answer, silence_s: float = 5.0) -> tuple[str, RequestError | None]:
     """The text of one request with retries, and the error at its end."""
     is_silent = answers[0].silent or (answers[0].pause and not answers[0].reset)
     deltas, error = asyncio.run(ask(kind, answers, silence_s=SILENCE_S if is_silent else silence_s))
@@ -169,7 +169,7 @@ def test_missing_usage_is_said_to_be_missing(kind: str) -> None:
     """No count is invented where the provider sent none."""
     deltas, _ = asyncio.run(ask(kind, [Answer(usage=None)], silence_s=5.0))
 
-    assert [delta.usage for delta in deltas if isinstance(delta, Finished)] == [None]
+    assert [delta.usage for delta in deltas if isinstance(delta, StreamEnd)] == [None]
 
 
 def test_a_refusal_is_quoted() -> None:

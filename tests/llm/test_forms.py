@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import RequestFailed
+from koi_lang.errors import RequestError
 from koi_lang.llm.connect import connect
 from koi_lang.llm.json_schemas import is_strict
 from koi_lang.llm.messages import Message, Request, TextDelta
@@ -154,7 +154,7 @@ def forms_of(*answers: Answer | str, times: int = 1, provider: str = "openai", r
             for _ in range(times):
                 try:
                     _ = [delta async for delta in model(request)]
-                except RequestFailed as error:
+                except RequestError as error:
                     failures.append(error.message)
             await model.aclose()
             asked = [asked.body.get("response_format", asked.body.get("output_config")) for asked in server.requests]

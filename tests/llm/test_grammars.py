@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.llm.connect import Surroundings, connect
+from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.providers import PROVIDERS
@@ -76,7 +76,7 @@ async def asked_for(row: Provider, module: ModuleType, folder: Path) -> list[Map
     row = replace(row, style="anthropic") if row.style == "bedrock" else row  # Amazon's needs its own packages
     async with ModelServer(ANSWERS) as server:
         options = {"provider": row.name, "base_url": server.url}
-        around = Surroundings(providers={row.name: row})
+        around = ModelEnvironment(providers={row.name: row})
         services = Services(
             connect=lambda llm: connect(options, lambda name: "k", around=around),
             host=RecordingHost(),

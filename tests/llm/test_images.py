@@ -11,16 +11,16 @@ import pytest
 from koi_lang.llm.answer_cache import cached
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
-from koi_lang.llm.connection import Connection, Secret
+from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
-from koi_lang.llm.images import MOST_BYTES, MOST_IMAGES, BadImage, Image, require_few
-from koi_lang.llm.messages import Finished, Message, Request, merge_turns
+from koi_lang.llm.images import MOST_BYTES, MOST_IMAGES, BadImageError, Image, require_few
+from koi_lang.llm.messages import Message, Request, StreamEnd, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.llm.rehearsal import Rehearsal
 from koi_lang.llm.usage import usage_of
-from koi_lang.llm.vision import CannotSee, seen
+from koi_lang.llm.vision import VisionUnsupportedError, seen
 from tests.llm.server import ModelServer
 from tests.llm.test_adapters import asked_for, remembered
 from tests.pictures import DARK, RED, png
@@ -28,15 +28,15 @@ from tests.pictures import DARK, RED, png
 LOOK = Request("Look.", (Message("user", "What is this?", (RED,)),))
 
 
-def connected(provider: str, model: str = "") -> Connection:
+def connected(provider: str, model: str = "") -> ProviderConnection:
     """How a provider is reached that nobody asks."""
     row = provider_named(provider)
-    return Connection(row, Secret(""), model or row.model, "http://127.0.0.1:9")
+    return ProviderConnection(row, Secret(""), model or row.model, "http://127.0.0.1:9")
 
 
 def refusal(provider: str, model: str, request: Request = LOOK) -> tuple[str, str | None]:
     """What is said about a model that is shown an image."""
-    with pytest.raises(CannotSee) as caught:
+    with pytest.raises(VisionUnsupportedError) as caught:
         seen(replace(request, model=model), connected(provider, model))
     assert not caught.value.repeatable
     return caught.value.message, caught.value.help
@@ -73,7 +73,7 @@ def test_an_image_is_known_by_its_beginning(content: bytes, media_type: str) -> 
 )
 def test_what_models_do_not_read_is_refused(content: bytes, told: str) -> None:
     """What is no image, or too large, is refused with its name and what to do."""
-    with pytest.raises(BadImage) as caught:
+    with pytest.raises(BadImageError) as caught:
         Image.of(content, "a.png")
 
     assert told == caught.value.message
@@ -82,7 +82,7 @@ def test_what_models_do_not_read_is_refused(content: bytes, told: str) -> None:
 
 def test_data_that_is_not_base64_is_refused() -> None:
     """Base64 that is damaged is told as such."""
-    with pytest.raises(BadImage, match="the data of `the image` is not base64"):
+    with pytest.raises(BadImageError, match="the data of `the image` is not base64"):
         Image.encoded("iVBOR*")
 
 
@@ -97,7 +97,7 @@ def test_a_message_has_a_limit() -> None:
     """More images than providers take at once are refused before they are sent."""
     require_few([RED] * MOST_IMAGES)
 
-    with pytest.raises(BadImage, match="the message has 21 images, and it may have at most 20"):
+    with pytest.raises(BadImageError, match="the message has 21 images, and it may have at most 20"):
         require_few([RED] * (MOST_IMAGES + 1))
 
 
@@ -188,7 +188,7 @@ def test_nothing_is_sent_to_a_model_that_cannot_see() -> None:
     async def run() -> int:
         async with ModelServer() as server:
             connection = replace(connected("openai", "gpt-3.5-turbo"), base_url=f"{server.url}/v1")
-            with pytest.raises(CannotSee):
+            with pytest.raises(VisionUnsupportedError):
                 [delta async for delta in OpenAI(connection)(LOOK)]
             return len(server.requests)
 
@@ -198,7 +198,7 @@ def test_nothing_is_sent_to_a_model_that_cannot_see() -> None:
 def test_a_model_that_sees_steps_in() -> None:
     """Of several models the first that can see answers, and the others cost nothing."""
 
-    async def run() -> Finished:
+    async def run() -> StreamEnd:
         async with ModelServer() as server:
             blind, sees = (
                 replace(connected("openai", name), base_url=f"{server.url}/v1") for name in ("gpt-4", "gpt-4o")
@@ -206,7 +206,7 @@ def test_a_model_that_sees_steps_in() -> None:
             model = fallback([OpenAI(blind), OpenAI(sees)])
             deltas = [delta async for delta in model(LOOK)]
             await model.aclose()
-        assert isinstance(deltas[-1], Finished)
+        assert isinstance(deltas[-1], StreamEnd)
         return deltas[-1]
 
     assert "openai/gpt-4o" == asyncio.run(run()).answered_by

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import ContextOverflow
+from koi_lang.errors import ContextOverflowError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.replay.error_records import data_of, from_data
 from tests.llm.server import Answer
@@ -211,7 +211,7 @@ def test_a_conversation_that_is_too_long_is_recognised(case: str) -> None:
     """Whatever the provider calls it, the sentence is the same, and the request is not repeated as it is."""
     error = failure(TOO_LONG[case])
 
-    assert ContextOverflow is type(error)
+    assert ContextOverflowError is type(error)
     assert ("the conversation is too long for `some-model`", False) == (error.message, error.repeatable)
     assert TOO_LONG[case][1] == error.status
 
@@ -221,7 +221,7 @@ def test_other_rejections_are_not_taken_for_it(case: str) -> None:
     """Neither limits of rates, which count tokens, too, nor anything else that is wrong with a request."""
     error = failure(OTHERWISE[case])
 
-    assert not isinstance(error, ContextOverflow)
+    assert not isinstance(error, ContextOverflowError)
     assert "too long" not in error.message
 
 
@@ -247,7 +247,7 @@ def test_an_error_inside_a_stream_is_recognised(kind: str, head: str) -> None:
     """Some servers begin an answer before they count."""
     raw = f"{head}data: {json.dumps({'type': 'error', 'error': PROMPT})}\n\n"
 
-    assert ContextOverflow is type(failure_of(kind, Answer(pieces=(), raw=raw)))
+    assert ContextOverflowError is type(failure_of(kind, Answer(pieces=(), raw=raw)))
 
 
 @BOTH
@@ -255,7 +255,7 @@ def test_a_full_window_instead_of_an_answer_is_recognised(kind: str) -> None:
     """Newer models answer nothing and say that their window is full."""
     answer = Answer(pieces=(), stop_reason="model_context_window_exceeded")
 
-    assert ContextOverflow is type(failure_of(kind, answer))
+    assert ContextOverflowError is type(failure_of(kind, answer))
 
 
 def test_other_words_leave_it_what_it_is() -> None:
@@ -263,5 +263,5 @@ def test_other_words_leave_it_what_it_is() -> None:
     error = failure(TOO_LONG["anthropic"])
     recalled = from_data(data_of(error))
 
-    assert ContextOverflow is type(error.told_as("other words"))
-    assert (ContextOverflow, 400, False) == (type(recalled), recalled.status, recalled.repeatable)  # type: ignore[attr-defined]
+    assert ContextOverflowError is type(error.told_as("other words"))
+    assert (ContextOverflowError, 400, False) == (type(recalled), recalled.status, recalled.repeatable)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey, ProviderError
+from koi_lang.errors import MissingKeyError, ProviderError
 from koi_lang.llm.connect import PROVIDERS, connect
 from koi_lang.llm.messages import Adapter, Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of, cost_usd
@@ -33,7 +33,7 @@ def test_every_provider_in_the_table_connects(provider: Any) -> None:
 
 def test_a_named_provider_without_its_key_says_which() -> None:
     """The message names the variable, the help how to set it."""
-    with pytest.raises(MissingKey) as caught:
+    with pytest.raises(MissingKeyError) as caught:
         connected({"provider": "groq"}, OPENAI_API_KEY="k")
 
     assert caught.value.message == "the provider `groq` needs a key, and `GROQ_API_KEY` is not set"
@@ -85,7 +85,7 @@ def test_the_choice_of_a_provider(options: dict[str, Any], keys: dict[str, str],
 
 def test_a_model_whose_maker_has_no_key_is_not_sent_elsewhere() -> None:
     """Asking for a model by name never ends at another provider that does not have it."""
-    with pytest.raises(MissingKey, match="ANTHROPIC_API_KEY"):
+    with pytest.raises(MissingKeyError, match="ANTHROPIC_API_KEY"):
         connected({"model": "claude-haiku-4-5"}, OPENAI_API_KEY="k")
 
 

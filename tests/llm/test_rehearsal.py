@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.errors import PlaybookError
-from koi_lang.llm.messages import Member, Request, Result
+from koi_lang.llm.messages import ActionResult, DelegateInfo, Request
 from koi_lang.llm.rehearsal import Rehearsal
 from tests.llm.rehearsing import TASK, answer_text, next_actions, play
 
@@ -147,7 +147,7 @@ def test_notes_are_told_once_and_as_they_come() -> None:
     task = replace(TASK, playbook="Be nice. Ask the user for a word. Return it.")
 
     next_actions(model, task)
-    next_actions(model, replace(task, results=(Result("prompt_user", {}, True, {"answer": "x"}),)))
+    next_actions(model, replace(task, results=(ActionResult("prompt_user", {}, True, {"answer": "x"}),)))
 
     assert told == ["Be nice"] == list(model.notes())
 
@@ -162,7 +162,7 @@ def test_actions_that_are_not_allowed_are_left_out() -> None:
 
 def test_a_failed_action_ends_the_rehearsal() -> None:
     """There is no model to find another way, so the run says what failed."""
-    task = replace(TASK, playbook='Print "x".', results=(Result("print", {}, False, "no paper"),))
+    task = replace(TASK, playbook='Print "x".', results=(ActionResult("print", {}, False, "no paper"),))
 
     with pytest.raises(PlaybookError, match="`print` failed, and a rehearsal cannot find another way: no paper"):
         next_actions(Rehearsal(), task)
@@ -170,7 +170,7 @@ def test_a_failed_action_ends_the_rehearsal() -> None:
 
 def test_foreign_results_do_not_stall_it() -> None:
     """Results that no sentence has asked for are passed over."""
-    results = (Result("_llm_error", {}, False), Result("shell", {}, True), Result("print", {}, True))
+    results = (ActionResult("_llm_error", {}, False), ActionResult("shell", {}, True), ActionResult("print", {}, True))
     task = replace(TASK, playbook='Print "x". Return { ok: true }', results=results)
 
     assert next_actions(Rehearsal(), task) == [{"actionType": "direct", "intent": "return", "data": {"ok": True}}]
@@ -217,7 +217,7 @@ def test_a_written_action_uses_answers_by_name() -> None:
 
 def test_an_unanswered_question_says_how_to_answer() -> None:
     """Where nobody answers a question, the advice is about answering it."""
-    failed = Result("prompt_user", {}, False, "nobody answers")
+    failed = ActionResult("prompt_user", {}, False, "nobody answers")
     task = replace(TASK, playbook="Ask the user for their name.", results=(failed,))
 
     with pytest.raises(PlaybookError) as raised:
@@ -242,7 +242,7 @@ def test_members_are_not_invented() -> None:
 
 def test_a_member_with_several_events_must_be_told_which() -> None:
     """`Delegate … to` a member names no event, so there must be exactly one."""
-    two = (Member("worker", "", ("a", "b")),)
+    two = (DelegateInfo("worker", "", ("a", "b")),)
     ended = play("Delegate the items to worker.", members=two)
 
     assert ended.notes == ("Delegate the items to worker",)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.messages import Member
+from koi_lang.llm.messages import DelegateInfo
 from tests.llm.rehearsing import Play, play
 from tests.projects import Project
 from tests.running import run_file
@@ -118,7 +118,7 @@ OF_EXAMPLES = (
         'Delegate to gardener::water with { plant: "{{args.plant}}" }.\nPrint the result.',
         'Delega en gardener::water con { plant: "{{args.plant}}" }.\nImprime el resultado.',
         {"gardener::water": [{"watered": "the fern"}]},
-        {"args": {"plant": "the fern"}, "members": (Member("gardener", "", ("suggest", "water")),)},
+        {"args": {"plant": "the fern"}, "members": (DelegateInfo("gardener", "", ("suggest", "water")),)},
     ),
     Twin(
         'Ask the user "Your square? Open are {{args.open}}".\nReturn { square: <answer> }',
@@ -126,7 +126,7 @@ OF_EXAMPLES = (
         {"prompt_user": ["2"]},
         {"args": {"open": [1, 2]}},
     ),
-    Twin(PLAN, f"Haz lo siguiente: {PLAN}", FOUND, {"members": (Member("stock", "", ("look",)),)}),
+    Twin(PLAN, f"Haz lo siguiente: {PLAN}", FOUND, {"members": (DelegateInfo("stock", "", ("look",)),)}),
 )
 OF_TESTS = (
     Twin(

@@ -127,11 +127,11 @@ def carried_out(playbook: str, value: Any) -> Carried:
     model = Rehearsal()
     args = {"name": "Bo", "items": [1], "text": value}
     task = replace(TASK, playbook="", args=args, state=STATE, parts=tuple(parts), actions=(*TASK.actions, "call_llm"))
-    names = references.Names(evaluate, args, STATE)
+    names = references.ActionScope(evaluate, args, STATE)
     return Carried([as_carried_out(action, names) for action in next_actions(model, task)], len(model.notes()))
 
 
-def as_carried_out(answer: Any, names: references.Names) -> list[Any]:
+def as_carried_out(answer: Any, names: references.ActionScope) -> list[Any]:
     """The intent of an action and its fields with references resolved, those of the actions inside it included."""
     action = as_action(answer)
     fields = names.filled(action.data)
@@ -170,7 +170,7 @@ def test_a_condition_sees_a_value_as_a_constant(value: str) -> None:
     """A value in a condition is compared; no part of it is computed."""
     condition = "§ == args.text && 'a§' == 'a' + args.text && ${text} == args.text"
     written_out = f'{{"intent": "print", "message": "x", "condition": "{condition}"}}'
-    names = references.Names(evaluate, {"text": value}, STATE)
+    names = references.ActionScope(evaluate, {"text": value}, STATE)
 
     ((_, fields),) = [action for action in carried_out(written_out, value).actions if action[0] == "print"]
 

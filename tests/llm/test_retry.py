@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey
+from koi_lang.errors import MissingKeyError
 from koi_lang.llm.headers import retry_after_s
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.retry import Pauses, retry
@@ -31,7 +31,7 @@ def test_what_may_pass_is_tried_again(status: int | None) -> None:
     assert (text_of(model), listener.pauses_s) == ("answer", [2.0, 4.0])
 
 
-@pytest.mark.parametrize("error", [failing(400), failing(401), failing(404), MissingKey("no key")])
+@pytest.mark.parametrize("error", [failing(400), failing(401), failing(404), MissingKeyError("no key")])
 def test_what_will_not_pass_is_not_repeated(error: Exception) -> None:
     """A request that is wrong, or a key that is not accepted, fails at once and unchanged."""
     listener, model = Listener(), Flaky(error, "never")

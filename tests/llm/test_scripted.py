@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import ProviderError, SettingsError
-from koi_lang.llm.messages import Finished, Request, Task, TextDelta, Usage
+from koi_lang.llm.messages import Request, StreamEnd, Task, TextDelta, Usage
 from koi_lang.llm.scripted import Scripted, read_answers, scripted
 from tests.llm.rehearsing import answer_text
 
@@ -22,7 +22,7 @@ def test_answers_come_in_order_and_in_pieces() -> None:
     async def run() -> list[object]:
         return [delta async for delta in model(REQUEST)]
 
-    assert asyncio.run(run()) == [*map(TextDelta, ['{"a', '": ', '"é"', "}"]), Finished(Usage(1, 2), "stop")]
+    assert asyncio.run(run()) == [*map(TextDelta, ['{"a', '": ', '"é"', "}"]), StreamEnd(Usage(1, 2), "stop")]
     assert answer_text(model, REQUEST) == "text"
     assert model.requests == [REQUEST, REQUEST]
 

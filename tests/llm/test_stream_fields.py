@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import RequestFailed
-from koi_lang.llm.messages import Delta, Finished, TextDelta, Usage
+from koi_lang.errors import RequestError
+from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, Usage
 from koi_lang.llm.stream_fields import text_of
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import BOTH, REQUEST, adapter, answer_to, failure_of
@@ -72,7 +72,7 @@ def test_a_count_that_cannot_be_read_is_none(usage: Any) -> None:
     document = {**CHUNK, "usage": usage}
     deltas = answer_to("openai", Answer(pieces=(), raw=f"data: {json.dumps(document)}\n\ndata: [DONE]\n\n"))
 
-    assert [TextDelta("ok"), Finished(None, "stop")] == deltas
+    assert [TextDelta("ok"), StreamEnd(None, "stop")] == deltas
 
 
 def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -105,16 +105,16 @@ def streams(kind: str) -> list[str]:
     ]
 
 
-async def outcomes(kind: str) -> list[list[Delta] | RequestFailed]:
+async def outcomes(kind: str) -> list[list[Delta] | RequestError]:
     """What comes of each of those streams."""
-    found: list[list[Delta] | RequestFailed] = []
+    found: list[list[Delta] | RequestError] = []
     raw = streams(kind)
     async with ModelServer([Answer(pieces=(), raw=each) for each in raw]) as server:
         model = adapter(kind, server.url)
         for _ in raw:
             try:
                 found.append([delta async for delta in model(REQUEST)])
-            except RequestFailed as error:
+            except RequestError as error:
                 found.append(error)
         await model.aclose()
     return found
@@ -123,7 +123,7 @@ async def outcomes(kind: str) -> list[list[Delta] | RequestFailed]:
 def is_sound(deltas: list[Delta]) -> bool:
     """Whether an answer holds nothing but texts and numbers."""
     *texts, end = deltas
-    assert isinstance(end, Finished)
+    assert isinstance(end, StreamEnd)
     usage = end.usage or Usage(0, 0)
     numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.stored_tokens)
     whole = all(type(number) is int and number >= 0 for number in numbers) and isinstance(end.stop_reason, str)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.mcp.tool_catalog import MemberTool, Offer, as_data, found, lines
+from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data, found, lines
 from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
@@ -28,7 +28,7 @@ def tools(count: int, name: str = "report", about: str = ABOUT, server: str = "s
 
 def test_few_tools_are_told_in_full() -> None:
     """While there is room, every tool stands in the prompt with its schema and its whole description."""
-    told = lines([Offer("s", tools(4, about="long " * 900 + "end"))])
+    told = lines([ServerCatalog("s", tools(4, about="long " * 900 + "end"))])
 
     assert [f"- s.report_{n}(title?: string) " for n in range(4)] == [line.partition('"')[0] for line in told]
     assert all(line.endswith(f'end {n}"') for n, line in enumerate(told))
@@ -37,7 +37,7 @@ def test_few_tools_are_told_in_full() -> None:
 def test_of_more_the_shortest_are_told_in_full() -> None:
     """Of more, the shortest have their schemas, the others their names; the prompt says how to ask for the rest."""
     wide = {"type": "object", "properties": {f"field_{n}": {"type": "string"} for n in range(1000)}}
-    told = lines([Offer("s", [*tools(80), *(Tool("s", f"wide_{n}", "Wide.", wide, {}) for n in range(20))])])
+    told = lines([ServerCatalog("s", [*tools(80), *(Tool("s", f"wide_{n}", "Wide.", wide, {}) for n in range(20))])])
 
     assert "### s: 100 tools; get_mcp_tool_info gives the schema of one, or finds some" == told[0]
     assert [f"- s.report_{n}(title?: string) " for n in range(80)] == [line.partition('"')[0] for line in told[1:81]]
@@ -46,7 +46,11 @@ def test_of_more_the_shortest_are_told_in_full() -> None:
 
 def test_servers_share_the_room() -> None:
     """A server with thousands of tools takes no room from one that needs little."""
-    few = [Offer("a", tools(5000)), Offer("b", tools(3, "long", "x" * 1500, "b")), Offer("c", problem="gone")]
+    few = [
+        ServerCatalog("a", tools(5000)),
+        ServerCatalog("b", tools(3, "long", "x" * 1500, "b")),
+        ServerCatalog("c", problem="gone"),
+    ]
     told = lines(few)
 
     assert [f'- b.long_{n}(title?: string) "{"x" * 1500} {n}"' for n in range(3)] == told[-4:-1]
@@ -65,7 +69,7 @@ def test_members_are_told_whole() -> None:
 @pytest.mark.parametrize(("count", "name"), [(41, "tool"), (500, "make_report"), (500, "x" * 60), (5000, "tool")])
 def test_any_number_of_tools_fits(count: int, name: str) -> None:
     """However many there are and whatever they are called, five thousand tokens hold them, four characters each."""
-    told = "\n".join(lines([Offer("a", tools(count, name)), Offer("b", tools(count, name))]))
+    told = "\n".join(lines([ServerCatalog("a", tools(count, name)), ServerCatalog("b", tools(count, name))]))
 
     assert len(told) / 4 <= TOKENS
 

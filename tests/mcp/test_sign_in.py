@@ -21,9 +21,9 @@ import httpx2
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.mcp.authorization import Around, Authorization
+from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
-from koi_lang.setup.keys.store import Store
+from koi_lang.setup.keys.store import KeyStore
 from tests import forks
 from tests.mcp.conftest import Refusal, Shelf, call
 from tests.mcp.test_errands import Person
@@ -96,7 +96,7 @@ class Desk:
     secrets: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.store = Store(self.shelf.play.folder / "config")
+        self.store = KeyStore(self.shelf.play.folder / "config")
         self.sign_in = SignIn(self.store, self.browser.open, lambda name, secret: self.secrets.append(secret))
 
     def play(self, *actions: object, approvals: tuple[str, ...] = ("yes",), **options: object) -> Played:
@@ -196,10 +196,10 @@ def test_renewing_needs_no_address(shelf: Shelf, desk: Desk) -> None:
 def test_nobody_signs_in_over_http(tmp_path: Path) -> None:
     """Tokens are not sent to another machine in a way that others could read."""
     url = "http://far.example/mcp"
-    person = PersonSignIn(SignIn(Store(tmp_path), lambda url: True), Person(approvals=["yes"]))
+    person = PersonSignIn(SignIn(KeyStore(tmp_path), lambda url: True), Person(approvals=["yes"]))
 
     async def refused() -> None:
-        requests = Authorization("far", url, {}, Around(person, lambda waits: None)).async_auth_flow(
+        requests = Authorization("far", url, {}, SignInContext(person, lambda waits: None)).async_auth_flow(
             httpx2.Request("POST", url)
         )
         await anext(requests)

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
-from koi_lang.llm.messages import Adapter, Delta, Finished, Request, TextDelta, Usage
+from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.scripted import Answers, Scripted
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.budget.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from tests.running import RecordingHost
@@ -45,7 +45,7 @@ class Voice:
         self.requests.append(request)
         async for text in self._speak(request):
             yield TextDelta(text)
-        yield Finished(self._usage, "stop")
+        yield StreamEnd(self._usage, "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -153,7 +153,7 @@ async def _carry_out(
                     outcomes.append((await run.call(getattr(module, agent), event, payload), None))
                 except Exception as error:  # becomes part of the outcome
                     outcomes.append((None, error))
-    except LimitReached as error:
+    except LimitReachedError as error:
         if error.limit != "time":
             raise
         outcomes += [(None, error)] * (len(calls) - len(outcomes))

@@ -6,13 +6,13 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from koi_lang.errors import ContextOverflow, ProviderError
+from koi_lang.errors import ContextOverflowError, ProviderError
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, Usage, stream_text
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
-from koi_lang.runtime.journal.history import Past, lasting_entries
-from koi_lang.runtime.playbook.summaries import Summary
+from koi_lang.runtime.journal.history import History, lasting_entries
+from koi_lang.runtime.playbook.summaries import ConversationSummary
 from tests.playbook.playing import Played, Player, act
 
 LONG = 1_000_000
@@ -47,7 +47,7 @@ class Teller:
         self.requests.append(request)
         tokens = tokens_of(request.messages, request.system)
         if tokens > self._window:
-            raise ContextOverflow(f"the conversation is too long for `{self.model}`", status=400)
+            raise ContextOverflowError(f"the conversation is too long for `{self.model}`", status=400)
         said = self._answer(request)
         text = said if isinstance(said, str) else json.dumps(said)
         usage = Usage(tokens, len(text) // 4) if self._counts and self._usage is None else self._usage
@@ -94,10 +94,10 @@ def by_name(**models: Adapter) -> Callable[[Mapping[str, Any]], Adapter]:
     return lambda block: models[str(block["model"])]
 
 
-def past_of(events: Sequence[Event]) -> Past:
+def past_of(events: Sequence[Event]) -> History:
     """What a run knows that goes on after these events of an earlier part of it."""
     lines = [line_of(entry_of(event, n), str) for n, event in enumerate(events, 1)]
-    return Past(lasting_entries(entry for line in lines if (entry := entry_in(line))), "resume")
+    return History(lasting_entries(entry for line in lines if (entry := entry_in(line))), "resume")
 
 
 # ---------------------------------------------------------------- long programs
@@ -151,7 +151,7 @@ def tokens_before_summary(played: Played) -> int:
 
 def records(request: Request) -> list[str]:
     """The records in a conversation."""
-    return [message.record for message in request.messages if isinstance(message, Summary)]
+    return [message.record for message in request.messages if isinstance(message, ConversationSummary)]
 
 
 def orphans(messages: Sequence[Message]) -> list[int]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.ui.reporters import Bill
-from koi_lang.errors import RequestFailed
-from koi_lang.llm.messages import Delta, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.cli.ui.reporters import CostMeter
+from koi_lang.errors import RequestError
+from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.retry import retry
 from koi_lang.llm.usage import tokens_of
-from koi_lang.runtime.budget.limits import LimitReached, Spending, current_spending
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.journal.entries import entry_of
 from koi_lang.runtime.journal.totals import Totals
 from tests.playbook.playing import Played, Player, act, ask, done
@@ -59,7 +59,7 @@ class Liar:
     def __init__(self, random: Random, *, honest: bool) -> None:
         self._random, self._honest = random, honest
         self.requests: list[Request] = []
-        self.payers: set[Spending] = set()
+        self.payers: set[BudgetAccount] = set()
         self.wrong: list[str] = []
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
@@ -72,11 +72,11 @@ class Liar:
         if chance < 0.1:
             await asyncio.sleep(0.02)
         if chance > 0.85:
-            failure = RequestFailed("it called a tool")
+            failure = RequestError("it called a tool")
             failure.discarded = Discarded(usage)
             raise failure
         yield TextDelta(json.dumps(self._answer(request)))
-        yield Finished(usage, "stop")
+        yield StreamEnd(usage, "stop")
 
     def _look(self) -> None:
         payer = current_spending()
@@ -124,7 +124,7 @@ def played(play: Player, seed: int, *, honest: bool) -> tuple[Played, Liar, dict
 
 def sums(done: Played) -> set[tuple[int, int]]:
     """Tokens and requests as the budget of the run, the bill and the journal have them."""
-    bill, journal = Bill(), Totals()
+    bill, journal = CostMeter(), Totals()
     for n, event in enumerate(done.events, 1):
         bill(event)
         journal.add(entry_of(event, n))
@@ -140,7 +140,7 @@ def test_with_a_provider_that_lies(play: Player, seed: int) -> None:
     assert [] == liar.wrong
     assert [] == [each.what for each in liar.payers if each.open or each.waiting]
     assert 1 == len(sums(came)), sums(came)
-    assert came.error is None or isinstance(came.error, (LimitReached, RequestFailed)), came.told
+    assert came.error is None or isinstance(came.error, (LimitReachedError, RequestError)), came.told
 
 
 @pytest.mark.parametrize("seed", SEEDS)

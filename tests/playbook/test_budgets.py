@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AnswerTooLongError
-from koi_lang.llm.messages import Delta, Finished, Request, TextDelta, Usage
+from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.usage import Candidate, tokens_of
-from koi_lang.runtime.budget.limits import DISCARDED, LimitReached
+from koi_lang.runtime.budget.limits import DISCARDED, LimitReachedError
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 
 TEAM = """
@@ -79,7 +79,7 @@ class Provider:
         finally:
             del self.open[key]
             self.billed += read + written
-        yield Finished(Usage(read, written), "stop")
+        yield StreamEnd(Usage(read, written), "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -102,7 +102,7 @@ def team(budget: str) -> str:
 
 def limit_of(played: Played) -> str:
     """Which limit ended a call."""
-    assert isinstance(played.error, LimitReached), played.told or played.result
+    assert isinstance(played.error, LimitReachedError), played.told or played.result
     return f"{played.error.what}: {played.error.limit}"
 
 
@@ -201,7 +201,7 @@ class Nested:
             yield TextDelta(json.dumps(group))
             await asyncio.sleep(0.005)  # its delegates want to be asked meanwhile
             yield TextDelta("\n")
-        yield Finished(Usage(400, 100), "stop")
+        yield StreamEnd(Usage(400, 100), "stop")
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -323,7 +323,7 @@ def test_who_is_not_waited_for_gives_its_room_back(play: Player) -> None:
             if len(self.requests) == 1:
                 await hang.wait()
             yield TextDelta(json.dumps(done(ok=True)))
-            yield Finished(Usage(300, 100), "stop")
+            yield StreamEnd(Usage(300, 100), "stop")
 
     source = team("budget { tokens: 5000 }").replace("  on code", f"{race}\n  on code")
     played = play(source, Slow(done), call="Main.race")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.errors import ContextOverflow, MissingKey
+from koi_lang.errors import ContextOverflowError, MissingKeyError
 from koi_lang.llm.messages import Adapter, Message, Request, Usage
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.playbook.compaction import cut_of
-from koi_lang.runtime.playbook.summaries import LONGEST_LINE, Subject, Summary, plain
+from koi_lang.runtime.playbook.summaries import LONGEST_LINE, ConversationSummary, SummaryTask, plain
 from tests.playbook import playing
 from tests.playbook.playing import Player, ask, done
 from tests.playbook.tellers import (
@@ -82,7 +82,7 @@ def test_a_summary_that_forgets_is_noticed(play: Player) -> None:
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
     """Calls with their answers, some without text, notes in between, perhaps after a record."""
-    messages: list[Message] = [Summary.of("Before.")] if draw(st.booleans()) else []
+    messages: list[Message] = [ConversationSummary.of("Before.")] if draw(st.booleans()) else []
     for _ in range(draw(st.integers(1, 3))):
         messages.append(Message("user", "Begin" + "." * draw(st.integers(0, 40))))
         for has_text, length, has_note in draw(st.lists(st.tuples(st.booleans(), st.integers(0, 99), st.booleans()))):
@@ -178,7 +178,7 @@ def test_an_overflow_of_the_first_request_ends_the_call(play: Player) -> None:
 
     played = outgrow(play, main, options=UNKNOWN, payload={"text": "x" * 40_000})
 
-    assert isinstance(played.error, ContextOverflow)
+    assert isinstance(played.error, ContextOverflowError)
     assert ([], 1) == (compacted(played), len(main.requests))
 
 
@@ -253,7 +253,7 @@ def test_a_small_model_without_a_key_is_no_end(play: Player) -> None:
     def connect(block: Mapping[str, Any]) -> Adapter:
         if block["model"] == "main":
             return main
-        raise MissingKey("the provider `small` needs a key")
+        raise MissingKeyError("the provider `small` needs a key")
 
     played = play(program("context_tokens: 8000"), main, connect=connect)
 
@@ -262,8 +262,11 @@ def test_a_small_model_without_a_key_is_no_end(play: Player) -> None:
 
 def test_a_plain_record_keeps_its_size() -> None:
     """However much is gone, the record without a model is not longer than one by a model."""
-    gone = [Summary.of("old " * 900), *[Message("user", f"✅ {n} {'x' * 900}\nContinue.") for n in range(400)]]
-    subject = Subject(None, None, gone, "", "", 2400)  # type: ignore[arg-type]
+    gone = [
+        ConversationSummary.of("old " * 900),
+        *[Message("user", f"✅ {n} {'x' * 900}\nContinue.") for n in range(400)],
+    ]
+    subject = SummaryTask(None, None, gone, "", "", 2400)  # type: ignore[arg-type]
 
     assert len(plain(subject)) <= 2400
     assert (True, True) == ("old old" in plain(subject), "✅ 399" in plain(subject))

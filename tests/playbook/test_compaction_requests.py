@@ -12,12 +12,12 @@ from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.budget.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.context import current
 from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.playbook.compaction import AlreadyCompacted, NothingToCompact, request_compaction
-from koi_lang.runtime.playbook.summaries import Summary
+from koi_lang.runtime.playbook.compaction import AlreadyCompactedError, NothingToCompactError, request_compaction
+from koi_lang.runtime.playbook.summaries import ConversationSummary
 from tests.playbook.playing import Played, Player, done
 from tests.playbook.tellers import (
     Teller,
@@ -87,7 +87,7 @@ def test_what_cannot_be_shortened_is_told(play: Player, turn: int, message: str)
     error = outcomes[0].exception()
 
     assert (None, []) == (played.error, compacted(played))
-    assert (NothingToCompact, True) == (type(error), message in str(error))
+    assert (NothingToCompactError, True) == (type(error), message in str(error))
 
 
 async def idle(module: Any, services: Services, calls: int) -> tuple[list[Any], list[Message]]:
@@ -113,8 +113,8 @@ def test_an_idle_agent_is_shortened_at_once(play: Player) -> None:
     (first, second), memory = asyncio.run(idle(play.load(program()), services, 4))
 
     assert ("manual", first.kept + 1) == (first.reason, len(memory))
-    assert (AlreadyCompacted, "already_compacted") == (type(second), second.code)
-    assert [first.summary] == [message.record for message in memory if isinstance(message, Summary)]
+    assert (AlreadyCompactedError, "already_compacted") == (type(second), second.code)
+    assert [first.summary] == [message.record for message in memory if isinstance(message, ConversationSummary)]
 
 
 def test_an_agent_without_memory_has_nothing_to_shorten(play: Player) -> None:
@@ -147,7 +147,7 @@ def test_what_an_agent_remembers_stays_within_the_window(play: Player) -> None:
 
     assert [None] * 20 == [each.error for each in played]
     assert 8000 > tokens_of(memory)
-    assert ([], 1) == (orphans(memory), sum(isinstance(message, Summary) for message in memory))
+    assert ([], 1) == (orphans(memory), sum(isinstance(message, ConversationSummary) for message in memory))
 
 
 def test_calls_at_the_same_time_are_shortened_apart(play: Player) -> None:
@@ -160,7 +160,7 @@ def test_calls_at_the_same_time_are_shortened_apart(play: Player) -> None:
     memory = next(agent.memory for agent in played.run._agents.values())
 
     assert [{"mark": mark} for mark in MARKS] == played.result
-    assert {f"record of {[mark]}" for mark in MARKS} == {m.record for m in memory if isinstance(m, Summary)}
+    assert {f"record of {[mark]}" for mark in MARKS} == {m.record for m in memory if isinstance(m, ConversationSummary)}
     assert [] == [n for n, request in enumerate(main.requests) if len(records(request)) > 1]
 
 
@@ -207,7 +207,9 @@ def test_it_is_told_before_it_happens(play: Player) -> None:
 
     def look(event: Event) -> None:
         if event.type == "compacted":
-            seen.append(sum(isinstance(message, Summary) for message in main_agent().conversations[-1].messages))
+            seen.append(
+                sum(isinstance(message, ConversationSummary) for message in main_agent().conversations[-1].messages)
+            )
 
     main = Teller(in_turn(*plenty(6), done(ok=1)), name="main")
     small = Teller(copier("much"), name="small")
@@ -264,7 +266,7 @@ def test_a_budget_that_is_raised_later_changes_nothing_before(play: Player) -> N
     again, _, _ = session(play, whole.events[: begun + 1], main=rest)
 
     assert ([], compacted(whole)[0]) == (small.requests, compacted(again)[0])
-    assert isinstance(whole.error, LimitReached)
+    assert isinstance(whole.error, LimitReachedError)
 
 
 def test_a_wish_is_heard_again(play: Player) -> None:

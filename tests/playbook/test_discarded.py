@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.ui.reporters import Bill
-from koi_lang.errors import RequestFailed
+from koi_lang.cli.ui.reporters import CostMeter
+from koi_lang.errors import RequestError
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Discarded, Request, Usage
 from koi_lang.llm.retry import retry
 from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, current_spending
 from koi_lang.runtime.budget.payment import tokens_in
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, Tape
 from tests.llm.flaky import Flaky, Listener
 from tests.playbook.playing import Played, Player, Voice, act, done, solo
@@ -26,9 +26,9 @@ TOOK = Usage(50_000, 300)
 ANSWER = Usage(500, 18)
 
 
-def in_vain(usage: Usage = TOOK) -> RequestFailed:
+def in_vain(usage: Usage = TOOK) -> RequestError:
     """A failure of an attempt that was paid for."""
-    failure = RequestFailed("it answered with a tool call instead of text")
+    failure = RequestError("it answered with a tool call instead of text")
     failure.discarded = Discarded(usage)
     return failure
 
@@ -49,7 +49,7 @@ def discarded(played: Played) -> list[tuple[int, str]]:
 
 def billed(played: Played) -> int:
     """The tokens of the bill."""
-    bill = Bill()
+    bill = CostMeter()
     for event in played.events:
         bill(event)
     return bill.tokens
@@ -127,7 +127,7 @@ def paid_in(tape: Tape) -> list[tuple[str, bool]]:
     return [(entry.kind, "estimated" in entry.data) for entry in tape.entries if entry.kind in (DISCARDED, ANSWERED)]
 
 
-def until_asked(tape: Tape) -> list[Entry]:
+def until_asked(tape: Tape) -> list[JournalEntry]:
     """The entries up to the last request, as the journal of a process that was killed there."""
     last = max(n for n, entry in enumerate(tape.entries) if entry.kind == "model_asked")
     return [*tape.entries[: last + 1], *(entry for entry in tape.entries[last + 1 :] if entry.kind == DISCARDED)]
@@ -148,7 +148,7 @@ def test_a_request_that_was_under_way_when_the_process_was_killed_is_paid_for(pl
 
 def test_a_request_that_was_given_up_is_not_paid_for_again(play: Player) -> None:
     """A run that ended properly has counted what was under way, or the provider had refused it."""
-    refused = RequestFailed("slow down", status=400)
+    refused = RequestError("slow down", status=400)
     first = Recorder(play, solo(), partial(trying, refused)).run()
     second = Recorder(play, solo(), partial(trying, json.dumps(done()))).again(first.entries)
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.playbook.partial_reply import LONGEST_END, Draft, Written
+from koi_lang.runtime.playbook.partial_reply import LONGEST_END, PartialReply, ReplyPreview
 
 ACTIONS = '{"thought": "ask Ann", "parallel": [{"intent": "ann::go", "data": {"text": "look at it"}}, {"intent": "b"'
 
 
-def draft_of(text: str, size: int = 3) -> Draft:
+def draft_of(text: str, size: int = 3) -> PartialReply:
     """What is known of an answer that arrives in pieces of a size."""
-    draft = Draft()
+    draft = PartialReply()
     for start in range(0, len(text), size):
         draft.follow(text[start : start + size])
     return draft
@@ -28,41 +28,41 @@ def draft_of(text: str, size: int = 3) -> Draft:
     [
         ("", None),
         ("Hel", None),
-        ("Hello Ad", Written("prose", text="Hello")),
-        ("你好世界", Written("prose", text="你好世界")),
-        ("See [docs](x) or [1] for mo", Written("prose", text="See [docs](x) or [1] for")),
-        ("This {is} no", Written("prose", text="This")),
+        ("Hello Ad", ReplyPreview("prose", text="Hello")),
+        ("你好世界", ReplyPreview("prose", text="你好世界")),
+        ("See [docs](x) or [1] for mo", ReplyPreview("prose", text="See [docs](x) or [1] for")),
+        ("This {is} no", ReplyPreview("prose", text="This")),
         ('```json\n{"int', None),
-        ('Well. ```json\n{"intent": "pri', Written("prose", text="Well.")),
-        ("<think>Let me see. Ru", Written("thought", text="Let me see.")),
-        ('<think>They say {"intent":"shell"} so', Written("thought", text='They say {"intent":"shell"}')),
-        ("<thinking>a < b </think> c ", Written("thought", text="a < b </think> c")),
-        ("Well. <think>Hm ", Written("thought", text="Hm")),
+        ('Well. ```json\n{"intent": "pri', ReplyPreview("prose", text="Well.")),
+        ("<think>Let me see. Ru", ReplyPreview("thought", text="Let me see.")),
+        ('<think>They say {"intent":"shell"} so', ReplyPreview("thought", text='They say {"intent":"shell"}')),
+        ("<thinking>a < b </think> c ", ReplyPreview("thought", text="a < b </think> c")),
+        ("Well. <think>Hm ", ReplyPreview("thought", text="Hm")),
         ("<think>Hm</think>", None),
-        ('<think>{"a": 1}</think>\n{"intent": "print", ', Written("action", "print", 1)),
-        ("a <b> and <thi", Written("prose", text="a <b> and")),
-        ('{"intent": "print", ', Written("action", "print", 1)),
-        ('{"intent": "print", "message": "Hello Ad', Written("action", "print", 1, "Hello ")),
+        ('<think>{"a": 1}</think>\n{"intent": "print", ', ReplyPreview("action", "print", 1)),
+        ("a <b> and <thi", ReplyPreview("prose", text="a <b> and")),
+        ('{"intent": "print", ', ReplyPreview("action", "print", 1)),
+        ('{"intent": "print", "message": "Hello Ad', ReplyPreview("action", "print", 1, "Hello ")),
         (
             '{"intent": "print", "message": "a\\n\\"b\\u4e2d\\ud83d\\ude00 \\u00',
-            Written("action", "print", 1, 'a\n"b中😀 '),
+            ReplyPreview("action", "print", 1, 'a\n"b中😀 '),
         ),
-        ('{"message": "Hello Ada", ', Written("action", "", 1, "Hello Ada", is_whole=True)),
-        ('{"intent": "print", "message": "Hello"} That', Written("action", "print", 1, "Hello", is_whole=True)),
-        ('{"intent": "print"} That is', Written("prose", text="That")),
-        (ACTIONS[: ACTIONS.index(" Ann") + 3], Written("thought", text="ask ")),
-        (ACTIONS[: ACTIONS.index("ann::")], Written("thought", text="ask Ann", is_whole=True)),
-        (ACTIONS[: ACTIONS.index(" it") + 2], Written("action", "ann::go", 1, "look at ")),
-        (ACTIONS, Written("action", "b", 2)),
-        ('{"actionType": "delegate", "intent": "a::b"', Written("action", "a::b", 1)),
-        ('{"actionType": "print", "id": "hello"', Written("action", "print", 1)),
+        ('{"message": "Hello Ada", ', ReplyPreview("action", "", 1, "Hello Ada", is_whole=True)),
+        ('{"intent": "print", "message": "Hello"} That', ReplyPreview("action", "print", 1, "Hello", is_whole=True)),
+        ('{"intent": "print"} That is', ReplyPreview("prose", text="That")),
+        (ACTIONS[: ACTIONS.index(" Ann") + 3], ReplyPreview("thought", text="ask ")),
+        (ACTIONS[: ACTIONS.index("ann::")], ReplyPreview("thought", text="ask Ann", is_whole=True)),
+        (ACTIONS[: ACTIONS.index(" it") + 2], ReplyPreview("action", "ann::go", 1, "look at ")),
+        (ACTIONS, ReplyPreview("action", "b", 2)),
+        ('{"actionType": "delegate", "intent": "a::b"', ReplyPreview("action", "a::b", 1)),
+        ('{"actionType": "print", "id": "hello"', ReplyPreview("action", "print", 1)),
         (
             '{"intent": "shell", "command": "ls -l", "description": "to see what is there"',
-            Written("action", "shell", 1, "ls -l", is_whole=True),
+            ReplyPreview("action", "shell", 1, "ls -l", is_whole=True),
         ),
     ],
 )
-def test_what_an_answer_means_so_far(answer: str, expected: Written | None, size: int) -> None:
+def test_what_an_answer_means_so_far(answer: str, expected: ReplyPreview | None, size: int) -> None:
     """Of every beginning something is known, however it is cut: whole words of prose, or an action and its text."""
     assert expected == draft_of(answer, size).written()
 
@@ -82,7 +82,7 @@ def test_half_a_word_is_never_shown() -> None:
 @settings(max_examples=100, deadline=None)
 def test_nothing_that_is_written_fails(pieces: list[str]) -> None:
     """Whatever a model writes, something or nothing can be said about it."""
-    draft = Draft()
+    draft = PartialReply()
 
     for piece in pieces:
         draft.follow(piece)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.budget.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.playbook.playing import Played, Player, act, ask, done
 
 TEAM = """
@@ -43,7 +43,7 @@ def program(code: str = "", budget: str = "") -> str:
 
 def end_of(played: Played) -> tuple[Any, str]:
     """What a call gave, and whose limit ended it."""
-    return played.result, played.error.what if isinstance(played.error, LimitReached) else played.told
+    return played.result, played.error.what if isinstance(played.error, LimitReachedError) else played.told
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -90,5 +90,5 @@ def test_a_timer_ends_with_the_limit_of_the_run(play: Player) -> None:
     """What code does again and again in the background is over when the run may not spend more."""
     again = "setInterval(() => { work().catch(e => console.log(e.message)) }, 1)"
 
-    with pytest.raises(LimitReached, match="the run has used 0 of its 100 tokens"):
+    with pytest.raises(LimitReachedError, match="the run has used 0 of its 100 tokens"):
         play(program(again), [done()], call="Coder.code", limits={"tokens": 100})

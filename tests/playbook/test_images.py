@@ -16,9 +16,9 @@ from koi_lang.runtime.context import current_run
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.model_calls.images import image_in, images_in, noted, told, value_of
-from koi_lang.runtime.playbook.summaries import Summary
-from koi_lang.runtime.replay.location import Place
-from koi_lang.runtime.replay.request_digest import Told
+from koi_lang.runtime.playbook.summaries import ConversationSummary
+from koi_lang.runtime.replay.location import Location
+from koi_lang.runtime.replay.request_digest import ToldDigests
 from tests.pictures import DARK, RED
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
 
@@ -152,13 +152,13 @@ def test_an_image_counts_in_a_window() -> None:
 
 def test_a_record_shows_the_images_of_the_opening() -> None:
     """Where the beginning of a call is summed up, its images stay: the work is about them."""
-    assert (RED,) == Summary.of("done so far", Message("user", "Look.", (RED,))).images
+    assert (RED,) == ConversationSummary.of("done so far", Message("user", "Look.", (RED,))).images
 
 
 def test_a_fingerprint_changes_with_an_image() -> None:
     """The same words about another image are another request, and words alone have the fingerprint they had."""
     requests = [Request("s", (Message("user", "t", images),)) for images in ((), (RED,), (DARK,), (RED, DARK))]
-    fingerprints = [Told().news(Place(()), request).fingerprint for request in requests]
+    fingerprints = [ToldDigests().news(Location(()), request).fingerprint for request in requests]
 
     assert 4 == len(set(fingerprints))
 

@@ -12,7 +12,7 @@ import pytest
 
 from koi_lang.errors import exit_code
 from koi_lang.llm.messages import Request, Usage
-from koi_lang.runtime.budget.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 from tests.running import RecordingHost
 
@@ -42,7 +42,7 @@ class Clock:
 
 def limit(played: Played) -> str:
     """The name of the limit that ended a call, which ends the program with 1 and names the line of the playbook."""
-    assert isinstance(played.error, LimitReached)
+    assert isinstance(played.error, LimitReachedError)
     assert exit_code(played.error) == 1
     assert ".koi:" in played.told
     assert "playbook" in played.told

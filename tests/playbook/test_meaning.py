@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.connect import Surroundings
+from koi_lang.llm.connect import ModelEnvironment
 from koi_lang.llm.embeddings import embedder
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.hooks.types import Deny, Hook, ModelCall, Replace, Rewrite
-from koi_lang.runtime.journal.history import Past
-from koi_lang.runtime.routing.lexical import Offer, rank_by_meaning
+from koi_lang.runtime.journal.history import History
+from koi_lang.runtime.routing.lexical import Route, rank_by_meaning
 from tests.journal.again import Recorder
 from tests.llm.meanings import close_together, meaning
 from tests.llm.server import Answer, ModelServer
@@ -47,7 +47,7 @@ def connected(server: ModelServer) -> dict[str, Any]:
     """The services of a run whose models for embeddings are at a server."""
 
     def connect(llm: Any) -> Any:
-        return embedder({**llm, "base_url": server.url}, KEYS.get, around=Surroundings(sleep=_no_pause))
+        return embedder({**llm, "base_url": server.url}, KEYS.get, around=ModelEnvironment(sleep=_no_pause))
 
     return {"connect_embedder": connect}
 
@@ -207,7 +207,7 @@ def test_a_replay_and_a_resumed_run_ask_nobody(play: Player) -> None:
     recorder = Recorder(play, DECLARED, lambda: answering(PARAPHRASE), connected(server))
     tape = served(server, recorder.run)
     (ranked,) = [entry.data["result"] for entry in tape.entries if entry.data.get("intent") == "rank_by_meaning"]
-    replayed = play(DECLARED, answering(PARAPHRASE), detailed=True, past=Past(tape.entries, "replay"))
+    replayed = play(DECLARED, answering(PARAPHRASE), detailed=True, past=History(tape.entries, "replay"))
     resumed = Recorder(play, DECLARED, lambda: answering(PARAPHRASE)).again(tape.entries[:-3])
 
     assert ("editor::condense", {"ranked", "model", "tokens", "usd"}) == (ranked["ranked"][0][0], set(ranked))
@@ -221,7 +221,7 @@ def test_what_was_decided_by_words_stays_so(play: Player) -> None:
     recorder = Recorder(play, DECLARED, lambda: answering("look for mistakes"))
     tape = recorder.run()
     connect = partial(embedder, key=lambda name: None)
-    past = Past(tape.entries, "replay")
+    past = History(tape.entries, "replay")
     replayed = play(DECLARED, answering("look for mistakes"), detailed=True, past=past, connect_embedder=connect)
 
     assert ({"by": ["proofread"]}, ()) == (replayed.result, replayed.logged)
@@ -279,7 +279,7 @@ def test_a_hook_may_change_what_is_sent(play: Player) -> None:
 
 # ---------------------------------------------------------------- the ranking itself
 
-OFFERS = [Offer("a", "condense", "Makes it short"), Offer("b", "paint", "Makes a picture"), Offer("c", "brief")]
+OFFERS = [Route("a", "condense", "Makes it short"), Route("b", "paint", "Makes a picture"), Route("c", "brief")]
 
 
 def ranked(intent: str, **options: Any) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.messages import Delta, Finished, Request
-from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, LimitReached
+from koi_lang.llm.messages import Delta, Request, StreamEnd
+from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, LimitReachedError
 from tests.journal.again import Recorder
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 
@@ -36,7 +36,7 @@ def voice(first: Any) -> Voice:
 
 def limit_of(played: Played) -> str:
     """The name of the limit that ended a call."""
-    assert isinstance(played.error, LimitReached), played.told or played.result
+    assert isinstance(played.error, LimitReachedError), played.told or played.result
     return played.error.limit
 
 
@@ -112,7 +112,7 @@ def test_an_answer_from_a_cache_is_no_request(play: Player) -> None:
     class Kept(Voice):
         async def __call__(self, request: Request) -> AsyncIterator[Delta]:
             async for delta in super().__call__(request):
-                yield Finished(None, "stop", replayed=True) if isinstance(delta, Finished) else delta
+                yield StreamEnd(None, "stop", replayed=True) if isinstance(delta, StreamEnd) else delta
 
     many = voice(MANY["repeat"])
     played = play(solo("execute", more="budget { requests: 9 }"), Kept(many._speak))

@@ -11,15 +11,15 @@ import pytest
 
 from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.usage import Estimate
-from koi_lang.runtime.budget.limits import Budget, LimitReached, Reservation, Spending
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount, LimitReachedError, Reservation
 from koi_lang.runtime.budget.reservations import Reservations
 
 Asked = asyncio.Task[Reservation]
 
 
-def call(tokens: int | None = None, outer: Spending | None = None, **limits: Any) -> Spending:
+def call(tokens: int | None = None, outer: BudgetAccount | None = None, **limits: Any) -> BudgetAccount:
     """A call with a budget."""
-    return Spending(Budget(tokens, **limits), "`A.go`" if outer else "the run", time.monotonic, outer)
+    return BudgetAccount(Budget(tokens, **limits), "`A.go`" if outer else "the run", time.monotonic, outer)
 
 
 def need(tokens: int, least: int = 10) -> Estimate:
@@ -33,7 +33,7 @@ async def settled(rounds: int = 5) -> None:
         await asyncio.sleep(0)
 
 
-def asking(room: Reservations, payer: Spending, tokens: int = 90) -> Asked:
+def asking(room: Reservations, payer: BudgetAccount, tokens: int = 90) -> Asked:
     """A request on its way to a reservation."""
     return asyncio.create_task(room.reserve(payer, need(tokens)))
 
@@ -82,7 +82,7 @@ def test_what_fits_nowhere_is_refused_with_the_numbers() -> None:
         first, second = asking(room, payer), asking(room, payer)
         await settled()
         room.settle(first.result(), 101)
-        with pytest.raises(LimitReached) as refused:
+        with pytest.raises(LimitReachedError) as refused:
             await second
         numbers = "has used 101 of its 120 tokens, and the next request takes about 10 and at least 10 more"
         assert numbers in refused.value.message
@@ -101,7 +101,7 @@ def test_everybody_above_has_to_have_room() -> None:
         assert "rw" == states(first, second)
         assert [100, 100, 0] == [sum(each.tokens for each in payer.open) for payer in (top, left, right)]
         room.settle(first.result(), 140)
-        with pytest.raises(LimitReached, match="the run has used 140 of its 150"):
+        with pytest.raises(LimitReachedError, match="the run has used 140 of its 150"):
             await second
 
     run(scene())

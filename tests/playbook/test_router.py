@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.runtime.routing.lexical import Offer, rank
+from koi_lang.runtime.routing.lexical import Route, rank
 
 OFFERS = [
-    Offer("translator", "translate", "Translates a text into another language"),
-    Offer("calculator", "calculate", "Adds, subtracts and multiplies numbers"),
-    Offer("writer", "summarize", "Writes a short summary of a long document"),
-    Offer("mailer", "sendEmail", "Sends an e-mail message to a person"),
-    Offer("weather", "forecast", "Tells the weather of a city for the next days"),
-    Offer("shop", "deleteOrder", "Removes an order from the shop"),
-    Offer("shop", "createOrder", "Places a new order in the shop"),
-    Offer("help", "help", "Answers questions about this program"),
-    Offer("money", "exchange", "Converts an amount between currencies such as euros and dollars"),
-    Offer("traductora", "traducir", "Traduce un texto a otro idioma"),
-    Offer("contable", "factura", "Prepara y envía facturas a los clientes"),
-    Offer("analista", "analizarVentas", "Analiza las ventas del mes y busca tendencias"),
+    Route("translator", "translate", "Translates a text into another language"),
+    Route("calculator", "calculate", "Adds, subtracts and multiplies numbers"),
+    Route("writer", "summarize", "Writes a short summary of a long document"),
+    Route("mailer", "sendEmail", "Sends an e-mail message to a person"),
+    Route("weather", "forecast", "Tells the weather of a city for the next days"),
+    Route("shop", "deleteOrder", "Removes an order from the shop"),
+    Route("shop", "createOrder", "Places a new order in the shop"),
+    Route("help", "help", "Answers questions about this program"),
+    Route("money", "exchange", "Converts an amount between currencies such as euros and dollars"),
+    Route("traductora", "traducir", "Traduce un texto a otro idioma"),
+    Route("contable", "factura", "Prepara y envía facturas a los clientes"),
+    Route("analista", "analizarVentas", "Analiza las ventas del mes y busca tendencias"),
 ]
 
 
@@ -70,7 +70,7 @@ def test_an_intent_that_means_nobody_finds_nobody(intent: str) -> None:
 
 def test_equal_offers_keep_their_order() -> None:
     """The first of two that are as good is the first declared."""
-    same = [Offer("one", "review"), Offer("two", "review")]
+    same = [Route("one", "review"), Route("two", "review")]
 
     assert ["one", "two"] == [match.offer.key for match in rank("review", same)]
 

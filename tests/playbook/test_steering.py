@@ -14,7 +14,7 @@ from koi_lang.llm.messages import Request
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.events import Event, Events
 from koi_lang.runtime.journal.entries import entry_of
-from koi_lang.runtime.journal.history import Past, lasting_entries
+from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.playbook.steering import Steering
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 
@@ -191,12 +191,12 @@ def test_an_empty_note_is_refused() -> None:
 # ---------------------------------------------------------------- runs that go on
 
 
-def past_of(events: Sequence[Event], last: str = "") -> Past:
+def past_of(events: Sequence[Event], last: str = "") -> History:
     """What is known of a run that was interrupted right behind the last event of a type, if one is given."""
     kept = list(events)
     while last and kept[-1].type != last:
         kept.pop()
-    return Past(lasting_entries([entry_of(event, n) for n, event in enumerate(kept, 1)]), "resume")
+    return History(lasting_entries([entry_of(event, n) for n, event in enumerate(kept, 1)]), "resume")
 
 
 ANSWERS = [act("print", message="a"), act("print", message="b"), done(n=1), done(n=2)]

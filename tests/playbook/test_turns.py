@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import MissingKey, ProviderError, RequestFailed
+from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.llm.messages import Request, Usage
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
 from tests.running import RecordingHost
@@ -306,7 +306,7 @@ def test_three_breaks_end_the_call(play: Player) -> None:
     assert ".koi:4:" in played.told
 
 
-@pytest.mark.parametrize("error", [MissingKey("no key"), RequestFailed("wrong key", status=401)])
+@pytest.mark.parametrize("error", [MissingKeyError("no key"), RequestError("wrong key", status=401)])
 def test_what_cannot_succeed_is_not_tried_again(play: Player, error: Exception) -> None:
     """An attempt that would fail the same way is not repeated."""
     played = play(solo(), breaking(error, error, error))

@@ -23,11 +23,11 @@ from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
-from koi_lang.runtime.journal.history import Past, lasting_entries, until
+from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
-from koi_lang.sessions.config import Opened, OpenRun, Served
+from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from tests.playbook.playing import Player, Voice
 
 LIMIT_S = 20.0
@@ -40,7 +40,7 @@ MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
 class Going:
     """What a session goes on from; nothing for a new one."""
 
-    past: Past | None = None
+    past: History | None = None
     run: str = ""
     seed: str = ""
     end: End | None = None
@@ -168,17 +168,17 @@ class Talker:
         how = {name: value for name, value in how.items() if name != "limit"}
 
         @contextmanager
-        def open_run(host: Host, consumers: Sequence[Consumer], going: Going = NEW) -> Iterator[Opened]:
+        def open_run(host: Host, consumers: Sequence[Consumer], going: Going = NEW) -> Iterator[PreparedRun]:
             past = {"past": going.past, "id": going.run, "seed": going.seed}
             run = Run(self._services(module, talk, host, consumers, {**how, **past}))
             if not recorded:
-                yield Opened(run)
+                yield PreparedRun(run)
                 return
             header = Header(run.id, 1.0, str(module.__file__), "f00d", "0.1.0", seed=run.seed, parent=going.parent)
             begin = going.end or header
             writer = Writer(path_of(self.folder, run.id), begin, str, run.stop)
             run.events.subscribe(writer)
-            yield Opened(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
+            yield PreparedRun(run, writer.path, {"double": lambda given: {"doubled": given["n"] * 2}})
             writer.close()
 
         def reopen(run: str, at: int | None, trusted: bool) -> OpenRun:
@@ -187,7 +187,7 @@ class Talker:
             return partial(open_run, going=self._going(run, at))
 
         known = (module, declarations.agents_of(module), open_run, talk.choice, explain, limit)
-        served = Served(*known, reopen=reopen)
+        served = SessionConfig(*known, reopen=reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
         async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
             await test(talk)
@@ -200,8 +200,8 @@ class Talker:
         journal = read(path)
         kept = lasting_entries(journal.entries)
         if at is None:
-            return Going(Past(kept, "resume"), run, journal.header.seed, journal.end)
-        return Going(Past(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
+            return Going(History(kept, "resume"), run, journal.header.seed, journal.end)
+        return Going(History(until(kept, at), "branch"), seed=journal.header.seed, parent=(run, at))
 
     def _services(
         self, module: ModuleType, talk: Talk, host: Host, consumers: Sequence[Consumer], how: Mapping[str, Any]

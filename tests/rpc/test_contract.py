@@ -14,7 +14,7 @@ import pytest
 
 from koi_lang.errors import KoiError
 from koi_lang.rpc.commands import command_of, known
-from koi_lang.sessions.errors import Code, Refused
+from koi_lang.sessions.errors import Code, SessionError
 from tests.playbook.playing import act, done
 from tests.rpc.processes import alive, are_gone
 from tests.rpc.talking import FOREIGN, Talk, Talker
@@ -235,7 +235,7 @@ def test_an_aborted_command_ends_with_all_it_started(talk: Talker, tmp_path: Pat
 
 def test_a_misspelt_name_gets_a_suggestion() -> None:
     """The refusal of an unknown command or field says what was probably meant."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(SessionError) as refused:
         command_of({"type": "follow_upp"})
 
     assert "did you mean `follow_up`?" == refused.value.help

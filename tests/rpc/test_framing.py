@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koi_lang.rpc.framing import LONGEST, Lines, line_of, message_in
-from koi_lang.sessions.errors import Refused
+from koi_lang.rpc.framing import LONGEST, LineSplitter, line_of, message_in
+from koi_lang.sessions.errors import SessionError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text() | st.sampled_from(["\u2028", "\u2029\r\n"]),
@@ -22,7 +22,7 @@ MESSAGES = st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=6)
 
 def lines_in(pieces: list[bytes], longest: int = LONGEST) -> list[bytes | None]:
     """All lines of a stream that arrives in pieces."""
-    lines = Lines(longest)
+    lines = LineSplitter(longest)
     return [*(line for piece in pieces for line in lines.feed(piece)), *lines.end()]
 
 
@@ -61,7 +61,7 @@ def test_long_lines_are_left_out_once(contents: list[bytes], places: list[int]) 
 
 def test_a_long_line_is_not_kept() -> None:
     """However long a line is, no more of it than the limit is held in memory."""
-    lines = Lines(100)
+    lines = LineSplitter(100)
 
     for _ in range(1000):
         list(lines.feed(b"x" * 1000))
@@ -105,7 +105,7 @@ def test_secrets_are_left_out() -> None:
 )
 def test_unreadable_lines_are_refused(line: bytes | None, code: str, told: str) -> None:
     """Whatever cannot be read says why, with a code."""
-    with pytest.raises(Refused, match=told) as refused:
+    with pytest.raises(SessionError, match=told) as refused:
         message_in(line)
 
     assert code == refused.value.code

@@ -14,7 +14,7 @@ import pytest
 
 import koi_lang
 from koi_lang.rpc.framing import LONGEST
-from koi_lang.rpc.stdio import Outbox, Unread
+from koi_lang.rpc.stdio import Outbox, UnreadOutputError
 from koi_lang.runtime.tasks import together
 from tests.playbook.playing import act, done
 from tests.projects import Project
@@ -243,7 +243,7 @@ def test_a_client_that_never_reads_is_given_up() -> None:
     """What waits for a client does not grow without end, although nothing can be written."""
     reading, writing = os.pipe()
 
-    with pytest.raises(Unread, match="unread, so the session was ended"):
+    with pytest.raises(UnreadOutputError, match="unread, so the session was ended"):
         asyncio.run(fill(Outbox(writing, most=250_000)))
 
     os.close(reading)

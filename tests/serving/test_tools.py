@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from koi_lang.errors import UsageError
-from koi_lang.mcp_server.tools import Offer, exposed, offers
+from koi_lang.mcp_server.tools import ExposedTool, exposed, offers
 from koi_lang.program import build, declarations
 from koi_lang.runtime.actions.lookup import all_actions
 from tests.projects import Project
@@ -17,26 +17,26 @@ from tests.serving.conftest import PROGRAM, Listening, Place, over_http, text
 
 
 @pytest.fixture
-def tools(project: Project) -> dict[str, Offer]:
+def tools(project: Project) -> dict[str, ExposedTool]:
     """The tools of the program of these tests."""
     agents = exposed(declarations.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
     return {offer.name: offer for offer in offers(agents, all_actions())}
 
 
-def test_public_handlers_are_tools(tools: dict[str, Offer]) -> None:
+def test_public_handlers_are_tools(tools: dict[str, ExposedTool]) -> None:
     """Every public handler of every exposed agent is a tool; those of the same name are told apart by their agents."""
     assert {"add", "greet", "look", "work", "Desk_echo", "Reader_echo"} <= tools.keys()
     assert not {"hidden", "never", "echo"} & tools.keys()
 
 
-def test_the_schema_is_the_declared_type(tools: dict[str, Offer]) -> None:
+def test_the_schema_is_the_declared_type(tools: dict[str, ExposedTool]) -> None:
     """A declared object is what a tool takes, with its optional fields."""
     fields = {"amount": {"type": "number"}, "note": {"type": "string"}}
 
     assert {"type": "object", "properties": fields, "required": ["amount"]} == tools["add"].schema
 
 
-def test_a_plain_parameter_is_a_field(tools: dict[str, Offer]) -> None:
+def test_a_plain_parameter_is_a_field(tools: dict[str, ExposedTool]) -> None:
     """A parameter that is no object becomes a field, as arguments of tools are always objects."""
     shout = tools["shoutLoud"]
 
@@ -44,13 +44,13 @@ def test_a_plain_parameter_is_a_field(tools: dict[str, Offer]) -> None:
     assert "hi" == shout.payload({"text": "hi"})
 
 
-def test_defaults_and_untyped_parameters(tools: dict[str, Offer]) -> None:
+def test_defaults_and_untyped_parameters(tools: dict[str, ExposedTool]) -> None:
     """Nothing is required of a parameter with a default; without a type, any object will do."""
     assert [] == tools["greet"].schema["required"]
     assert {"type": "object"} == tools["Desk_echo"].schema
 
 
-def test_titles_and_descriptions(tools: dict[str, Offer]) -> None:
+def test_titles_and_descriptions(tools: dict[str, ExposedTool]) -> None:
     """The affordance describes a tool; without one, the agent's does. The title is the name in words."""
     told = [(tools[name].title, tools[name].description) for name in ("add", "shoutLoud", "look")]
 
@@ -61,7 +61,7 @@ def test_titles_and_descriptions(tools: dict[str, Offer]) -> None:
     ] == told
 
 
-def test_only_playbooks_that_can_only_look_are_read_only(tools: dict[str, Offer]) -> None:
+def test_only_playbooks_that_can_only_look_are_read_only(tools: dict[str, ExposedTool]) -> None:
     """The hint is given where all actions that the role allows change nothing, and never for code."""
     hints = {name: tool.as_tool().annotations for name, tool in tools.items()}
 
@@ -96,7 +96,7 @@ def test_results(place: Place, server: Listening) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{"x": 1}, {"args": {"x": 1}}])
-def test_all_of_it_may_be_one_argument(tools: dict[str, Offer], arguments: dict[str, Any]) -> None:
+def test_all_of_it_may_be_one_argument(tools: dict[str, ExposedTool], arguments: dict[str, Any]) -> None:
     """An untyped handler is given the arguments, or the one object in them that is called `args`."""
     assert {"x": 1} == tools["Desk_echo"].payload(arguments)
 

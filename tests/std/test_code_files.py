@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.std import files
 from koi_lang.std.code_files import ENDINGS, FOLDERS
 from tests.projects import Project
@@ -50,10 +50,10 @@ def test_code_is_neither_written_nor_moved_nor_removed(folder: Path, path: str) 
     """A path of code is refused by every function, whether the file is there or not, and whatever case it has."""
     (folder / "notes.txt").write_text("import os")
     for work in (files.write(path, "x"), files.append(path, "x"), files.move("notes.txt", path)):
-        with pytest.raises(PermissionDenied, match="is code"):
+        with pytest.raises(PermissionDeniedError, match="is code"):
             asyncio.run(work)  # type: ignore[arg-type]
     for work in (files.remove(path), files.move(path, "notes.md")):
-        with pytest.raises(PermissionDenied, match="is code"):
+        with pytest.raises(PermissionDeniedError, match="is code"):
             asyncio.run(work)  # type: ignore[arg-type]
 
     assert os.listdir(folder) == ["notes.txt"]
@@ -75,7 +75,7 @@ def test_links_to_code_are_code(folder: Path) -> None:
     (folder / "about").symlink_to("x.dist-info")
 
     for path in ("notes.txt", "about/entry_points.txt"):
-        with pytest.raises(PermissionDenied, match="is code"):
+        with pytest.raises(PermissionDeniedError, match="is code"):
             asyncio.run(files.write(path, "import os"))
 
     assert (folder / "tool.py").read_text() == "x = 1"
@@ -88,7 +88,7 @@ def test_a_script_is_code_and_a_new_file_is_none(folder: Path) -> None:
     hook.write_text("#!/bin/sh\ntrue\n")
     hook.chmod(0o755)
 
-    with pytest.raises(PermissionDenied, match="is code"):
+    with pytest.raises(PermissionDeniedError, match="is code"):
         asyncio.run(files.append("hooks/pre-commit", "touch pwned\n"))
     asyncio.run(files.write("hooks/other", "#!/bin/sh\ntouch pwned\n"))
 
@@ -99,7 +99,7 @@ def test_a_script_is_code_and_a_new_file_is_none(folder: Path) -> None:
 def test_every_row_of_the_table_counts(name: str) -> None:
     """Each ending refuses, in whatever letter case."""
     for path in (name, name.upper()):
-        with pytest.raises(PermissionDenied, match="is code"):
+        with pytest.raises(PermissionDeniedError, match="is code"):
             asyncio.run(files.write(path, "x"))
 
 

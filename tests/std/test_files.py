@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.program import loader
 from koi_lang.std import files
 from tests.projects import Project
@@ -67,7 +67,7 @@ def test_nothing_outside_is_touched(folder: Path, work: str, path: str) -> None:
     (folder / "out").symlink_to("..")
     (folder / "link.txt").symlink_to("../secret.txt")
 
-    with pytest.raises(PermissionDenied, match="lies outside of the project"):
+    with pytest.raises(PermissionDeniedError, match="lies outside of the project"):
         do(EVERY[work](path))
 
     assert (folder.parent / "secret.txt").read_text() == "secret"
@@ -82,7 +82,7 @@ def test_hidden_files_stay_hidden(folder: Path, work: str, path: str) -> None:
     (folder / "keys").symlink_to(".env")
     (folder / "here.txt").write_text("here")
 
-    with pytest.raises(PermissionDenied, match="is hidden from programs"):
+    with pytest.raises(PermissionDeniedError, match="is hidden from programs"):
         do(EVERY[work](path))
 
     assert (folder / ".env").read_text() == "KEY=1"
@@ -96,7 +96,7 @@ def test_the_running_program_cannot_be_changed(folder: Path, path: str) -> None:
     loader.load(str(folder / "program.koi"))
     try:
         for work in (files.write(path, "x"), files.append(path, "x"), files.remove(path), files.move(path, "y.koi")):
-            with pytest.raises(PermissionDenied, match="is part of the running program"):
+            with pytest.raises(PermissionDeniedError, match="is part of the running program"):
                 do(work)
     finally:
         loader.unload()
@@ -110,7 +110,7 @@ def test_programs_cannot_allow_themselves_anything(folder: Path, work: str, path
     (folder / "settings").symlink_to("koi.toml")
     (folder / "here.txt").write_text("here")
 
-    with pytest.raises(PermissionDenied, match="can only be changed by the person"):
+    with pytest.raises(PermissionDeniedError, match="can only be changed by the person"):
         do(EVERY[work](path))
 
     assert do(files.read("koi.toml")) == "[shell]\n"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import AgentError, PermissionDenied, SettingsError
+from koi_lang.errors import AgentError, PermissionDeniedError, SettingsError
 from koi_lang.runtime.guards.hosts import Allowed, is_public, require_public
 from koi_lang.std.http import request
 from tests.running import run_file
@@ -147,7 +147,7 @@ def ask(address: str, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "2130706433", "127.1", "[::ffff:127.0.0.1]"])
 def test_this_machine_is_out_of_reach(site: Site, host: str) -> None:
     """Nothing on this machine is asked by default, however its address is written."""
-    with pytest.raises(PermissionDenied, match="is no public address"):
+    with pytest.raises(PermissionDeniedError, match="is no public address"):
         ask(f"http://{host}:{site.port}/value")
 
     assert site.asked == []
@@ -155,7 +155,7 @@ def test_this_machine_is_out_of_reach(site: Site, host: str) -> None:
 
 def test_a_name_is_judged_by_its_number(site: Site) -> None:
     """The message says which number a name stands for, and what the person can do."""
-    with pytest.raises(PermissionDenied) as raised:
+    with pytest.raises(PermissionDeniedError) as raised:
         ask(f"http://localhost:{site.port}/value")
 
     assert str(raised.value).startswith(("`localhost` is 127.0.0.1, which", "`localhost` is ::1, which"))
@@ -179,14 +179,14 @@ def test_an_allowed_host_is_reached(site: Site, allowed: str) -> None:
         f"http://127.0.0.1:{site.port + 1}/",
         f"http://127.0.0.2:{site.port}/",
     ):
-        with pytest.raises(PermissionDenied):
+        with pytest.raises(PermissionDeniedError):
             ask(other)
 
 
 def test_a_redirect_is_judged_like_an_address(site: Site, allowed: str) -> None:
     """A redirect within what is allowed is followed; one that leads elsewhere is not."""
     assert ask(f"{allowed}/to-value")["url"] == f"{allowed}/value"
-    with pytest.raises(PermissionDenied):
+    with pytest.raises(PermissionDeniedError):
         ask(f"{allowed}/to-inside")
     assert [path for _, path, _, _ in site.asked] == ["/to-value", "/value", "/to-inside"]
 
@@ -272,7 +272,7 @@ def test_one_number_that_is_not_public_is_enough() -> None:
     numbers = [ipaddress.ip_address("8.8.8.8"), ipaddress.ip_address("10.0.0.1")]
 
     for order in (numbers, numbers[::-1]):
-        with pytest.raises(PermissionDenied, match=r"`both.example` is 10.0.0.1, which is no public address"):
+        with pytest.raises(PermissionDeniedError, match=r"`both.example` is 10.0.0.1, which is no public address"):
             require_public("both.example", 80, order, Allowed())
     require_public("both.example", 80, numbers, Allowed.of(["10.0.0.0/8"]))
     require_public("Both.Example.", 80, numbers, Allowed.of(["both.example"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.errors import ExpectationFailed
+from koi_lang.errors import ExpectationError
 from koi_lang.js.dates import DateValue
 from koi_lang.js.errors import RangeErrorValue, Thrown
 from koi_lang.js.keyed_collections import MapValue, SetValue
@@ -53,7 +53,7 @@ def test_a_comparison_that_holds(operator: str, left: object, right: object) -> 
 
     opposite = {"==": "!=", "!=": "==", "===": "!==", "!==": "===", "<": ">=", ">=": "<"}.get(operator)
     if opposite is not None:
-        with pytest.raises(ExpectationFailed):
+        with pytest.raises(ExpectationError):
             compare(opposite, left, right)
 
 
@@ -95,7 +95,7 @@ def test_values_inside_themselves_are_compared() -> None:
 @pytest.mark.parametrize("value", [0, "", None, undefined, NAN, False])
 def test_a_value_that_is_not_true_fails(value: object) -> None:
     """`expect value` says what the value is."""
-    with pytest.raises(ExpectationFailed, match="this is not true, it is `"):
+    with pytest.raises(ExpectationError, match="this is not true, it is `"):
         expect(value)
 
 
@@ -114,7 +114,7 @@ def test_a_failure_with_the_text_holds(error: Exception) -> None:
 )
 def test_another_failure_or_none_fails(error: Exception | None, told: str, details: tuple[str, ...]) -> None:
     """What was expected is told beside what came."""
-    with pytest.raises(ExpectationFailed) as raised:
+    with pytest.raises(ExpectationError) as raised:
         expect_failure("oh", error)
 
     assert (told, details) == (raised.value.message, raised.value.details)
@@ -122,9 +122,9 @@ def test_another_failure_or_none_fails(error: Exception | None, told: str, detai
 
 def test_an_expectation_is_no_failure_of_the_program() -> None:
     """`fails` does not hold because another `expect` inside has failed."""
-    failed = ExpectationFailed("inside")
+    failed = ExpectationError("inside")
 
-    with pytest.raises(ExpectationFailed) as raised:
+    with pytest.raises(ExpectationError) as raised:
         expect_failure("inside", failed)
 
     assert failed is raised.value

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from koi_lang.testing.cases import Case, Outcome
+from koi_lang.testing.cases import Case, CaseOutcome
 from koi_lang.testing.pool import _Pool
 
 
@@ -19,9 +19,9 @@ class Passing:
     name: str
     path: Path = Path("a.koi")
 
-    def run(self) -> Outcome:
+    def run(self) -> CaseOutcome:
         """Pass."""
-        return Outcome(True)
+        return CaseOutcome(True)
 
 
 def test_a_process_that_dies_between_two_tests_is_replaced() -> None:

@@ -7,17 +7,17 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from koi_lang.testing.cases import Broken, Outcome, Result
+from koi_lang.testing.cases import Broken, CaseOutcome, CaseResult
 from koi_lang.testing.junit import junit
 from koi_lang.testing.report import line, report
 
-PASSED = Outcome(True, 0.25, "", ("fine",))
-FAILED = Outcome(False, 1.5, "error: it went wrong [E0500]\n --> a.test.koi:3:1", ("one\x00", "two"), ("note",))
+PASSED = CaseOutcome(True, 0.25, "", ("fine",))
+FAILED = CaseOutcome(False, 1.5, "error: it went wrong [E0500]\n --> a.test.koi:3:1", ("one\x00", "two"), ("note",))
 
 
-def result(name: str, outcome: Outcome, file: str = "a.test.koi") -> Result:
+def result(name: str, outcome: CaseOutcome, file: str = "a.test.koi") -> CaseResult:
     """The result of a case in the current folder."""
-    return Result(Broken(Path.cwd() / file, "", name), outcome)
+    return CaseResult(Broken(Path.cwd() / file, "", name), outcome)
 
 
 RESULTS = [result("good", PASSED), result("bad", FAILED), result("", FAILED, "b.test.koi")]
@@ -42,7 +42,7 @@ def test_failures_come_first() -> None:
 
 def test_names_and_output_do_not_steer_the_terminal() -> None:
     """A name of a file or test may hold anything; a report shows it without escapes."""
-    outcome = Outcome(False, 0.0, "error: \x1b]0;no\x07oh", ("\x9b31m\x1b[8mred",))
+    outcome = CaseOutcome(False, 0.0, "error: \x1b]0;no\x07oh", ("\x9b31m\x1b[8mred",))
 
     shown = "".join(report([result("a\x1b]0;title\x07\u202eb", outcome, "\x1b[8m.test.koi")], 1.0, colour=False))
 
@@ -51,7 +51,7 @@ def test_names_and_output_do_not_steer_the_terminal() -> None:
 
 def test_of_much_output_the_end_is_shown() -> None:
     """A failure shows the last lines of what was printed and says how many it leaves out."""
-    outcome = Outcome(False, 0.0, "error: oh", tuple(f"line {number}" for number in range(100)))
+    outcome = CaseOutcome(False, 0.0, "error: oh", tuple(f"line {number}" for number in range(100)))
 
     lines = list(report([result("long", outcome)], 1.0, colour=False))
 
@@ -62,14 +62,14 @@ def test_of_much_output_the_end_is_shown() -> None:
     ("results", "told"),
     [([], "0 passed in 1.00 s"), (RESULTS[:1], "1 passed in 1.00 s"), (RESULTS[1:], "2 failed in 1.00 s")],
 )
-def test_counts(results: list[Result], told: str) -> None:
+def test_counts(results: list[CaseResult], told: str) -> None:
     """What did not happen is not counted."""
     assert told == list(report(results, 1.0, colour=False))[-1]
 
 
 def test_slowest_tests_are_listed() -> None:
     """As many as asked for, the slowest first."""
-    lines = list(report([RESULTS[0], result("slow", Outcome(True, 2.0))], 1.0, colour=False, durations=1))
+    lines = list(report([RESULTS[0], result("slow", CaseOutcome(True, 2.0))], 1.0, colour=False, durations=1))
 
     assert ["slowest:", "      2.00 s  a.test.koi: slow", "", "2 passed in 1.00 s"] == lines
 

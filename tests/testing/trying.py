@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from koi_lang.testing.blocks import collect
-from koi_lang.testing.cases import Outcome
+from koi_lang.testing.cases import CaseOutcome
 from tests.projects import Project
 
 WORKER = """
@@ -18,12 +18,12 @@ agent Clerk : Worker {
 """
 
 
-def outcomes(project: Project, text: str) -> dict[str, Outcome]:
+def outcomes(project: Project, text: str) -> dict[str, CaseOutcome]:
     """What came of the tests in a program that has the agent `Clerk`."""
     path = project.write("main.test.koi", WORKER + text)
     return {case.name: case.run() for case in collect(path, False)}
 
 
-def outcome(project: Project, body: str) -> Outcome:
+def outcome(project: Project, body: str) -> CaseOutcome:
     """What came of one test with these steps."""
     return outcomes(project, f'test "this" {{ {body} }}')["this"]

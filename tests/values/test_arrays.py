@@ -12,7 +12,7 @@ from koi_lang.js.errors import ErrorValue, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.number_format import INFINITY, NAN
-from koi_lang.js.promises import Promise, Scope, settle
+from koi_lang.js.promises import Promise, TaskScope, settle
 from koi_lang.js.undefined import undefined
 
 METHODS: list[tuple[Any, ...]] = [
@@ -124,7 +124,7 @@ def test_asynchronous_callbacks_run_at_the_same_time() -> None:
         return n * 10
 
     async def program() -> list[Any]:
-        async with Scope():
+        async with TaskScope():
             promises = invoke([1, 2], "map", work)
             assert all(isinstance(promise, Promise) for promise in promises)
             return list(await settle(invoke(GLOBALS["Promise"], "all", promises)))

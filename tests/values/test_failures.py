@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import KoiError, SendTimeout
+from koi_lang.errors import KoiError, SendTimeoutError
 from koi_lang.js.call_helpers import call, get, invoke, new, put
 from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue, caught, thrown
 from koi_lang.js.globals import GLOBALS
@@ -93,7 +93,7 @@ def test_python_exceptions_are_caught_as_errors() -> None:
 
 def test_throwing_a_python_exception_again_is_that_exception() -> None:
     """Its class, and with it the exit code, and its traceback survive a `catch` that throws again."""
-    exception = raised(SendTimeout("too slow"))
+    exception = raised(SendTimeoutError("too slow"))
     again = thrown(caught(exception))
 
     assert (exception, "raised") == (again, traceback.extract_tb(again.__traceback__)[0].name)

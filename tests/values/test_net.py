@@ -14,7 +14,7 @@ from koi_lang.js.call_helpers import call, get, invoke, iterate
 from koi_lang.js.errors import ErrorValue, SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.inspect_value import inspect
-from koi_lang.js.promises import Scope, settle
+from koi_lang.js.promises import TaskScope, settle
 
 
 class Echo(BaseHTTPRequestHandler):
@@ -62,7 +62,7 @@ def ask(address: str, options: Any = None, read: str = "text") -> tuple[Any, Any
     """A response and what one of its methods gives."""
 
     async def program() -> tuple[Any, Any]:
-        async with Scope():
+        async with TaskScope():
             response = await settle(call(GLOBALS["fetch"], address, options))
             return response, await settle(invoke(response, read))
 

@@ -13,7 +13,7 @@ from koi_lang.js.call_helpers import call, get, invoke, new
 from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.inspect_value import inspect
-from koi_lang.js.promises import Promise, Scope, settle, spawn
+from koi_lang.js.promises import Promise, TaskScope, settle, spawn
 from koi_lang.js.undefined import undefined
 from tests.growth import MOST_GROWTH, growth
 
@@ -25,7 +25,7 @@ def run(program: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     """The result of a program that runs in a scope."""
 
     async def scoped() -> Any:
-        async with Scope():
+        async with TaskScope():
             return await program()
 
     return asyncio.run(scoped())
@@ -344,7 +344,7 @@ def test_a_scope_that_is_left_early_ends_its_tasks(way: str) -> None:
             order.append("ended")
 
     async def program() -> None:
-        async with Scope():
+        async with TaskScope():
             call(work)
             set_timeout(lambda: order.append("fired"), 1)
             if way == "raise":
@@ -376,7 +376,7 @@ def test_cancelling_a_scope_that_waits_ends_its_tasks() -> None:
             ended.append(True)
 
     async def program() -> None:
-        async with Scope():
+        async with TaskScope():
             call(work)
 
     async def outer() -> bool:
@@ -394,7 +394,7 @@ def test_work_belongs_to_the_innermost_scope() -> None:
     order: list[str] = []
 
     async def program() -> None:
-        async with Scope():
+        async with TaskScope():
             invoke(later(1, 9), "then", lambda: order.append("inner"))
         order.append("after")
 

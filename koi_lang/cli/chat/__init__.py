@@ -15,7 +15,7 @@ from koi_lang.program import loader
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class ChatOptions:
     """Whom a conversation is with, as the command line says; `resume` names an earlier one."""
 
     agent: str
@@ -44,4 +44,4 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     entry = loader.compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
-    sys.exit(late.talk(file, entry, options, Wishes(agent, event, resume, trust)))
+    sys.exit(late.talk(file, entry, options, ChatOptions(agent, event, resume, trust)))

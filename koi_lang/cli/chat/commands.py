@@ -22,20 +22,20 @@ from koi_lang.runtime.journal.calls import CALL_STARTED, call_at, is_session_of
 from koi_lang.runtime.journal.reader import lines, read, read_header
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
-from koi_lang.sessions.errors import Refused
+from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import targets, text_of
 
 if TYPE_CHECKING:
-    from koi_lang.cli.chat.conversation import Conversation
+    from koi_lang.cli.chat.conversation import ChatConversation
 
-Function = Callable[["Conversation", str], Awaitable[None]]
+Function = Callable[["ChatConversation", str], Awaitable[None]]
 # Of the sessions that could go on.
 MOST_LISTED = 10
 CLIPBOARD = "clipboard"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ChatCommand:
     """A command.
 
     Attributes:
@@ -50,7 +50,7 @@ class Command:
     given: str = ""
 
 
-COMMANDS: dict[str, Command] = {}
+COMMANDS: dict[str, ChatCommand] = {}
 
 
 def command(takes: str = "", name: str = "") -> Callable[[Function], Function]:
@@ -59,26 +59,26 @@ def command(takes: str = "", name: str = "") -> Callable[[Function], Function]:
     def enter(function: Function) -> Function:
         known = f"/{name or function.__name__}"
         description = (inspect.getdoc(function) or "").partition("\n")[0]
-        COMMANDS[known] = Command(known, takes, description, function)
+        COMMANDS[known] = ChatCommand(known, takes, description, function)
         return function
 
     return enter
 
 
-def command_in(text: str) -> Command | None:
+def command_in(text: str) -> ChatCommand | None:
     """The command that a text is; None where it is none."""
     word, _, rest = text.strip().partition(" ")
     found = COMMANDS.get(word) if text.startswith("/") else None
     if found is None:
         return None
-    return Command(found.name, found.takes, found.description, found.function, rest.strip())
+    return ChatCommand(found.name, found.takes, found.description, found.function, rest.strip())
 
 
 # ---------------------------------------------------------------- what there is
 
 
 @command(name="help")
-async def help_(chat: Conversation, given: str) -> None:
+async def help_(chat: ChatConversation, given: str) -> None:
     """List the commands and the keys."""
     heads = {each.name: f"{each.name} {each.takes}".rstrip() for each in COMMANDS.values()}
     width = max(map(len, heads.values()))
@@ -87,7 +87,7 @@ async def help_(chat: Conversation, given: str) -> None:
 
 
 @command("[NAME]")
-async def agents(chat: Conversation, given: str) -> None:
+async def agents(chat: ChatConversation, given: str) -> None:
     """List the agents; with the name of one, or of a handler such as `Main.chat`, talk to that."""
     if given:
         agent, _, event = given.partition(".")
@@ -111,7 +111,7 @@ def _agent_lines(agent: Mapping[str, Any], current: str) -> Iterator[str]:
 
 
 @command("[NAME]")
-async def model(chat: Conversation, given: str) -> None:
+async def model(chat: ChatConversation, given: str) -> None:
     """Show the model, or use another one, `provider/model`, from now on; `?` lists those that are connected."""
     if given == "?":
         listed = (await chat.ask("get_available_models"))["models"]
@@ -124,7 +124,7 @@ async def model(chat: Conversation, given: str) -> None:
 
 
 @command()
-async def cost(chat: Conversation, given: str) -> None:
+async def cost(chat: ChatConversation, given: str) -> None:
     """Show what the conversation took: requests, tokens, money."""
     statistics = chat.session.statistics
     calls, requests = statistics.counts["calls"], statistics.requests
@@ -134,7 +134,7 @@ async def cost(chat: Conversation, given: str) -> None:
 
 
 @command("[PATH]")
-async def image(chat: Conversation, given: str) -> None:
+async def image(chat: ChatConversation, given: str) -> None:
     """Attach an image to the next message: a file, or without a path what the clipboard holds."""
     if given:
         path = named_file(given)
@@ -147,14 +147,14 @@ async def image(chat: Conversation, given: str) -> None:
 
 
 @command("[TEXT]")
-async def queue(chat: Conversation, given: str) -> None:
+async def queue(chat: ChatConversation, given: str) -> None:
     """Say something when the work would end; the work then goes on."""
     await chat.ask("follow_up", **chat.fields(given))
     chat.screen.note("will be heard at the end")
 
 
 @command()
-async def back(chat: Conversation, given: str) -> None:
+async def back(chat: ChatConversation, given: str) -> None:
     """Take back what is queued."""
     taken = (await chat.ask("take_back"))["taken"]
     if taken:
@@ -163,20 +163,20 @@ async def back(chat: Conversation, given: str) -> None:
 
 
 @command()
-async def pause(chat: Conversation, given: str) -> None:
+async def pause(chat: ChatConversation, given: str) -> None:
     """Have the next request to a model wait."""
     await chat.ask("pause")
     chat.screen.note("paused before the next request to a model; /continue goes on")
 
 
 @command(name="continue")
-async def continue_(chat: Conversation, given: str) -> None:
+async def continue_(chat: ChatConversation, given: str) -> None:
     """End a pause, or have what is queued heard."""
     await chat.ask("continue")
 
 
 @command()
-async def abort(chat: Conversation, given: str) -> None:
+async def abort(chat: ChatConversation, given: str) -> None:
     """End the work that is under way."""
     if chat.is_busy:
         await chat.abort()
@@ -185,7 +185,7 @@ async def abort(chat: Conversation, given: str) -> None:
 
 
 @command("[yes|always|no]")
-async def approve(chat: Conversation, given: str) -> None:
+async def approve(chat: ChatConversation, given: str) -> None:
     """Allow what the agent asks permission for: this time, always, or not at all."""
     if not chat.requests or chat.requests[0]["type"] != APPROVAL:
         chat.screen.note("nobody asks for permission")
@@ -194,16 +194,16 @@ async def approve(chat: Conversation, given: str) -> None:
 
 
 @command()
-async def retry(chat: Conversation, given: str) -> None:
+async def retry(chat: ChatConversation, given: str) -> None:
     """Give the last message again."""
     if chat.session.last is None:
-        raise Refused("nothing_to_continue", "nothing was said yet")
+        raise SessionError("nothing_to_continue", "nothing was said yet")
     agent, event, payload = chat.session.last
     await chat.ask("run_playbook", name=f"{agent.about.name}.{event}", args=payload)
 
 
 @command("[TEXT]")
-async def compact(chat: Conversation, given: str) -> None:
+async def compact(chat: ChatConversation, given: str) -> None:
     """Shorten what the agent remembers; TEXT says what to keep."""
     chat.screen.note("shortening the conversation")
     await chat.ask("compact", instructions=given)
@@ -213,7 +213,7 @@ async def compact(chat: Conversation, given: str) -> None:
 
 
 @command()
-async def tree(chat: Conversation, given: str) -> None:
+async def tree(chat: ChatConversation, given: str) -> None:
     """Show the entries that `/branch` can go back to, with all branches."""
     shown, columns, more = journal_tree.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
     chat.screen.say("\n".join(fitted(_one_line(line), columns, more) for line in shown))
@@ -226,7 +226,7 @@ def _one_line(line: str) -> str:
 
 
 @command("ENTRY", name="branch")
-async def branch_(chat: Conversation, given: str) -> None:
+async def branch_(chat: ChatConversation, given: str) -> None:
     """Go back to an entry and go on in a journal of its own; a message comes back to be written anew."""
     if not given.isdecimal():
         raise UsageError("`/branch` needs the number of an entry", help="`/tree` shows them: `/branch 7`.")
@@ -240,7 +240,7 @@ async def branch_(chat: Conversation, given: str) -> None:
 
 
 @command("[ID]")
-async def resume(chat: Conversation, given: str) -> None:
+async def resume(chat: ChatConversation, given: str) -> None:
     """Go on with an earlier conversation, or list those of this program; `/resume ID trust` with one of others."""
     if not given:
         chat.screen.say("\n".join(_sessions(chat)) or "there is no other conversation with this program")
@@ -253,7 +253,7 @@ async def resume(chat: Conversation, given: str) -> None:
     chat.screen.note(f"going on with {resumed['session_id']}, {_count(resumed['calls'], 'message')}")
 
 
-def _sessions(chat: Conversation) -> list[str]:
+def _sessions(chat: ChatConversation) -> list[str]:
     """The latest sessions of the program, each with its first message."""
     program, current = str(chat.session.served.module.__file__), chat.session.run.id
     known = (path for path in reversed(store.journals(Path.cwd())) if path.stem != current)
@@ -277,27 +277,27 @@ def _session_line(path: Path) -> str:
 
 
 @command()
-async def new(chat: Conversation, given: str) -> None:
+async def new(chat: ChatConversation, given: str) -> None:
     """Begin another conversation, in which nothing is remembered."""
     created = await chat.ask("new_session")
     chat.screen.note(f"a new conversation, {created['session_id']}")
 
 
 @command("TEXT")
-async def name(chat: Conversation, given: str) -> None:
+async def name(chat: ChatConversation, given: str) -> None:
     """Give the conversation a name."""
     await chat.ask("set_session_name", name=given)
 
 
 @command(name="quit")
-async def quit_(chat: Conversation, given: str) -> None:
+async def quit_(chat: ChatConversation, given: str) -> None:
     """End the conversation; `koi chat FILE --resume ID` goes on with it later."""
     chat.over = True
 
 
-def _journal(chat: Conversation) -> Path:
+def _journal(chat: ChatConversation) -> Path:
     if chat.session.journal is None:
-        raise Refused("no_journal", "the conversation is not recorded", help="Start it without `--no-record`.")
+        raise SessionError("no_journal", "the conversation is not recorded", help="Start it without `--no-record`.")
     return chat.session.journal
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.cli.chat.commands import command_in
-from koi_lang.cli.chat.event_view import Telling
+from koi_lang.cli.chat.event_view import EventView
 from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen, bill
 from koi_lang.cli.ui.text import harmless, heard_when, one_line
@@ -19,9 +19,9 @@ from koi_lang.runtime.journal.calls import CALL_STARTED
 from koi_lang.runtime.model_calls.images import value_of
 from koi_lang.runtime.playbook.steering import STEERED, How
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
-from koi_lang.sessions.config import Served
-from koi_lang.sessions.errors import Refused
-from koi_lang.sessions.message_targets import IMAGES, Target, text_of
+from koi_lang.sessions.config import SessionConfig
+from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.message_targets import IMAGES, MessageTarget, text_of
 from koi_lang.sessions.session import Session
 
 # A person may take their time.
@@ -35,7 +35,7 @@ HELP = {
 }
 
 
-class Conversation:
+class ChatConversation:
     """One person and the session they talk to.
 
     Args:
@@ -50,11 +50,13 @@ class Conversation:
         over: whether the person has ended it.
     """
 
-    def __init__(self, served: Served, target: Target, screen: Screen, redact: Callable[[str], str]) -> None:
+    def __init__(
+        self, served: SessionConfig, target: MessageTarget, screen: Screen, redact: Callable[[str], str]
+    ) -> None:
         self.dispatcher = Dispatcher(served, self.follow, answer_s=ANSWER_S)
         self.target, self.screen = target, screen
         self.requests: list[Request] = []
-        self.telling = Telling(screen, redact)
+        self.telling = EventView(screen, redact)
         self.over = False
         self.attached = Attached()
         self._news = asyncio.Event()
@@ -82,7 +84,7 @@ class Conversation:
             elif text.strip():
                 await self._say(text, how)
         except KoiError as error:
-            help = HELP.get(error.code, error.help) if isinstance(error, Refused) else error.help
+            help = HELP.get(error.code, error.help) if isinstance(error, SessionError) else error.help
             self.telling.failed += 1
             self.screen.fail(f"error: {error.message}" + (f"\n  = help: {help}" if help else ""))
         self.screen.change()
@@ -91,7 +93,7 @@ class Conversation:
         """The data of the response to a command. Raises Refused."""
         response = await self.dispatcher.handle({"type": type, **fields}, lambda message: None)
         if not response["success"]:
-            raise Refused(response["error_code"], response["error"], help=response.get("help"))
+            raise SessionError(response["error_code"], response["error"], help=response.get("help"))
         return response.get("data")
 
     async def _say(self, text: str, how: How) -> None:
@@ -121,7 +123,7 @@ class Conversation:
         return bool(found)
 
     def fields(self, text: str) -> dict[str, Any]:
-        """The fields of a command that says something, with the images that the text names. Raises BadImage."""
+        """The fields of a command that says something, with the images that the text names. Raises BadImageError."""
         images = [value_of(image) for image in self._images(text)]
         return {"message": text, **({"images": images} if images else {})}
 

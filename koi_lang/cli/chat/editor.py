@@ -16,12 +16,12 @@ from prompt_toolkit.styles import Style
 
 from koi_lang.cli.chat import keys
 from koi_lang.cli.chat.commands import COMMANDS
-from koi_lang.cli.chat.conversation import Conversation
-from koi_lang.cli.chat.history import Kept
+from koi_lang.cli.chat.conversation import ChatConversation
+from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
-from koi_lang.cli.chat.scrollback import Paper, Stray
+from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import Request, options_of, request_text
-from koi_lang.cli.ui.text import RED, WEAK, Look, fitted, harmless, one_line
+from koi_lang.cli.ui.text import RED, WEAK, Theme, fitted, harmless, one_line
 from koi_lang.errors import KoiError
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.runtime.tasks import together
@@ -43,20 +43,20 @@ class Editor:
     keys: Sequence[str] = keys.HELP
     person = True
 
-    def __init__(self, look: Look, redact: Callable[[str], str]) -> None:
-        self.chat: Conversation
+    def __init__(self, look: Theme, redact: Callable[[str], str]) -> None:
+        self.chat: ChatConversation
         self.look = look
         self._typed: asyncio.Queue[tuple[str, How]] = asyncio.Queue()
         self._how: How = "steer"
         self._draft, self._kept_draft = "", ""
         self._warned = False
-        history = Kept(Path.cwd(), redact, lambda: not self.chat.requests)
+        history = InputHistory(Path.cwd(), redact, lambda: not self.chat.requests)
         self._session: PromptSession[str] = PromptSession(
             self._prompt,
             multiline=True,
             history=history,
             key_bindings=keys.bindings(self),
-            completer=Words(self),
+            completer=InputCompleter(self),
             complete_while_typing=Condition(lambda: self.text.startswith("/") or bool(self._options())),
             bottom_toolbar=self._toolbar,
             is_password=Condition(lambda: bool(self._asked().get("secret"))),
@@ -67,7 +67,7 @@ class Editor:
         self._session.app.timeoutlen, self._session.app.ttimeoutlen = KEY_S, SEQUENCE_S
         # Without an answer to where the cursor is there is no line at the bottom; nobody has to be warned of that.
         self._session.app.renderer.cpr_not_supported_callback = None
-        self._paper = Paper(self._session.app)
+        self._paper = Scrollback(self._session.app)
 
     # ------------------------------------------------------------ what keys do
 
@@ -195,7 +195,7 @@ class Editor:
     @contextmanager
     def _strays(self) -> Iterator[None]:
         """What others write to the streams of the process goes above the input, too."""
-        stray = Stray(self.note)
+        stray = CapturedStream(self.note)
         with ExitStack() as stack:
             stack.enter_context(redirect_stdout(stray))
             stack.enter_context(redirect_stderr(stray))
@@ -233,7 +233,7 @@ class Editor:
             self._session.app.exit(result="")
 
 
-class Words(Completer):
+class InputCompleter(Completer):
     """Completes commands with what they take, and answers to questions with options."""
 
     def __init__(self, editor: Editor) -> None:

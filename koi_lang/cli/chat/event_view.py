@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_told
-from koi_lang.cli.ui.activity import Work, trying_again
+from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
 from koi_lang.runtime.events import Event
@@ -19,7 +19,7 @@ from koi_lang.sessions.message_targets import text_of
 MOST_EARLIER = 24
 
 
-class Telling:
+class EventView:
     """Follows the events of a session.
 
     Args:
@@ -34,7 +34,7 @@ class Telling:
     def __init__(self, screen: Screen, redact: Callable[[str], str]) -> None:
         self.screen = screen
         self.failed, self.model = 0, ""
-        self._work = Work(lambda: asyncio.get_running_loop().time(), redact)
+        self._work = Activity(lambda: asyncio.get_running_loop().time(), redact)
         self._printed = 0
         self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
 

@@ -13,7 +13,7 @@ NAME = "chat-history"
 MOST = 1 << 19
 
 
-class Kept(FileHistory):
+class InputHistory(FileHistory):
     """A history in a file that only its owner can read; one that cannot be written lasts as long as the process.
 
     Args:

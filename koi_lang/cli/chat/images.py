@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from koi_lang.cli.ui.text import one_line
 from koi_lang.errors import UsageError, reason
-from koi_lang.llm.images import FORMS, BadImage, Image, require_small, size_text
+from koi_lang.llm.images import FORMS, BadImageError, Image, require_small, size_text
 from koi_lang.runtime.model_calls.images import image_in
 
 DATA = re.compile(r"data:image/[\w.+-]+;base64,(?P<data>[\w+/=\s]+)")
@@ -60,7 +60,7 @@ def _marks(text: str) -> list[str]:
 
 
 def pasted_images(text: str) -> list[tuple[str, Image]]:
-    """The images, with names, that a text is nothing but; none for other texts. Raises UsageError or BadImage."""
+    """The images, with names, that a text is nothing but; none for other texts. Raises UsageError or BadImageError."""
     data = DATA.fullmatch(text.strip())
     if data is not None:
         return [(PASTED, Image.encoded("".join(data["data"].split()), PASTED))]
@@ -105,10 +105,10 @@ def named_file(text: str) -> Path:
 
 
 def image_file(path: Path) -> Image:
-    """The image in a file. Raises UsageError or BadImage."""
+    """The image in a file. Raises UsageError or BadImageError."""
     try:
         if path.exists() and not path.is_file():
-            raise BadImage(f"`{path}` is no file", help=FORMS)
+            raise BadImageError(f"`{path}` is no file", help=FORMS)
         require_small(path.stat().st_size, path.name)
         return Image.of(path.read_bytes(), path.name)
     except (OSError, ValueError) as error:

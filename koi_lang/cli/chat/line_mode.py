@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from koi_lang.cli.chat.commands import command_in
-from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.view import Request, request_text
-from koi_lang.cli.ui.text import Look, harmless, writable
+from koi_lang.cli.ui.text import Theme, harmless, writable
 from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import lines_from
 from koi_lang.runtime.tasks import together
@@ -38,8 +38,8 @@ class Piped:
 
     keys: Sequence[str] = HELP
 
-    def __init__(self, look: Look, *, person: bool) -> None:
-        self.chat: Conversation
+    def __init__(self, look: Theme, *, person: bool) -> None:
+        self.chat: ChatConversation
         self.look, self.person = look, person
         self._begun = ""
         self._marks: list[str] = []

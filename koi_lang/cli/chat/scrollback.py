@@ -12,7 +12,7 @@ from prompt_toolkit.application import Application
 PAUSE_S = 0.05
 
 
-class Paper:
+class Scrollback:
     """What is written above the input of a terminal.
 
     The terminal stays as the input needs it: keys that are pressed meanwhile would else be shown twice, and Enter
@@ -56,7 +56,7 @@ class Paper:
             app.invalidate()
 
 
-class Stray(io.TextIOBase):
+class CapturedStream(io.TextIOBase):
     """Stands in for a stream of the process: whole lines that somebody writes to it become asides."""
 
     def __init__(self, note: Callable[[str], None]) -> None:

@@ -11,17 +11,17 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli import late
-from koi_lang.cli.chat import Wishes
-from koi_lang.cli.chat.conversation import Conversation
+from koi_lang.cli.chat import ChatOptions
+from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.interrupts import carried_out
 from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.options import Options
+from koi_lang.cli.options import RunOptions
 from koi_lang.cli.ui.text import look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.program import cache, declarations
-from koi_lang.sessions.factory import Opener
-from koi_lang.sessions.message_targets import Target, targets
+from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.prepared import prepared
 from koi_lang.sessions.session import GRACE_S
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 HINT = "/help lists the commands, Ctrl-D ends"
 
 
-def talk(file: str, entry: cache.Entry, options: Options, wishes: Wishes) -> int:
+def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions) -> int:
     """Talk to the end and give the exit code; whatever goes wrong is told once."""
     failed: list[int] = []
 
@@ -46,20 +46,20 @@ def talk(file: str, entry: cache.Entry, options: Options, wishes: Wishes) -> int
 
 
 def _conversation(
-    file: str, entry: cache.Entry, options: Options, wishes: Wishes
-) -> tuple[Conversation, OpenRun | None]:
+    file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
+) -> tuple[ChatConversation, OpenRun | None]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
     ready = prepared(file, entry, options)
     declarations.require_servers(ready.module, Path.cwd())
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
-    opener = Opener(ready, screen.note)
+    opener = SessionFactory(ready, screen.note)
     earlier = opener.reopen(wishes.resume, None, wishes.trust, may_ask=True) if wishes.resume else None
-    screen.chat = Conversation(opener.served(), target, screen, ready.redactor())
+    screen.chat = ChatConversation(opener.served(), target, screen, ready.redactor())
     return screen.chat, earlier
 
 
-def _screen(options: Options) -> Editor | Piped:
+def _screen(options: RunOptions) -> Editor | Piped:
     """What shows a conversation, and reads what is typed; the library for terminals is only loaded for one."""
     wants_plain = options.plain or settings.variable("KOI_PLAIN") is not None
     if wants_plain or not _is_terminal() or settings.variable("TERM") in (None, "dumb"):
@@ -67,7 +67,7 @@ def _screen(options: Options) -> Editor | Piped:
     return late.Editor(look_of(sys.stdout), options.key_lookup().redactor())
 
 
-def _target(agents: Sequence[Any], wishes: Wishes) -> Target:
+def _target(agents: Sequence[Any], wishes: ChatOptions) -> MessageTarget:
     """The handler that messages are for; the person is asked where there are several. Raises UsageError."""
     found = targets(agents, wishes.agent, wishes.event)
     if len(found) == 1:
@@ -84,7 +84,7 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def _run(chat: Conversation, earlier: OpenRun | None) -> None:
+async def _run(chat: ChatConversation, earlier: OpenRun | None) -> None:
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
     async with chat.dispatcher.session.opened(earlier) as session:
         if earlier is not None:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from koi_lang.cli.ui.activity import PLAIN_TO_SEE, Outcome
-from koi_lang.cli.ui.text import Look, brief, duration, fitted, harmless, one_line, whole
+from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome
+from koi_lang.cli.ui.text import Theme, brief, duration, fitted, harmless, one_line, whole
 from koi_lang.runtime.host import visible, wish
 from koi_lang.runtime.model_calls.images import noted
 from koi_lang.sessions.client_host import APPROVAL
@@ -28,7 +28,7 @@ class Screen(Protocol):
         person: whether somebody types, so that a path alone in a line is a file that was dropped on the terminal.
     """
 
-    look: Look
+    look: Theme
     keys: Sequence[str]
     person: bool
 
@@ -63,12 +63,12 @@ class Screen(Protocol):
         """Hand over what is typed, until there is no more or the conversation is over."""
 
 
-def is_told(outcome: Outcome) -> bool:
+def is_told(outcome: ActionOutcome) -> bool:
     """Whether an action that has ended is worth a line."""
     return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
 
 
-def action_line(outcome: Outcome, look: Look, columns: int) -> str:
+def action_line(outcome: ActionOutcome, look: Theme, columns: int) -> str:
     """The line of an action that has ended."""
     mark = look.done if outcome.ok else look.failed
     time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""

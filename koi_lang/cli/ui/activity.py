@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.cli.ui.text import brief, one_line
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.playbook.partial_reply import Draft, Written
+from koi_lang.runtime.playbook.partial_reply import PartialReply, ReplyPreview
 from koi_lang.runtime.replay.location import Path
 
 LONGEST_OBJECT = 60
@@ -20,7 +20,7 @@ ENDS = {"action_ended", "action_failed", "effect_ended", "effect_failed"}
 
 
 @dataclass(slots=True)
-class Step:
+class ActiveStep:
     """An action that has begun.
 
     Attributes:
@@ -36,18 +36,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ActionOutcome:
     """An action that has ended: whose it was, what came of it, and after how many seconds."""
 
     worker: str
-    step: Step
+    step: ActiveStep
     ok: bool
     result: str
     seconds: float
 
 
 @dataclass(slots=True)
-class Worker:
+class ActiveAgent:
     """A handler that is being carried out.
 
     Attributes:
@@ -66,14 +66,14 @@ class Worker:
     depth: int
     since: float
     is_live: bool = False
-    steps: dict[Path, Step] = field(default_factory=dict)
+    steps: dict[Path, ActiveStep] = field(default_factory=dict)
     begun: int = 0
     ended: int = 0
     asked: Path | None = None
-    draft: Draft = field(default_factory=Draft)
+    draft: PartialReply = field(default_factory=PartialReply)
     note: str = ""
 
-    def begin(self, path: Path, step: Step) -> None:
+    def begin(self, path: Path, step: ActiveStep) -> None:
         """Take up an action."""
         if not self.steps:
             self.begun = self.ended = 0
@@ -81,7 +81,7 @@ class Worker:
         self.steps[path] = step
         self.note = ""
 
-    def end(self, path: Path) -> Step | None:
+    def end(self, path: Path) -> ActiveStep | None:
         """Put an action away; gives it, None when nobody has seen it begin."""
         step = self.steps.pop(path, None)
         self.ended += step is not None and self._is_outermost(path)
@@ -90,13 +90,13 @@ class Worker:
     def _is_outermost(self, path: Path) -> bool:
         return not any(path[: len(other)] == other for other in self.steps if other != path)
 
-    def innermost(self) -> list[Step]:
+    def innermost(self) -> list[ActiveStep]:
         """The actions under way that have no other one inside."""
         around = {path[:length] for path in self.steps for length in range(len(path))}
         return [step for path, step in self.steps.items() if path not in around]
 
 
-class Work:
+class Activity:
     """Who is at work in a run.
 
     Args:
@@ -106,9 +106,9 @@ class Work:
 
     def __init__(self, clock: Callable[[], float], redact: Callable[[str], str] = str) -> None:
         self.clock, self._redact = clock, redact
-        self._workers: dict[Path, Worker] = {}
+        self._workers: dict[Path, ActiveAgent] = {}
 
-    def follow(self, event: Event) -> Outcome | None:
+    def follow(self, event: Event) -> ActionOutcome | None:
         """Take in what has happened; gives what came of an action that has ended now."""
         if event.type == "handler_started":
             self._come(event)
@@ -119,32 +119,34 @@ class Work:
             self._mark(worker)
         return self._change(worker, event)
 
-    def _change(self, worker: Worker, event: Event) -> Outcome | None:
+    def _change(self, worker: ActiveAgent, event: Event) -> ActionOutcome | None:
         match event.type:
             case "handler_ended" | "handler_failed":
                 self._workers.pop(event.path, None)
             case "model_asked" if not event.recalled:
-                worker.asked, worker.draft, worker.note = event.path, Draft(), ""
+                worker.asked, worker.draft, worker.note = event.path, PartialReply(), ""
             case "model_answered" | "model_failed":
-                worker.asked, worker.draft, worker.note = None, Draft(), ""
+                worker.asked, worker.draft, worker.note = None, PartialReply(), ""
             case "retry_started":
                 why = self._shown(event.data["error"], LONGEST_RESULT)
                 worker.note = f"{trying_again(event.data)}: {why}"
             case "mcp_progress":
                 _note_progress(worker.steps.get(event.path), event.data)
             case type if type in BEGINNINGS:
-                worker.begin(event.path, Step(str(event.data.get("intent", "")), self._what(event.data), self.clock()))
+                worker.begin(
+                    event.path, ActiveStep(str(event.data.get("intent", "")), self._what(event.data), self.clock())
+                )
             case type if type in ENDS:
                 return self._outcome(worker, event)
         return None
 
-    def _outcome(self, worker: Worker, event: Event) -> Outcome | None:
+    def _outcome(self, worker: ActiveAgent, event: Event) -> ActionOutcome | None:
         step = worker.end(event.path)
         if step is None or event.recalled or event.type.startswith("effect"):
             return None
         ok = event.type == "action_ended"
         result = self._shown(event.data.get("result", "") if ok else event.data.get("error"), LONGEST_RESULT)
-        return Outcome(self.label(worker), step, ok, result, self.clock() - step.since)
+        return ActionOutcome(self.label(worker), step, ok, result, self.clock() - step.since)
 
     def wrote(self, path: Path, text: str) -> bool:
         """Take in what a model writes; says whether somebody is at work there."""
@@ -155,17 +157,17 @@ class Work:
         worker.note = ""
         return True
 
-    def workers(self) -> list[Worker]:
+    def workers(self) -> list[ActiveAgent]:
         """Those at work, each behind the one it works for."""
         places = {path: number for number, path in enumerate(self._workers)}
 
-        def order(worker: Worker) -> list[int]:
+        def order(worker: ActiveAgent) -> list[int]:
             lengths = range(1, len(worker.path) + 1)
             return [places[worker.path[:length]] for length in lengths if worker.path[:length] in places]
 
         return sorted((worker for worker in self._workers.values() if worker.is_live), key=order)
 
-    def label(self, worker: Worker) -> str:
+    def label(self, worker: ActiveAgent) -> str:
         """The name of an agent, numbered where it is at work more than once."""
         alike = sum(other.agent == worker.agent for other in self._workers.values())
         return one_line(worker.agent) + (f" {worker.number}" if alike > 1 or worker.number > 1 else "")
@@ -174,7 +176,7 @@ class Work:
         """Forget everybody."""
         self._workers.clear()
 
-    def written(self, worker: Worker) -> Written | None:
+    def written(self, worker: ActiveAgent) -> ReplyPreview | None:
         """What a model is writing, without secrets; None as long as nothing can be said about it."""
         written = worker.draft.written()
         if written is None:
@@ -197,16 +199,16 @@ class Work:
         taken = {other.number for other in self._workers.values() if other.agent == event.agent}
         number = next(n for n in range(1, len(taken) + 2) if n not in taken)
         depth = sum(event.path[: len(path)] == path for path in self._workers)
-        self._workers[event.path] = Worker(event.agent, event.path, number, depth, self.clock())
+        self._workers[event.path] = ActiveAgent(event.agent, event.path, number, depth, self.clock())
 
-    def at(self, path: Path) -> Worker | None:
+    def at(self, path: Path) -> ActiveAgent | None:
         """Who is at work at a place."""
         for length in range(len(path), 0, -1):
             if path[:length] in self._workers:
                 return self._workers[path[:length]]
         return None
 
-    def _mark(self, worker: Worker) -> None:
+    def _mark(self, worker: ActiveAgent) -> None:
         """Note that something happens here, and so in everything around it."""
         if worker.is_live:
             return
@@ -221,7 +223,7 @@ def trying_again(data: Mapping[str, Any]) -> str:
     return f"attempt {data['attempt'] + 1} of {data['tries']} after"
 
 
-def _note_progress(step: Step | None, data: dict[str, Any]) -> None:
+def _note_progress(step: ActiveStep | None, data: dict[str, Any]) -> None:
     if step is None:
         return
     progress, total = data.get("progress") or 0, data.get("total")

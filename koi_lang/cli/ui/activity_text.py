@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from koi_lang.cli.ui.activity import Work, Worker
+from koi_lang.cli.ui.activity import ActiveAgent, Activity
 from koi_lang.cli.ui.text import ending, one_line, width
-from koi_lang.runtime.playbook.partial_reply import Written
+from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 # A text that would be shorter is not shown.
 LEAST_TEXT = 8
 
 
-def doing(worker: Worker) -> str:
+def doing(worker: ActiveAgent) -> str:
     """What somebody is at, without what a model is writing."""
     steps = worker.innermost()
     if not steps or worker.note:
@@ -21,7 +21,7 @@ def doing(worker: Worker) -> str:
     return f"{steps[-1].what} {steps[-1].note}".rstrip()
 
 
-def doing_now(work: Work, worker: Worker, columns: int = 0, more: str = "") -> str:
+def doing_now(work: Activity, worker: ActiveAgent, columns: int = 0, more: str = "") -> str:
     """The same with what a model is writing, in about some columns; without these, only which action that is."""
     if worker.steps or worker.note or worker.asked is None:
         return doing(worker)
@@ -29,7 +29,7 @@ def doing_now(work: Work, worker: Worker, columns: int = 0, more: str = "") -> s
     return "thinking" if written is None else _writing(written, columns, more)
 
 
-def _writing(written: Written, columns: int, more: str) -> str:
+def _writing(written: ReplyPreview, columns: int, more: str) -> str:
     if written.kind == "action":
         return _writing_action(written, columns, more)
     before = "thinking: " if written.kind == "thought" else ""
@@ -37,7 +37,7 @@ def _writing(written: Written, columns: int, more: str) -> str:
     return before + ending(written.text, room, more) if written.text and room >= LEAST_TEXT else "thinking"
 
 
-def _writing_action(written: Written, columns: int, more: str) -> str:
+def _writing_action(written: ReplyPreview, columns: int, more: str) -> str:
     action = f"writing {written.name}".rstrip()
     room = columns - width(action) - len(' ""')
     if written.text and room >= LEAST_TEXT:

@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import Entry, Header
+from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.runtime.model_calls.images import noted
@@ -59,11 +59,11 @@ def _run(path: Path, headers: Mapping[Path, Header], depth: int) -> Iterator[str
                 yield from _run(child, headers, depth + 1)
 
 
-def _inputs(entries: Sequence[Entry]) -> Mapping[tuple[str, ...], Any]:
+def _inputs(entries: Sequence[JournalEntry]) -> Mapping[tuple[str, ...], Any]:
     return {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
 
 
-def _told(entry: Entry, inputs: Mapping[tuple[str, ...], Any]) -> str:
+def _told(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) -> str:
     """An entry one can go back to, in a line; empty for all others."""
     data = entry.data
     match entry.kind:

@@ -95,7 +95,7 @@ def _foreground_group() -> int | None:
         return None
 
 
-class Draft:
+class LineEditor:
     """A line while it is typed.
 
     Attributes:

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from koi_lang import settings
-from koi_lang.cli.ui.activity import PLAIN_TO_SEE, Outcome, Work, Worker
+from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
 from koi_lang.cli.ui.activity_text import doing_now
-from koi_lang.cli.ui.reporters import Bill, Status
-from koi_lang.cli.ui.status_area import Block
-from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Look, duration, fitted, look_of, width, writable
+from koi_lang.cli.ui.reporters import CostMeter, Status
+from koi_lang.cli.ui.status_area import StatusArea
+from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
 from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.replay.location import Path
@@ -26,18 +26,18 @@ WORTH_TELLING_S = 1.0
 NARROW = 30
 
 
-def watched(stream: TextIO, redact: Callable[[str], str], bill: Bill, *, plain: bool) -> Status:
+def watched(stream: TextIO, redact: Callable[[str], str], bill: CostMeter, *, plain: bool) -> Status:
     """What shows a run at a terminal; plain lines where the cursor cannot be moved, or nobody wants that.
 
     A debugger needs the terminal for itself.
     """
     wants_plain = plain or settings.variable("KOI_PLAIN") is not None
     if wants_plain or settings.variable("TERM") in (None, "dumb") or sys.gettrace() is not None:
-        return Lines(stream, redact)
-    return Live(stream, look_of(stream), redact, bill)
+        return PlainView(stream, redact)
+    return LiveView(stream, look_of(stream), redact, bill)
 
 
-class Teller(Status):
+class LineReporter(Status):
     """Writes lines that stay; what is told while a question is open is told after its answer."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -66,16 +66,16 @@ class Teller(Status):
         self._stream.flush()
 
 
-class Live(Teller):
+class LiveView(LineReporter):
     """Shows at the bottom of a terminal who is at work, and above it a line for every action that has ended."""
 
     is_live = True
 
-    def __init__(self, stream: TextIO, look: Look, redact: Callable[[str], str], bill: Bill) -> None:
+    def __init__(self, stream: TextIO, look: Theme, redact: Callable[[str], str], bill: CostMeter) -> None:
         super().__init__(stream)
         self._look, self._bill = look, bill
-        self._work = Work(_now, redact)
-        self._block = Block(stream, self._lines, look.more)
+        self._work = Activity(_now, redact)
+        self._block = StatusArea(stream, self._lines, look.more)
         self._run: Run | None = None
 
     @contextmanager
@@ -128,7 +128,7 @@ class Live(Teller):
 
     # ------------------------------------------------------------ lines
 
-    def _told(self, outcome: Outcome) -> str:
+    def _told(self, outcome: ActionOutcome) -> str:
         """The line of an action that has ended."""
         look, columns = self._look, self._block.size[0] - 1
         mark, code = (look.done, GREEN) if outcome.ok else (look.failed, RED)
@@ -151,7 +151,7 @@ class Live(Teller):
             lines.append(self._look.painted(fitted(total, columns, self._look.more), WEAK))
         return lines[:most]
 
-    def _line(self, worker: Worker, columns: int) -> str:
+    def _line(self, worker: ActiveAgent, columns: int) -> str:
         look = self._look
         indent = INDENT * worker.depth if columns >= NARROW else ""
         time = f" {duration(_now() - worker.since)}"
@@ -162,12 +162,12 @@ class Live(Teller):
         return f"{indent}{look.painted(look.at_work, CYAN)} {text}{look.painted(time, WEAK)}"
 
 
-class Lines(Teller):
+class PlainView(LineReporter):
     """Writes one finished line for whatever is worth telling; nothing is ever changed, for those who listen."""
 
     def __init__(self, stream: TextIO, redact: Callable[[str], str]) -> None:
         super().__init__(stream)
-        self._work = Work(_now, redact)
+        self._work = Activity(_now, redact)
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
@@ -184,18 +184,18 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _is_told(outcome: Outcome) -> bool:
+def _is_told(outcome: ActionOutcome) -> bool:
     return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
 
 
-def _news(worker: Worker, event: Event) -> str:
+def _news(worker: ActiveAgent, event: Event) -> str:
     """What begins with an event; empty when that is not worth a line."""
     if event.type == "action_started" and event.data.get("intent") not in PLAIN_TO_SEE:
         return worker.steps[event.path].what
     return "thinking" if event.type == "model_asked" else worker.note if event.type == "retry_started" else ""
 
 
-def _sentence(outcome: Outcome) -> str:
+def _sentence(outcome: ActionOutcome) -> str:
     how = "done" if outcome.ok else "failed"
     time = f" after {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
     result = f": {outcome.result}" if outcome.result else ""

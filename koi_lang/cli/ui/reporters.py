@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.cli.ui.text import counted
 from koi_lang.runtime.budget.limits import PAID
 from koi_lang.runtime.events import Event
-from koi_lang.runtime.host import NobodyAllows
+from koi_lang.runtime.host import NobodyAllowsError
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Status:
         """Write a line that stays."""
 
 
-class Bill:
+class CostMeter:
     """Counts what the models of a run have taken."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Bill:
         return self._until - self._since
 
 
-class Denials:
+class DenialNotice:
     """Tells the first time that an action was denied because nobody could be asked, and what to do."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
@@ -106,7 +106,7 @@ class Denials:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        if self._told or event.recalled or event.data.get("class") != NobodyAllows.__name__:
+        if self._told or event.recalled or event.data.get("class") != NobodyAllowsError.__name__:
             return
         self._told = True
         self._note(f"{event.data['error']}; {event.data['help']}".removesuffix("."))

@@ -22,7 +22,7 @@ PROMPT = "> "
 Fill = Callable[[int, int], Sequence[str]]
 
 
-class Block:
+class StatusArea:
     """The live lines of a run.
 
     Args:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TextIO
 from koi_lang.cli import late
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
-from koi_lang.runtime.host import Approval, NobodyToAsk, chosen, wish
+from koi_lang.runtime.host import Approval, NobodyToAskError, chosen, wish
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
-    from koi_lang.cli.ui.keyboard import Draft, Keyboard
+    from koi_lang.cli.ui.keyboard import Keyboard, LineEditor
 
 READ_SIZE = 65536
 # How soon a run in the background looks again whether it is in the foreground.
@@ -53,7 +53,7 @@ class Terminal:
         self._asked: asyncio.Future[str | None] | None = None
         self._question = ""
         self._keyboard: Keyboard | None = None
-        self._draft: Draft | None = None
+        self._draft: LineEditor | None = None
 
     def print(self, text: str) -> None:
         """A line of output, at once; a silent terminal leaves it to events."""
@@ -77,7 +77,7 @@ class Terminal:
         self.log(text)
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAsk at the end."""
+        """Ask one question at a time; an option may be answered by its number. Raises NobodyToAskError at the end."""
         async with self._turn:
             with self.hold():
                 self._show(question, options)
@@ -86,7 +86,7 @@ class Terminal:
                     self._question = ""
         if line is None:
             help = "Run the program in a terminal, or pipe one line for each question into it."
-            raise NobodyToAsk(f"nobody answers the question `{question.strip()}`", help=help)
+            raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
         return chosen(line.strip(), options)
 
     def _show(self, question: str, options: Sequence[str]) -> None:
@@ -126,9 +126,9 @@ class Terminal:
                 self._grab()
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
-        """Ask for permission, again after an answer that is not clear. Raises NobodyToAsk without a terminal."""
+        """Ask for permission, again after an answer that is not clear. Raises NobodyToAskError without a terminal."""
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise NobodyToAsk(f"nobody can be asked for permission to {what}")
+            raise NobodyToAskError(f"nobody can be asked for permission to {what}")
         asked = whole(f"{wish(what, agent)}: {detail}")
         answer = (await self.ask(f"{asked}\nAllow? [y]es, [a]lways, [N]o")).lower()
         while answer not in APPROVALS:
@@ -138,7 +138,7 @@ class Terminal:
     async def secret(self, name: str) -> str:
         """A value typed without being shown."""
         if not sys.stdin.isatty():
-            raise NobodyToAsk(f"nobody can be asked for `{name}`")
+            raise NobodyToAskError(f"nobody can be asked for `{name}`")
         with self.hold(), self._alone():
             return await asyncio.to_thread(late.getpass, f"{name}: ", sys.stderr)
 
@@ -168,7 +168,7 @@ class Terminal:
         if not self.status.is_live:
             return
         if self._keyboard is None:
-            self._keyboard, self._draft = late.Keyboard(), late.Draft()
+            self._keyboard, self._draft = late.Keyboard(), late.LineEditor()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self._stop)
         self._keyboard.take()
 

@@ -37,7 +37,7 @@ DEEPEST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Theme:
     """How lines about a run look: the marks they have, and whether they have colours."""
 
     at_work: str = "●"
@@ -52,18 +52,18 @@ class Look:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
 
-ASCII = Look("*", "+", "x", "->", "...")
+ASCII = Theme("*", "+", "x", "->", "...")
 RED, GREEN, YELLOW, CYAN, WEAK = 31, 32, 33, 36, 2
 
 
-def look_of(stream: TextIO) -> Look:
+def look_of(stream: TextIO) -> Theme:
     """The marks that a stream can write, and whether it has colours."""
     colour = has_colours(stream)
-    plain = Look(colour=colour)
+    plain = Theme(colour=colour)
     try:
         f"{plain.at_work}{plain.done}{plain.failed}{plain.gives}{plain.more}".encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
-        return Look(ASCII.at_work, ASCII.done, ASCII.failed, ASCII.gives, ASCII.more, colour)
+        return Theme(ASCII.at_work, ASCII.done, ASCII.failed, ASCII.gives, ASCII.more, colour)
     return plain
 
 
@@ -94,7 +94,7 @@ def coloured(report: str) -> str:
 
 
 def _in_colour(text: str, code: int) -> str:
-    return Look(colour=True).painted(text, code)
+    return Theme(colour=True).painted(text, code)
 
 
 # ---------------------------------------------------------------- harmless text

@@ -16,7 +16,7 @@ from koi_lang.runtime.playbook.steering import PERSON, STEERED, How
 COMMANDS = "/queue TEXT says something at the end, /back takes it back, /pause, /continue, /abort"
 
 
-class Aborted(KoiError):
+class AbortedError(KoiError):
     """The person has ended the run."""
 
     exit_code = EXIT_INTERRUPTED
@@ -88,4 +88,4 @@ class Typing:
 
     def _abort(self, text: str) -> None:
         with suppress(asyncio.CancelledError):  # for the code of the run, not for whoever ends it
-            self._run.halt(Aborted("the run was aborted"))
+            self._run.halt(AbortedError("the run was aborted"))

@@ -18,7 +18,7 @@ from koi_lang.compiler.codegen.expressions import (
     outside_chain,
 )
 from koi_lang.compiler.operators import LAZY
-from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.scope import ScopeVariable
 
 
 @expression.register
@@ -81,7 +81,7 @@ def _kept_key(node: n.Member | n.Index, e: Emitter) -> tuple[ast.expr, ast.expr]
     return py.walrus(name, key_of(node, e), at), py.load(name, at)
 
 
-def write_variable(variable: Variable | None, value: ast.expr, at: py.At) -> ast.expr:
+def write_variable(variable: ScopeVariable | None, value: ast.expr, at: py.At) -> ast.expr:
     """Store into a variable and give the value."""
     if variable is None:
         return value
@@ -137,14 +137,14 @@ def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py
     return named_value(target.name, node.value, e)
 
 
-def store(variable: Variable | None, value: ast.expr, at: py.At) -> ast.stmt:
+def store(variable: ScopeVariable | None, value: ast.expr, at: py.At) -> ast.stmt:
     """A statement that stores a value into a variable."""
     if variable is None:
         return py.evaluate(value, at)
     return ast.Assign([target(variable, at)], value, **at)
 
 
-def target(variable: Variable, at: py.At) -> ast.expr:
+def target(variable: ScopeVariable, at: py.At) -> ast.expr:
     """A variable as what is assigned to."""
     if variable.boxed:
         return ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)

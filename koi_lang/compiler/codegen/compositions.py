@@ -23,17 +23,17 @@ from koi_lang.compiler.codegen.prompts import (
 )
 from koi_lang.compiler.codegen.statements import chain
 from koi_lang.compiler.compositions import (
-    Choice,
+    TemplateConditional,
     Directive,
     Fragment,
     Let,
-    Line,
     TemplateError,
+    TemplateLine,
     acts,
     directives,
     variables,
 )
-from koi_lang.compiler.templates import Hole
+from koi_lang.compiler.templates import Placeholder
 
 
 def composed(node: n.Prompt, file: Analysis, names: ModuleNames, python: str) -> list[ast.stmt]:
@@ -68,7 +68,7 @@ def _list(items: Iterable[ast.expr], at: py.At) -> ast.List:
 def _read(node: n.Compose, fragments: dict[str, ast.expr]) -> Sequence[Directive]:
     """The directives of the template; without a template the fragments one after the other."""
     if node.template is None:
-        return [Line(node.span, (Fragment(name, ""),)) for name in fragments]
+        return [TemplateLine(node.span, (Fragment(name, ""),)) for name in fragments]
     try:
         return directives(node.template, frozenset(fragments))
     except TemplateError as problem:
@@ -104,7 +104,7 @@ class _Composer:
 
     def unset(self, items: Sequence[Directive], at: py.At) -> list[ast.stmt]:
         """Give the names that only some branch sets a value before."""
-        names = dict.fromkeys(variables(item for item in items if isinstance(item, Choice)))
+        names = dict.fromkeys(variables(item for item in items if isinstance(item, TemplateConditional)))
         return [py.assign(self.python[name], py.koi("undefined", at), at) for name in names]
 
     def body(self, items: Sequence[Directive]) -> list[ast.stmt]:
@@ -115,13 +115,13 @@ class _Composer:
         self.e.fixed = None
         at = self.e.fixed = self.e.at(item.span)
         match item:
-            case Line():
+            case TemplateLine():
                 result = [self.line(item, at)]
             case Let():
                 value = ast.Await(py.helper("settle", [template_value(item.value, self.e)], at), **at)
                 self.declare([item.name])
                 result = [py.assign(self.python[item.name], value, at)]
-            case Choice():
+            case TemplateConditional():
                 return self.choice(item, at)
         return [*self.definitions(), *result]
 
@@ -130,7 +130,7 @@ class _Composer:
         result, self.e.pending = self.e.pending, []
         return result
 
-    def choice(self, item: Choice, at: py.At) -> list[ast.stmt]:
+    def choice(self, item: TemplateConditional, at: py.At) -> list[ast.stmt]:
         for test, _ in item.branches:
             adopt_functions(test, self.e)
         tests = [condition(test, self.e) for test, _ in item.branches]
@@ -139,12 +139,12 @@ class _Composer:
         branches = [ast.If(emitted, body, [], **at) for emitted, body in zip(tests, bodies, strict=True)]
         return [*definitions, *chain(branches, self.body(item.otherwise), self.e)]
 
-    def line(self, item: Line, at: py.At) -> ast.stmt:
+    def line(self, item: TemplateLine, at: py.At) -> ast.stmt:
         """`lines.append(koi.fill(…))`."""
         filled = fill([self.piece(piece, at) for piece in item.pieces], at)
         return py.evaluate(py.call(py.attribute(py.load(self.lines, at), "append", at), [filled], at), at)
 
-    def piece(self, piece: str | Hole | Fragment, at: py.At) -> str | ast.expr:
+    def piece(self, piece: str | Placeholder | Fragment, at: py.At) -> str | ast.expr:
         """A text as it is; a value or a rendered fragment as an expression."""
         if isinstance(piece, str):
             return piece
@@ -152,10 +152,10 @@ class _Composer:
         if name is not None:
             rendered = py.call(py.attribute(self.fragments[name], "render", at), [py.load("scope", at)], at)
             return ast.Await(rendered, **at)
-        assert isinstance(piece, Hole)
+        assert isinstance(piece, Placeholder)
         return hole_value(piece, self.e) if is_usable(piece, self.e) else piece.source
 
-    def _fragment_in(self, hole: Hole) -> str | None:
+    def _fragment_in(self, hole: Placeholder) -> str | None:
         """The fragment that `{{name}}` mentions."""
         expression = hole.expression
         if (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.module_names import ModuleNames
-from koi_lang.compiler.scope import FunctionScope, Resolution, Variable
+from koi_lang.compiler.scope import FunctionScope, Resolution, ScopeVariable
 from koi_lang.source import Source, Span
 
 
@@ -44,7 +44,7 @@ class Emitter:
     updates: list[list[ast.stmt]] = field(default_factory=list)
     guards: list[tuple[ast.expr, py.At]] | None = None
     hint: str | None = None
-    target: Variable | None = None
+    target: ScopeVariable | None = None
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None
@@ -61,7 +61,7 @@ class Emitter:
         end_line, end_column = position(span.end)
         return {"lineno": line, "col_offset": column, "end_lineno": end_line, "end_col_offset": end_column}
 
-    def variable(self, node: n.Node) -> Variable | None:
+    def variable(self, node: n.Node) -> ScopeVariable | None:
         """The variable that a name or binding stands for."""
         return self.resolution.variables.get(node)
 

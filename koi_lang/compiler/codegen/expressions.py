@@ -10,7 +10,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.operators import LAZY
-from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
 from koi_lang.source import Span
 
@@ -61,7 +61,7 @@ def _name(node: n.Name, e: Emitter) -> ast.expr:
     return local(at) if local is not None else outer_name(node.name, e, at)
 
 
-def read_variable(variable: Variable, at: py.At) -> ast.expr:
+def read_variable(variable: ScopeVariable, at: py.At) -> ast.expr:
     """The value of a variable."""
     name = py.load(variable.python, at)
     return py.attribute(name, "value", at) if variable.boxed else name

@@ -9,7 +9,7 @@ import re
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.scope import PYTHON_NAMES, python_name
-from koi_lang.compiler.symbols import SPACES, Symbol, Table, own_symbols
+from koi_lang.compiler.symbols import SPACES, Symbol, SymbolTable, own_symbols
 
 
 class ModuleNames:
@@ -21,7 +21,7 @@ class ModuleNames:
         definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
 
-    def __init__(self, unit: Unit, table: Table, local: frozenset[str]) -> None:
+    def __init__(self, unit: Unit, table: SymbolTable, local: frozenset[str]) -> None:
         """`local` are names of variables in the code of the file, which must not hide a module."""
         self.unit, self.table = unit, table
         self.imported: dict[str, str] = {}

@@ -11,7 +11,7 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.scope import FunctionScope, Resolution, resolve
-from koi_lang.compiler.templates import PURE, STATE, Hole, PayloadPart, parts, payload_parts
+from koi_lang.compiler.templates import PURE, STATE, PayloadPart, Placeholder, parts, payload_parts
 from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
@@ -60,7 +60,7 @@ def _payload_part(part: PayloadPart) -> Callable[[py.At], ast.expr]:
     return emit
 
 
-def is_usable(hole: Hole, e: Emitter) -> bool:
+def is_usable(hole: Placeholder, e: Emitter) -> bool:
     """Whether all names of a hole are known and it computes a value; otherwise it stays text."""
     return all(root.name in e.locals or root.name in PURE for root in hole.roots()) and hole.obstacle is None
 
@@ -69,7 +69,7 @@ def filled(text: n.Text, e: Emitter) -> ast.expr:
     """A text as an expression: a constant, or a call that fills its holes."""
     at = e.at(text.span)
     pieces = parts(text)
-    if not any(isinstance(piece, Hole) and is_usable(piece, e) for piece in pieces):
+    if not any(isinstance(piece, Placeholder) and is_usable(piece, e) for piece in pieces):
         return py.constant(text.value, at)
     return fill([_piece(piece, e) for piece in pieces], at)
 
@@ -87,13 +87,13 @@ def fill(pieces: Sequence[str | ast.expr], at: py.At) -> ast.expr:
     return py.helper("fill", [py.constant(a, at) if isinstance(a, str) else a for a in arguments], at)
 
 
-def _piece(piece: str | Hole, e: Emitter) -> str | ast.expr:
+def _piece(piece: str | Placeholder, e: Emitter) -> str | ast.expr:
     if isinstance(piece, str):
         return piece
     return hole_value(piece, e) if is_usable(piece, e) else piece.source
 
 
-def hole_value(hole: Hole, e: Emitter) -> ast.expr:
+def hole_value(hole: Placeholder, e: Emitter) -> ast.expr:
     """The value that fills a hole; all of it stands where the hole stands."""
     saved, e.fixed = e.fixed, e.at(hole.span)
     result = template_value(hole.expression, e)

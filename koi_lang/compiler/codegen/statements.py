@@ -10,7 +10,7 @@ from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain, read_variable
-from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
 ENDINGS = (n.Return, n.Throw)
@@ -55,7 +55,7 @@ def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
     return [py.assign(v.python, py.helper("Box", [], at), at) for v, at in _boxed(node, e)]
 
 
-def _boxed(node: n.Node, e: Emitter) -> list[tuple[Variable, py.At]]:
+def _boxed(node: n.Node, e: Emitter) -> list[tuple[ScopeVariable, py.At]]:
     declared = e.resolution.blocks.get(node)
     return [(v, e.at(v.span)) for v in declared.variables.values() if v.boxed] if declared else []
 

@@ -38,7 +38,7 @@ from koi_lang.compiler.rules import (
     variables,
 )
 from koi_lang.compiler.rules.files import EXPLANATIONS
-from koi_lang.compiler.rules.program import Library, Program
+from koi_lang.compiler.rules.program import AnalysedProgram, Library
 from koi_lang.compiler.rules.table import RULES, Report
 from koi_lang.compiler.syntax_errors import explanations as syntax_explanations
 from koi_lang.diagnostics import Diagnostic
@@ -61,7 +61,7 @@ def check(analyses: Sequence[Analysis], library: Library = dict) -> list[Diagnos
     """
     if not analyses:
         return []
-    program = Program(tuple(analyses), library)
+    program = AnalysedProgram(tuple(analyses), library)
     found: list[Diagnostic] = []
     for file in analyses:
         for rule in RULES.values():

@@ -9,11 +9,11 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, kind_of
 from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_LISTS, OF_TEXTS
-from koi_lang.compiler.rules.program import Program, handlers, is_variable
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_variable
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import nearest
 
 OF_VALUES = OF_LISTS | OF_TEXTS
@@ -60,7 +60,7 @@ def unknown_member(file: Analysis, report: Report) -> None:
             _check_kind(member, around, file, report)
 
 
-def _check_kind(member: n.Member, around: Around, file: Analysis, report: Report) -> None:
+def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
     """Report what is nearly a member of every list or text, where the value is one."""
     if member.name in OF_VALUES or not _is_near(member.name):
         return
@@ -102,7 +102,7 @@ def _report(member: n.Member, owner: str, report: Report) -> None:
     report.add(member.name_span, f"`{owner}` has no member `{member.name}`", help=help)
 
 
-def _told_elsewhere(file: Analysis, _: Program) -> set[n.Node]:
+def _told_elsewhere(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
     """What is called, and what functions of objects ask `this` for."""
     found: set[n.Node] = {call.callee for call, _ in file.index.of(n.Call)}
     properties = (property.value for property, _ in file.index.of(n.Property))

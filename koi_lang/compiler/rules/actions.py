@@ -11,7 +11,7 @@ from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of
 from koi_lang.compiler.rules.program import is_variable
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
@@ -133,7 +133,7 @@ def unknown_action(file: Analysis, report: Report) -> None:
             report.add(_key(given[field]), f"`{name.value}` has no field `{field}`", help=help)
 
 
-def _calls(file: Analysis) -> Iterator[tuple[n.Call, Around]]:
+def _calls(file: Analysis) -> Iterator[tuple[n.Call, Enclosing]]:
     """Every `callAction(…)`, also of `this` and of another agent."""
     for call, around in file.index.of(n.Call):
         match call.callee:

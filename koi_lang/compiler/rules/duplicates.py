@@ -8,7 +8,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.scope import Variable
+from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
 
 
@@ -247,7 +247,7 @@ def variable_of_block(file: Analysis, report: Report) -> None:
             report.add(variable.span, message, others=others, help=help)
 
 
-def _outer(variable: Variable) -> Variable | None:
+def _outer(variable: ScopeVariable) -> ScopeVariable | None:
     """What a `var` of JavaScript would be one with: a `var` or parameter of that name around its block."""
     block = variable.block.parent
     while block is not None and block.function is variable.function:

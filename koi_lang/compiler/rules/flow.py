@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.source import Span
 
 WORD = re.compile(r"\w+")
@@ -54,7 +54,7 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
 
         skill Web { export async function load(url) { return await fetch(url) } }
     """
-    waits: list[tuple[n.Await | n.Send, Around]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
+    waits: list[tuple[n.Await | n.Send, Enclosing]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
     for wait, around in waits:
         function = around.function
         if isinstance(function, n.Function) and not function.is_async:

@@ -7,10 +7,10 @@ from typing import Literal
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.scopes import is_state
-from koi_lang.compiler.scope import Variable
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import Enclosing
 
 Kind = Literal["string", "number", "boolean", "array", "object", "null"]
 # The kind of value behind each type that says one; letter case does not count.
@@ -39,7 +39,7 @@ class Declared:
 
     type: n.Type | None
     value: n.Expression | None
-    around: Around
+    around: Enclosing
 
 
 def kind_of_type(type: n.Type | None) -> Kind | None:
@@ -67,7 +67,7 @@ def kind_of_literal(value: n.Expression) -> Kind | None:
     return None
 
 
-def kind_of(node: n.Expression, around: Around, file: Analysis, program: Program) -> Kind | None:
+def kind_of(node: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:
     """The kind of an expression: of literals, results of methods, and what is declared with a type or never changed."""
     match node:
         case n.Parenthesized():
@@ -82,26 +82,26 @@ def kind_of(node: n.Expression, around: Around, file: Analysis, program: Program
     return kind_of_literal(node)
 
 
-def _kind_of_declared(declared: Declared, file: Analysis, program: Program) -> Kind | None:
+def _kind_of_declared(declared: Declared, file: Analysis, program: AnalysedProgram) -> Kind | None:
     if declared.type is not None or declared.value is None:
         return kind_of_type(declared.type)
     return kind_of(declared.value, declared.around, file, program)
 
 
-def _kind_of_result(base: n.Expression, name: str, around: Around, file: Analysis) -> Kind | None:
+def _kind_of_result(base: n.Expression, name: str, around: Enclosing, file: Analysis) -> Kind | None:
     if isinstance(base, n.Name) and not _is_variable(base, around, file):
         return STATICS.get((base.name, name))
     return "array" if name in LISTS else "string" if name in TEXTS else None
 
 
-def _kind_of_member(node: n.Member, around: Around, file: Analysis, program: Program) -> Kind | None:
+def _kind_of_member(node: n.Member, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:
     """The kind of a field of the state, or of something with a type that names its fields."""
     if is_state(node.object) and around.agent is not None:
         return kind_of_type(_state_types(around.agent).get(node.name))
     return kind_of_type(type_of(node, around, file, program))
 
 
-def type_of(node: n.Expression, around: Around, file: Analysis, program: Program) -> n.Type | None:
+def type_of(node: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram) -> n.Type | None:
     """The type that is declared for a variable, or for a field of one."""
     if isinstance(node, n.Name):
         declared = _variable(node, around, file, program)
@@ -117,7 +117,7 @@ def _state_types(agent: n.Agent) -> dict[str, n.Type | None]:
     return {field.name.name: field.type for item in agent.items if isinstance(item, n.State) for field in item.fields}
 
 
-def _variable(name: n.Name, around: Around, file: Analysis, program: Program) -> Declared | None:
+def _variable(name: n.Name, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Declared | None:
     """Where a variable that keeps its first value, or has a type, is declared."""
     resolution = None if around.root is None else file.code.get(around.root)
     variable = None if resolution is None else resolution.variables.get(name)
@@ -131,14 +131,14 @@ def _variable(name: n.Name, around: Around, file: Analysis, program: Program) ->
     return declared if is_before and not variable.reassigned else None
 
 
-def _is_variable(name: n.Name, around: Around, file: Analysis) -> bool:
+def _is_variable(name: n.Name, around: Enclosing, file: Analysis) -> bool:
     resolution = None if around.root is None else file.code.get(around.root)
     return resolution is not None and name in resolution.variables
 
 
-def _declarations(file: Analysis, _: Program) -> dict[Variable, Declared]:
+def _declarations(file: Analysis, _: AnalysedProgram) -> dict[ScopeVariable, Declared]:
     """Every variable that is declared by its name alone."""
-    found: dict[Variable, Declared] = {}
+    found: dict[ScopeVariable, Declared] = {}
     for declarator, around in file.index.of(n.Declarator):
         _enter(found, declarator.pattern, Declared(declarator.type, declarator.value, around), file)
     for parameter, around in file.index.of(n.Parameter):
@@ -147,7 +147,7 @@ def _declarations(file: Analysis, _: Program) -> dict[Variable, Declared]:
     return found
 
 
-def _enter(found: dict[Variable, Declared], node: n.Node, declared: Declared, file: Analysis) -> None:
+def _enter(found: dict[ScopeVariable, Declared], node: n.Node, declared: Declared, file: Analysis) -> None:
     resolution = None if declared.around.root is None else file.code.get(declared.around.root)
     variable = None if resolution is None else resolution.variables.get(node)
     if variable is not None:

@@ -6,10 +6,10 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import kind_of
 from koi_lang.compiler.rules.members import OF_TEXTS
-from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.scope import Variable
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.source import Span
 
 # What makes a number of the text that `in` gives.
@@ -46,7 +46,7 @@ def keys_of_list(file: Analysis, report: Report) -> None:
             _check_operation(operation, around, file, report)
 
 
-def _check_operation(operation: n.Operation, around: Around, file: Analysis, report: Report) -> None:
+def _check_operation(operation: n.Operation, around: Enclosing, file: Analysis, report: Report) -> None:
     """Report `x in list` and `x in text`; a number is looked for in lists."""
     wanted, place = operation.operands
     kind = kind_of(place, around, file, report.program)
@@ -60,7 +60,7 @@ def _check_operation(operation: n.Operation, around: Around, file: Analysis, rep
         report.add(Span(at, at + 2), message, help=f"write `{written[0]}.includes({written[1]})`.")
 
 
-def _counted(file: Analysis, _: Program) -> set[Variable | None]:
+def _counted(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
     """The variables that are used as indexes or computed with."""
     found = {_variable(index.index, around, file) for index, around in file.index.of(n.Index)}
     for operation, around in file.index.of(n.Operation):
@@ -73,7 +73,7 @@ def _counted(file: Analysis, _: Program) -> set[Variable | None]:
     return found
 
 
-def _fields(file: Analysis, _: Program) -> set[Variable | None]:
+def _fields(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
     """The variables that are asked for something that no text has."""
     return {
         _variable(member.object, around, file)
@@ -82,7 +82,7 @@ def _fields(file: Analysis, _: Program) -> set[Variable | None]:
     }
 
 
-def _variable(node: n.Node, around: Around, file: Analysis) -> Variable | None:
+def _variable(node: n.Node, around: Enclosing, file: Analysis) -> ScopeVariable | None:
     resolution = None if around.root is None else file.code.get(around.root)
     return None if resolution is None else resolution.variables.get(node)
 

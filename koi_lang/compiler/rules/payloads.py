@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of, kind_of_type
-from koi_lang.compiler.rules.program import Program, attempts_of, handlers
+from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of, handlers
 from koi_lang.compiler.rules.sends import targets
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import handler_calls
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenPayload:
     """A payload and the handlers that may get it.
 
     Attributes:
@@ -30,7 +30,7 @@ class Given:
     place: Span
     name: str
     handlers: tuple[n.Handler, ...]
-    around: Around
+    around: Enclosing
     is_whole: bool = True
 
 
@@ -64,12 +64,12 @@ def wrong_payload(file: Analysis, report: Report) -> None:
                 report.add(span, message, help=help)
 
 
-def _given(file: Analysis, program: Program) -> Iterator[Given]:
+def _given(file: Analysis, program: AnalysedProgram) -> Iterator[GivenPayload]:
     for run, _ in file.index.of(n.Run):
         symbol = file.table.find("agent", run.agent.name)
         if symbol is not None and isinstance(symbol.node, n.Agent):
             value = run.arguments[0] if run.arguments else None
-            found = _to(symbol.node, run.handler.name, value, run.handler.span, Around())
+            found = _to(symbol.node, run.handler.name, value, run.handler.span, Enclosing())
             yield from (replace(given, is_whole=False) for given in found)
     around_of, attempts = dict(file.index.of(n.Call)), attempts_of(file)
     for call, name, symbol in handler_calls(file):
@@ -89,19 +89,26 @@ def _given(file: Analysis, program: Program) -> Iterator[Given]:
         ]
         each = tuple(handler for agent in agents for handler in handlers(agent) if handler.name.name == send.event)
         if each and len(send.arguments) == 1:
-            yield Given(send.arguments[0], send.event_span, send.event, each, around)
+            yield GivenPayload(send.arguments[0], send.event_span, send.event, each, around)
 
 
-def _to(agent: n.Agent, event: str, value: n.Expression | None, place: Span, around: Around) -> Iterator[Given]:
+def _to(
+    agent: n.Agent, event: str, value: n.Expression | None, place: Span, around: Enclosing
+) -> Iterator[GivenPayload]:
     """A payload for one handler, if the agent has it and nothing else stands in for what is missing."""
     for handler in handlers(agent):
         has_default = bool(handler.parameters) and handler.parameters[0].default is not None
         if handler.name.name == event and not (value is None and has_default):
-            yield Given(value, place, event, (handler,), around)
+            yield GivenPayload(value, place, event, (handler,), around)
 
 
 def _problems(
-    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, program: Program, path: str = ""
+    value: n.Expression | None,
+    type: n.Type,
+    given: GivenPayload,
+    file: Analysis,
+    program: AnalysedProgram,
+    path: str = "",
 ) -> Iterator[tuple[Span, str, str]]:
     """What is wrong with a value: its place, a message, and the help."""
     while isinstance(value, n.Parenthesized):
@@ -132,7 +139,7 @@ def _problems(
 
 
 def _literal_problems(
-    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, shown: str
+    value: n.Expression | None, type: n.Type, given: GivenPayload, file: Analysis, shown: str
 ) -> Iterator[tuple[Span, str, str]]:
     if isinstance(value, (n.Text, n.Literal)):
         written = type.text.strip("\"'") if isinstance(value, n.Text) and type.text[:1] in "\"'" else type.text
@@ -142,7 +149,7 @@ def _literal_problems(
 
 
 def _field_problems(
-    value: n.Expression | None, type: n.Type, given: Given, file: Analysis, program: Program, path: str
+    value: n.Expression | None, type: n.Type, given: GivenPayload, file: Analysis, program: AnalysedProgram, path: str
 ) -> Iterator[tuple[Span, str, str]]:
     """What is wrong with the fields of an object that is written down as a whole; none are those of an empty one."""
     properties = value.properties if isinstance(value, n.Object) else ()
@@ -171,7 +178,7 @@ def _missing(missing: list[str], written: list[str], type: n.Type, path: str, ev
     return f"{' and '.join(paths)} {verb} missing in the payload of `{event}`", help
 
 
-def _kind(value: n.Expression | None, around: Around, file: Analysis, program: Program) -> Kind | None:
+def _kind(value: n.Expression | None, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:
     if isinstance(value, n.Literal) and value.value is None:
         return "null"
     return None if value is None else kind_of(value, around, file, program)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program, Use, texts_of
+from koi_lang.compiler.rules.program import AnalysedProgram, Use, texts_of
 from koi_lang.compiler.rules.scopes import in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import Resolution
 from koi_lang.compiler.templates import PURE
-from koi_lang.compiler.walk import Around, everything
+from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.source import Span
 
 PATH = r"([A-Za-z_]\w*)((?:\??\.\w+|\[\d+\])+)"
@@ -68,7 +68,7 @@ def _report(text: n.Text, found: str, help: str, file: Analysis, report: Report)
     report.add(span, f"`{found}` is not filled in", help=help)
 
 
-def _in_playbooks(file: Analysis, program: Program) -> Iterator[tuple[n.Text, frozenset[str]]]:
+def _in_playbooks(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Text, frozenset[str]]]:
     """The texts of playbooks with the names that they may mention."""
     for playbook, around in file.index.of(n.Playbook):
         texts = [part for part in playbook.parts if isinstance(part, n.Text) and "{" in part.value]
@@ -76,7 +76,7 @@ def _in_playbooks(file: Analysis, program: Program) -> Iterator[tuple[n.Text, fr
         yield from ((text, roots) for text in texts)
 
 
-def _in_prompts(file: Analysis, program: Program) -> Iterator[tuple[n.Text, frozenset[str]]]:
+def _in_prompts(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Text, frozenset[str]]]:
     """The same of prompts."""
     for prompt, _ in file.index.of(n.Prompt):
         texts = [text for text in texts_of(prompt) if "{" in text.value]
@@ -104,7 +104,7 @@ def _in_code(file: Analysis) -> Iterator[tuple[n.Text, Resolution]]:
                 yield text, file.code[_root(around)]
 
 
-def _root(around: Around) -> n.Node:
+def _root(around: Enclosing) -> n.Node:
     assert around.root is not None
     return around.root
 

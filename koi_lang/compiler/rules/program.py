@@ -13,8 +13,8 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.cycles import nodes_on_cycles
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
-from koi_lang.compiler.walk import Around
-from koi_lang.diagnostics import Place, suggestion
+from koi_lang.compiler.walk import Enclosing
+from koi_lang.diagnostics import LabeledSpan, suggestion
 from koi_lang.source import Span
 
 Made = TypeVar("Made")
@@ -27,7 +27,7 @@ class Use:
     """A handler whose playbook contains a prompt, directly or through other prompts."""
 
     file: Analysis
-    around: Around
+    around: Enclosing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Members:
     by_event: dict[str, list[tuple[n.Agent, Analysis]]]
 
 
-class Program:
+class AnalysedProgram:
     """The analysed files of a program; the first is the one that was asked for."""
 
     def __init__(self, files: tuple[Analysis, ...], library: Library = dict) -> None:
@@ -61,7 +61,7 @@ class Program:
         """Whether the first file has a `run`; without one the files are a library."""
         return bool(self.files[0].index.of(n.Run))
 
-    def for_file(self, make: Callable[[Analysis, Program], Made], file: Analysis) -> Made:
+    def for_file(self, make: Callable[[Analysis, AnalysedProgram], Made], file: Analysis) -> Made:
         """What a function finds out about a file; it is asked once, however many rules want to know."""
         if (make, file) not in self._made:
             self._made[make, file] = make(file, self)
@@ -216,7 +216,7 @@ def _by_event(agents: list[tuple[n.Agent, Analysis]]) -> dict[str, list[tuple[n.
     return found
 
 
-def is_variable(name: n.Name, around: Around, file: Analysis) -> bool:
+def is_variable(name: n.Name, around: Enclosing, file: Analysis) -> bool:
     """Whether a name in code stands for a variable rather than a declaration."""
     resolution = None if around.root is None else file.code.get(around.root)
     return resolution is not None and name in resolution.variables
@@ -228,9 +228,9 @@ def with_article(kind: Kind) -> str:
     return f"an {word}" if word.startswith(("a", "mcp")) else f"a {word}"
 
 
-def place_of(symbol: Symbol, label: str) -> Place:
+def place_of(symbol: Symbol, label: str) -> LabeledSpan:
     """Where a symbol is declared, with what there is to say about it."""
-    return Place(symbol.unit.source, symbol.span, label)
+    return LabeledSpan(symbol.unit.source, symbol.span, label)
 
 
 def shown(unit: Unit, seen_from: Unit) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.operators import LAZY
-from koi_lang.compiler.rules.program import Program, handlers, is_variable
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_variable
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
-from koi_lang.compiler.scope import Variable
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.source import Span
 
 # What may be asked of a promise itself.
@@ -53,7 +53,7 @@ def await_missing(file: Analysis, report: Report) -> None:
     """
     calls = report.program.for_file(_promises, file)
     kept = _variables(file, calls)
-    told: set[Variable] = set()
+    told: set[ScopeVariable] = set()
     for used, form, around in _uses(file) if calls else ():
         variable = _variable(used, around, file)
         if used in calls and not _is_told_by_test(used, around, file):
@@ -106,7 +106,7 @@ def async_predicate(file: Analysis, report: Report) -> None:
                     report.add(span, message, help=help)
 
 
-def _promises(file: Analysis, _: Program) -> set[n.Node]:
+def _promises(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
     """The calls that give a promise."""
     found: set[n.Node] = {new for new, _ in file.index.of(n.New) if _is_named(new.callee, "Promise")}
     late = [(call, around) for call, around in file.index.of(n.Call) if not call.optional]
@@ -120,7 +120,7 @@ def _promises(file: Analysis, _: Program) -> set[n.Node]:
     return found
 
 
-def _gives_promise(callee: n.Expression, around: Around, file: Analysis, functions: set[Variable]) -> bool:
+def _gives_promise(callee: n.Expression, around: Enclosing, file: Analysis, functions: set[ScopeVariable]) -> bool:
     if isinstance(callee, n.Name):
         variable = _variable(callee, around, file)
         if variable is not None:
@@ -136,7 +136,7 @@ def _gives_promise(callee: n.Expression, around: Around, file: Analysis, functio
     return _is_known(callee.object, callee.name, around, file)
 
 
-def _is_known(owner: n.Name, name: str, around: Around, file: Analysis) -> bool:
+def _is_known(owner: n.Name, name: str, around: Enclosing, file: Analysis) -> bool:
     """Whether a function of the registry, of a server or of `Promise` gives a promise."""
     if is_variable(owner, around, file) or owner.name in file.table.values:
         return False
@@ -146,7 +146,7 @@ def _is_known(owner: n.Name, name: str, around: Around, file: Analysis) -> bool:
     return is_server or name in known
 
 
-def _async_functions(file: Analysis) -> set[Variable]:
+def _async_functions(file: Analysis) -> set[ScopeVariable]:
     """The variables that always hold an `async` function."""
     found: list[tuple[n.Node, n.Node | None]] = [
         (declarator.pattern, declarator.value) for declarator, _ in file.index.of(n.Declarator)
@@ -163,9 +163,9 @@ def _async_functions(file: Analysis) -> set[Variable]:
     return {variable for variable in variables if not variable.reassigned}
 
 
-def _variables(file: Analysis, calls: set[n.Node]) -> dict[Variable, n.Node]:
+def _variables(file: Analysis, calls: set[n.Node]) -> dict[ScopeVariable, n.Node]:
     """The variables that always hold a promise, with the calls that gave it."""
-    found: dict[Variable, n.Node] = {}
+    found: dict[ScopeVariable, n.Node] = {}
     for declarator, around in file.index.of(n.Declarator):
         value = None if declarator.value is None else _bare(declarator.value)
         variable = _variable(declarator.pattern, around, file)
@@ -174,7 +174,7 @@ def _variables(file: Analysis, calls: set[n.Node]) -> dict[Variable, n.Node]:
     return found
 
 
-def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Around]]:
+def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """Where the value of an expression is needed at once, with what to write there instead."""
     for member, around in file.index.of(n.Member):
         if member.name not in OF_PROMISES:
@@ -193,7 +193,7 @@ def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Around]]:
     yield from _given(file)
 
 
-def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Around]]:
+def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """What decides, and what is walked over."""
     for choice, around in file.index.of(n.If):
         yield from ((_bare(condition), "if ({})", around) for condition, _ in choice.branches)
@@ -207,7 +207,7 @@ def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Around]]:
         yield _bare(spread.value), "...{}", around
 
 
-def _given(file: Analysis) -> Iterator[tuple[n.Expression, str, Around]]:
+def _given(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """What is taken apart, printed, converted or kept."""
     for declarator, around in file.index.of(n.Declarator):
         if declarator.value is not None and not isinstance(declarator.pattern, n.Binding):
@@ -241,7 +241,7 @@ def _is_named(node: n.Node, name: str) -> bool:
     return isinstance(node, n.Name) and node.name == name
 
 
-def _is_told_by_test(call: n.Node, around: Around, file: Analysis) -> bool:
+def _is_told_by_test(call: n.Node, around: Enclosing, file: Analysis) -> bool:
     """Whether the rule for tests tells of a call: of the handlers of agents."""
     callee = call.callee if isinstance(call, n.Call) else None
     return (
@@ -249,7 +249,7 @@ def _is_told_by_test(call: n.Node, around: Around, file: Analysis) -> bool:
     )
 
 
-def _variable(node: n.Node, around: Around, file: Analysis) -> Variable | None:
+def _variable(node: n.Node, around: Enclosing, file: Analysis) -> ScopeVariable | None:
     resolution = None if around.root is None else file.code.get(around.root)
     return None if resolution is None else resolution.variables.get(node)
 

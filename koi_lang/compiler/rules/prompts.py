@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.compositions import ACTING, TemplateError, acts, directives
-from koi_lang.compiler.rules.program import Program, is_variable, place_of
+from koi_lang.compiler.rules.program import AnalysedProgram, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.source import Span
 
 SECOND = "its handler has one already"
@@ -183,7 +183,7 @@ def prompt_not_awaited(file: Analysis, report: Report) -> None:
             report.add(name.span, message, help=help)
 
 
-def _acts(name: str, file: Analysis, program: Program) -> bool:
+def _acts(name: str, file: Analysis, program: AnalysedProgram) -> bool:
     """Whether a prompt, or one inside of it, carries out actions."""
     symbols = program.contained([n.Name(Span(0, 0), name)], file)
     return any(isinstance(symbol.node, n.Prompt) and _calls_action(symbol.node) for symbol in symbols)
@@ -199,7 +199,7 @@ def _calls_action(prompt: n.Prompt) -> bool:
         return False  # which is told as an error of its own
 
 
-def _is_prompt(name: n.Name, around: Around, file: Analysis) -> bool:
+def _is_prompt(name: n.Name, around: Enclosing, file: Analysis) -> bool:
     """Whether a name in code stands for a prompt that is used there as a text."""
     resolution = None if around.root is None else file.code.get(around.root)
     return resolution is not None and name in resolution.outer.get(name.name, ())

@@ -10,7 +10,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import nearest
 
 # What actions and standard skills need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
@@ -92,7 +92,7 @@ def _handled(file: Analysis) -> Iterator[tuple[n.Text, n.Agent, Symbol | None]]:
                     yield event, agent, symbol
 
 
-def _agent(name: n.Name, around: Around, file: Analysis) -> n.Agent | None:
+def _agent(name: n.Name, around: Enclosing, file: Analysis) -> n.Agent | None:
     if name.name == "this":
         return around.agent
     symbol = None if is_variable(name, around, file) else file.table.find("agent", name.name)

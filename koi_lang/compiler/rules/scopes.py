@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program, Use
+from koi_lang.compiler.rules.program import AnalysedProgram, Use
 from koi_lang.compiler.templates import PURE, payload_parts
-from koi_lang.compiler.walk import Around, everything
+from koi_lang.compiler.walk import Enclosing, everything
 
 ROOTS = PURE | {"args", "state", "agentName", "userMessage"}
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=")
@@ -18,7 +18,7 @@ KEY = re.compile(r'"(\w+)"\s*:')
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class PlaceholderScope:
     """Names that holes may use.
 
     Attributes:
@@ -34,7 +34,7 @@ class Scope:
     payload: frozenset[str] = frozenset()
 
 
-def in_handler(use: Use, program: Program) -> Scope:
+def in_handler(use: Use, program: AnalysedProgram) -> PlaceholderScope:
     """What the playbook of a handler may name."""
     handler, agent = use.around.function, use.around.agent
     parameters = handler.parameters[:1] if isinstance(handler, n.Handler) else ()
@@ -47,10 +47,10 @@ def in_handler(use: Use, program: Program) -> Scope:
     state = state_fields(agent, use.file, program) if agent is not None else None
     if state is not None:
         fields["state"] = state
-    return Scope(ROOTS.union(names), fields)
+    return PlaceholderScope(ROOTS.union(names), fields)
 
 
-def in_prompt(node: n.Node, program: Program) -> Scope:
+def in_prompt(node: n.Node, program: AnalysedProgram) -> PlaceholderScope:
     """What a prompt may name, which stands in the playbooks of several handlers, and its own parameters."""
     scopes = [in_handler(use, program) for use in program.uses.get(node, [])]
     own = _own_names(node)
@@ -59,7 +59,7 @@ def in_prompt(node: n.Node, program: Program) -> Scope:
         shared &= scope.fields.keys()
     fields = {root: frozenset[str]().union(*(scope.fields[root] for scope in scopes)) for root in shared - set(own)}
     payload = frozenset[str]().union(*(scope.roots for scope in scopes)) - ROOTS
-    return Scope(ROOTS.union(own), fields, True, payload.difference(own))
+    return PlaceholderScope(ROOTS.union(own), fields, True, payload.difference(own))
 
 
 def _own_names(node: n.Node) -> list[str]:
@@ -74,7 +74,7 @@ def _own_names(node: n.Node) -> list[str]:
     return names
 
 
-def state_fields(agent: n.Agent, file: Analysis, program: Program) -> frozenset[str] | None:
+def state_fields(agent: n.Agent, file: Analysis, program: AnalysedProgram) -> frozenset[str] | None:
     """The fields that the state of an agent has or gets; None when they cannot all be known."""
     declared = [field.name.name for item in agent.items if isinstance(item, n.State) for field in item.fields]
     if not declared or agent in program.for_file(_open, file):
@@ -82,10 +82,10 @@ def state_fields(agent: n.Agent, file: Analysis, program: Program) -> frozenset[
     return frozenset(declared) | program.for_file(_set_fields, file).get(agent, set())
 
 
-def _set_fields(file: Analysis, _: Program) -> dict[n.Agent, set[str]]:
+def _set_fields(file: Analysis, _: AnalysedProgram) -> dict[n.Agent, set[str]]:
     """Fields that code assigns, and keys that a playbook mentions: it may ask for a `state_updates` with them."""
     found: dict[n.Agent, set[str]] = {}
-    changes: list[tuple[n.Assignment | n.Update, Around]] = [*file.index.of(n.Assignment), *file.index.of(n.Update)]
+    changes: list[tuple[n.Assignment | n.Update, Enclosing]] = [*file.index.of(n.Assignment), *file.index.of(n.Update)]
     for change, around in changes:
         if around.agent is not None:
             fields = (
@@ -99,7 +99,7 @@ def _set_fields(file: Analysis, _: Program) -> dict[n.Agent, set[str]]:
     return found
 
 
-def _open(file: Analysis, _: Program) -> set[n.Agent]:
+def _open(file: Analysis, _: AnalysedProgram) -> set[n.Agent]:
     """Agents whose code hands on `this` or its state as a whole, so that any field may be set."""
     members = file.index.of(n.Member)
     read = {member.object for member, _ in members}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Members, Program, is_variable, place_of
+from koi_lang.compiler.rules.program import AnalysedProgram, Members, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
-from koi_lang.compiler.walk import Around
-from koi_lang.diagnostics import Place, nearest
+from koi_lang.compiler.walk import Enclosing
+from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.source import Span
 
 SELECTIONS = frozenset(("event", "role", "any", "all"))
@@ -20,7 +20,7 @@ SEND = re.compile(r"await\s+send\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SendTarget:
     """Whom a `send` may reach.
 
     Attributes:
@@ -30,7 +30,7 @@ class Target:
     """
 
     name: str
-    place: Place | None
+    place: LabeledSpan | None
     members: list[Members]
 
     def handling(self, event: str) -> list[tuple[n.Agent, Analysis]]:
@@ -306,7 +306,7 @@ def peers_without_team(file: Analysis, report: Report) -> None:
             report.add(used[0].span, f"`{agent.name.name}` has no peers: it uses no team and is in none", help=help)
 
 
-def targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Around, Target]]:
+def targets(file: Analysis, program: AnalysedProgram) -> Iterator[tuple[n.Send, Enclosing, SendTarget]]:
     """Every `send` whose possible receivers are known before the program runs, with what it stands in."""
     for send, around in file.index.of(n.Send):
         teams = _teams(send.base, around, file, program)
@@ -316,14 +316,14 @@ def targets(file: Analysis, program: Program) -> Iterator[tuple[n.Send, Around, 
             continue
         team, home = (teams or [])[0]
         if len(found) == 1:
-            place = Place(home.unit.source, team.name.span, "the team")
-            yield send, around, Target(f"`{team.name.name}`", place, members)
+            place = LabeledSpan(home.unit.source, team.name.span, "the team")
+            yield send, around, SendTarget(f"`{team.name.name}`", place, members)
         elif around.agent is not None:
-            yield send, around, Target(f"the teams of `{around.agent.name.name}`", None, members)
+            yield send, around, SendTarget(f"the teams of `{around.agent.name.name}`", None, members)
 
 
 def _teams(
-    base: n.Expression, around: Around, file: Analysis, program: Program
+    base: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram
 ) -> list[tuple[n.Team, Analysis]] | None:
     """The teams that the base of a `send` stands for; None where only the running program knows."""
     while isinstance(base, n.Parenthesized):
@@ -354,7 +354,7 @@ def _asked(call: n.Call) -> n.Expression | None:
     return inner if "event" in names else None
 
 
-def _is_team(base: n.Expression, around: Around, file: Analysis) -> bool:
+def _is_team(base: n.Expression, around: Enclosing, file: Analysis) -> bool:
     """Whether a `send` may ask what an expression stands for: `peers`, `peers(Team)` or a team."""
     name = base.callee if isinstance(base, n.Call) else base
     if not isinstance(name, n.Name) or is_variable(name, around, file):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, kind_of, kind_of_type
-from koi_lang.compiler.rules.program import Program, attempts_of
+from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
-from koi_lang.compiler.scope import Variable
-from koi_lang.compiler.walk import Around
+from koi_lang.compiler.scope import ScopeVariable
+from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
@@ -27,7 +27,7 @@ class Called:
     function: n.Function
     arguments: Sequence[n.Expression]
     place: Span
-    around: Around
+    around: Enclosing
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class SkillCall:
     arguments: Sequence[n.Expression]
     agent: n.Agent
     skills: dict[str, n.Skill]
-    around: Around
+    around: Enclosing
 
 
 @rule("E0244", "error")
@@ -126,7 +126,7 @@ def _number(needed: int, most: int | None) -> str:
     return "no arguments" if most == 0 else "one argument" if most == 1 else f"{most} arguments"
 
 
-def _skill_calls(file: Analysis, program: Program) -> Iterator[SkillCall]:
+def _skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall]:
     for call, around in file.index.of(n.Call):
         callee = call.callee
         if not isinstance(callee, n.Member) or callee.name != "callSkill" or not call.arguments:
@@ -141,7 +141,7 @@ def _skill_calls(file: Analysis, program: Program) -> Iterator[SkillCall]:
         yield SkillCall(name, call.arguments[1:], symbol.node, skills, around)
 
 
-def _called(file: Analysis, program: Program) -> Iterator[Called]:
+def _called(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
     """Every call of a function of a skill by its name, and those with `callSkill` that name one."""
     local = program.for_file(_functions, file)
     for call, around in file.index.of(n.Call):
@@ -157,7 +157,9 @@ def _called(file: Analysis, program: Program) -> Iterator[Called]:
             yield Called(function, each.arguments[1:], first.span, each.around)
 
 
-def _function(name: n.Name, around: Around, file: Analysis, local: dict[Variable, n.Function]) -> n.Function | None:
+def _function(
+    name: n.Name, around: Enclosing, file: Analysis, local: dict[ScopeVariable, n.Function]
+) -> n.Function | None:
     """The function that a name in code stands for."""
     resolution = None if around.root is None else file.code.get(around.root)
     variable = None if resolution is None else resolution.variables.get(name)
@@ -167,9 +169,9 @@ def _function(name: n.Name, around: Around, file: Analysis, local: dict[Variable
     return symbol.node if symbol is not None and isinstance(symbol.node, n.Function) else None
 
 
-def _functions(file: Analysis, _: Program) -> dict[Variable, n.Function]:
+def _functions(file: Analysis, _: AnalysedProgram) -> dict[ScopeVariable, n.Function]:
     """The functions that are declared under their names, by the variables that they become."""
-    found: dict[Variable, n.Function] = {}
+    found: dict[ScopeVariable, n.Function] = {}
     for function, around in file.index.of(n.Function):
         roots = [root for root in (around.root, function) if root is not None]
         for variables in (file.code[root].variables for root in roots if root in file.code):

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program
+from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.scopes import is_state, state_fields
 from koi_lang.compiler.rules.table import Report, rule
 
@@ -17,7 +17,7 @@ STARTS = {"array": "[]", "object": "{}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class StateUses:
     """How the state of an agent is used in its file.
 
     Attributes:
@@ -134,15 +134,15 @@ def _start(field: n.Field) -> str | None:
     return None if field.type is None else STARTS.get(field.type.name.lower())
 
 
-def _uses(file: Analysis, program: Program) -> Iterator[Uses]:
+def _uses(file: Analysis, program: AnalysedProgram) -> Iterator[StateUses]:
     """How the state of each agent is used, where all of its fields can be known."""
     mentions, texts = program.for_file(_mentions, file), program.for_file(_texts, file)
     for agent, _ in file.index.of(n.Agent):
         if state_fields(agent, file, program) is not None:
-            yield Uses(agent, mentions.get(agent, {}), mentions.get(None, {}), texts.get(agent, []))
+            yield StateUses(agent, mentions.get(agent, {}), mentions.get(None, {}), texts.get(agent, []))
 
 
-def _mentions(file: Analysis, _: Program) -> dict[n.Agent | None, dict[str, list[n.Member]]]:
+def _mentions(file: Analysis, _: AnalysedProgram) -> dict[n.Agent | None, dict[str, list[n.Member]]]:
     """Every `….state.field` by its name, of an agent where it is `this.state`, else of None."""
     found: dict[n.Agent | None, dict[str, list[n.Member]]] = {}
     for member, around in file.index.of(n.Member):
@@ -152,7 +152,7 @@ def _mentions(file: Analysis, _: Program) -> dict[n.Agent | None, dict[str, list
     return found
 
 
-def _texts(file: Analysis, _: Program) -> dict[n.Agent, list[n.Text | n.Name | n.PromptCall]]:
+def _texts(file: Analysis, _: AnalysedProgram) -> dict[n.Agent, list[n.Text | n.Name | n.PromptCall]]:
     """What the playbooks of each agent are made of."""
     found: dict[n.Agent, list[n.Text | n.Name | n.PromptCall]] = {}
     for playbook, around in file.index.of(n.Playbook):
@@ -161,7 +161,7 @@ def _texts(file: Analysis, _: Program) -> dict[n.Agent, list[n.Text | n.Name | n
     return found
 
 
-def _bases(file: Analysis, _: Program) -> set[n.Expression]:
+def _bases(file: Analysis, _: AnalysedProgram) -> set[n.Expression]:
     """What must not be null, since a part of it is asked for."""
     members = {node.object for node, _ in file.index.of(n.Member) if not node.optional}
     indexed = {node.object for node, _ in file.index.of(n.Index) if not node.optional}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import Program
-from koi_lang.diagnostics import Diagnostic, Place, Severity
+from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.diagnostics import Diagnostic, LabeledSpan, Severity
 from koi_lang.source import Source, Span
 
 Find: TypeAlias = "Callable[[Analysis, Report], None]"
@@ -29,26 +29,26 @@ class Report:
 
     rule: Rule
     source: Source
-    program: Program
+    program: AnalysedProgram
     found: list[Diagnostic]
 
     def add(
         self,
-        span: Span | Place,
+        span: Span | LabeledSpan,
         message: str,
         *,
         label: str = "",
-        others: Sequence[Place] = (),
+        others: Sequence[LabeledSpan] = (),
         help: str | None = None,
     ) -> None:
         """Report a problem at a place; a bare span is one of the file that is checked."""
-        place = span if isinstance(span, Place) else self.place(span, label)
+        place = span if isinstance(span, LabeledSpan) else self.place(span, label)
         self.found.append(Diagnostic(self.rule.code, self.rule.severity, message, place, tuple(others), help))
 
-    def place(self, span: Span, label: str) -> Place:
+    def place(self, span: Span, label: str) -> LabeledSpan:
         """A place in the file that is checked, without the lines after its first one."""
         end = self.source.text.find("\n", span.start, span.end)
-        return Place(self.source, Span(span.start, end) if end > span.start else span, label)
+        return LabeledSpan(self.source, Span(span.start, end) if end > span.start else span, label)
 
 
 RULES: dict[str, Rule] = {}

@@ -10,13 +10,13 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.compositions import TemplateError, directives, in_order
 from koi_lang.compiler.rules.foreign import FOREIGN
-from koi_lang.compiler.rules.program import Program, Use, texts_of
-from koi_lang.compiler.rules.scopes import ROOTS, Scope, in_handler, in_prompt
+from koi_lang.compiler.rules.program import AnalysedProgram, Use, texts_of
+from koi_lang.compiler.rules.scopes import ROOTS, PlaceholderScope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import GLOBALS, RUN_NAMES
-from koi_lang.compiler.templates import STATE, Hole, free_names, parts, payload_parts
+from koi_lang.compiler.templates import STATE, Placeholder, free_names, parts, payload_parts
 from koi_lang.compiler.walk import everything
-from koi_lang.diagnostics import Place, nearest
+from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.source import Source, Span
 
 NEAR = 0.75
@@ -27,9 +27,9 @@ COMPUTED = "compute it in code, and pass it on in the payload."
 class Filled:
     """A hole of a playbook or prompt, with the names that can fill it."""
 
-    hole: Hole
-    place: Place
-    scope: Scope
+    hole: Placeholder
+    place: LabeledSpan
+    scope: PlaceholderScope
 
 
 @rule("E0316", "error")
@@ -254,7 +254,7 @@ def _root_help(name: str, filled: Filled) -> str:
     return f"for a field of the payload write `{{{{args.{name}}}}}`."
 
 
-def _after(name: str, hole: Hole) -> str:
+def _after(name: str, hole: Placeholder) -> str:
     """What stands in a hole behind the name that it begins with."""
     return hole.source.strip("${} ").partition(name)[2]
 
@@ -269,7 +269,7 @@ def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, st
                 break
 
 
-def _paths(hole: Hole) -> Iterator[tuple[str, str]]:
+def _paths(hole: Placeholder) -> Iterator[tuple[str, str]]:
     """The names in a hole with the field that is read from them."""
     for node in everything(hole.expression):
         if isinstance(node, n.Member) and isinstance(node.object, n.Name):
@@ -281,12 +281,12 @@ def _near(field: str, known: frozenset[str]) -> str | None:
     return found[0] if found else None
 
 
-def _filled(file: Analysis, program: Program) -> list[Filled]:
+def _filled(file: Analysis, program: AnalysedProgram) -> list[Filled]:
     """Every hole in the playbooks and prompts of a file."""
     return [*_in_playbooks(file, program), *_in_prompts(file, program)]
 
 
-def _in_playbooks(file: Analysis, program: Program) -> Iterator[Filled]:
+def _in_playbooks(file: Analysis, program: AnalysedProgram) -> Iterator[Filled]:
     for playbook, around in file.index.of(n.Playbook):
         scope = in_handler(Use(file, around), program)
         for part in playbook.parts:
@@ -294,7 +294,7 @@ def _in_playbooks(file: Analysis, program: Program) -> Iterator[Filled]:
                 yield from _holes(part, file.unit.source, scope)
 
 
-def _in_prompts(file: Analysis, program: Program) -> Iterator[Filled]:
+def _in_prompts(file: Analysis, program: AnalysedProgram) -> Iterator[Filled]:
     for prompt, _ in file.index.of(n.Prompt):
         scope = in_prompt(prompt, program)
         for text in texts_of(prompt):
@@ -305,12 +305,12 @@ def _in_prompts(file: Analysis, program: Program) -> Iterator[Filled]:
             yield from _holes(text, imported.text, in_prompt(imported.statement, program))
 
 
-def _holes(text: n.Text, source: Source, scope: Scope) -> Iterator[Filled]:
+def _holes(text: n.Text, source: Source, scope: PlaceholderScope) -> Iterator[Filled]:
     done = text.span.start
     for hole in parts(text):
-        if isinstance(hole, Hole):
+        if isinstance(hole, Placeholder):
             # In a quoted text without escapes the hole stands in the source as written.
             at = source.text.find(hole.source, done, text.span.end) if text.start is None else hole.span.start
             span = Span(at, at + len(hole.source)) if at >= 0 else text.span
             done = max(done, at)
-            yield Filled(hole, Place(source, span), scope)
+            yield Filled(hole, LabeledSpan(source, span), scope)

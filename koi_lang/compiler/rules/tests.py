@@ -9,7 +9,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, is_variable
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
-from koi_lang.compiler.walk import Around, everything
+from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.source import Span
 
 # Where an expression stands whose value is used at once, so that a promise would be a mistake.
@@ -166,7 +166,7 @@ def handler_calls(file: Analysis) -> Iterator[tuple[n.Call, n.Name, Symbol]]:
                 yield call, n.Name(callee.name_span, callee.name), symbol
 
 
-def agent_of(node: n.Expression, around: Around, file: Analysis) -> Symbol | None:
+def agent_of(node: n.Expression, around: Enclosing, file: Analysis) -> Symbol | None:
     """The agent that an expression stands for: its name, or `this` in its handlers."""
     if not isinstance(node, n.Name) or is_variable(node, around, file):
         return None
@@ -208,7 +208,7 @@ def _bare(node: n.Node | None) -> n.Node | None:
     return node
 
 
-def _steps(file: Analysis) -> list[tuple[n.Expect | n.Given, Around]]:
+def _steps(file: Analysis) -> list[tuple[n.Expect | n.Given, Enclosing]]:
     return [*file.index.of(n.Expect), *file.index.of(n.Given)]
 
 

@@ -11,7 +11,7 @@ from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.diagnostics import Place, nearest
+from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.source import Span
 
 # Types that say nothing here, or that programs have from TypeScript.
@@ -29,7 +29,7 @@ ADVICE = "types are such as `string`, `number`, `boolean`, `Json`, `string[]` an
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TypedValue:
     """A value that something with a type is given where it is declared or assigned."""
 
     name: str
@@ -98,7 +98,7 @@ def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
         yield parameter.type, Span(parameter.span.end - len(parameter.type), parameter.span.end)
 
 
-def _given(file: Analysis) -> Iterator[Given]:
+def _given(file: Analysis) -> Iterator[TypedValue]:
     """Every value that is given to something with a type."""
     for declarator, _ in file.index.of(n.Declarator):
         yield from _pair(declarator.pattern, declarator.type, declarator.value)
@@ -115,9 +115,9 @@ def _given(file: Analysis) -> Iterator[Given]:
                 yield from _pair(declared.name, declared.type, assignment.value)
 
 
-def _pair(declared: n.Node, type: n.Type | None, value: n.Expression | None) -> Iterator[Given]:
+def _pair(declared: n.Node, type: n.Type | None, value: n.Expression | None) -> Iterator[TypedValue]:
     if type is not None and value is not None and isinstance(declared, (n.Name, n.Binding)):
-        yield Given(declared.name, type, value)
+        yield TypedValue(declared.name, type, value)
 
 
 def _kinds(type: n.Type) -> frozenset[str] | None:
@@ -140,7 +140,7 @@ def _shown(type: n.Type) -> str:
     return " ".join(type.text.split())
 
 
-def _apart(given: Given, report: Report) -> list[Place]:
+def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:
     """Where the type stands, unless the value stands beside it."""
     lines = {report.source.position(node.span.start).line for node in (given.type, given.value)}
     return [report.place(given.type.span, "the type")] if len(lines) > 1 else []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.imports import Imported, Unit
-from koi_lang.compiler.rules.program import Program, prompts_in, prompts_of
+from koi_lang.compiler.rules.program import AnalysedProgram, prompts_in, prompts_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import own_symbols
 from koi_lang.diagnostics import nearest
@@ -150,7 +150,7 @@ def _first(loop: n.For) -> tuple[n.Declarator, ...]:
     return loop.first.declarators if isinstance(loop.first, n.Variable) else ()
 
 
-def _roles_used(_: Analysis, program: Program) -> set[str]:
+def _roles_used(_: Analysis, program: AnalysedProgram) -> set[str]:
     """The names of roles that agents have or code mentions, in the whole program."""
     used = set()
     for file in program.files:

@@ -9,9 +9,9 @@ from itertools import islice
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.foreign import FOREIGN
-from koi_lang.compiler.rules.program import Program, with_article
+from koi_lang.compiler.rules.program import AnalysedProgram, with_article
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, Variable
+from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, Resolution, ScopeVariable
 from koi_lang.compiler.symbols import Kind
 from koi_lang.diagnostics import nearest
 
@@ -156,7 +156,7 @@ def declaration_assigned(file: Analysis, report: Report) -> None:
             report.add(name.span, f"`{name.name}` is {what} and cannot be assigned", help=help)
 
 
-def _unknown(file: Analysis, _: Program) -> list[tuple[n.Name, n.Node]]:
+def _unknown(file: Analysis, _: AnalysedProgram) -> list[tuple[n.Name, n.Node]]:
     """The names that stand for nothing, each once in its root of code; `backoff = exponential` is a word, no name."""
     words = {value for block, _ in file.index.of(n.Resilience) for _, value in block.properties}
     found: list[tuple[n.Name, n.Node]] = []
@@ -169,7 +169,7 @@ def _unknown(file: Analysis, _: Program) -> list[tuple[n.Name, n.Node]]:
     return found
 
 
-def _named_arguments(file: Analysis, _: Program) -> dict[n.Name, str]:
+def _named_arguments(file: Analysis, _: AnalysedProgram) -> dict[n.Name, str]:
     """The names that assignments among arguments begin with, as in Python; the first of a call with the help."""
     found: dict[n.Name, str] = {}
     calls = [call.arguments for call, _ in file.index.of(n.Call)] + [run.arguments for run, _ in file.index.of(n.Run)]
@@ -220,7 +220,7 @@ def _visible(name: n.Name, resolution: Resolution) -> list[str]:
     return [variable.name for scope in scopes for variable in scope.variables]
 
 
-def _hidden(name: n.Name, resolution: Resolution) -> Iterator[Variable]:
+def _hidden(name: n.Name, resolution: Resolution) -> Iterator[ScopeVariable]:
     """Variables of that name that exist in blocks the name does not stand in."""
     scopes = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, name.span))
     return (variable for scope in scopes for variable in scope.variables if variable.name == name.name)

@@ -24,8 +24,8 @@ from koi_lang.compiler.syntax_errors import (
     strings,
     test_blocks,
 )
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, failure_of
-from koi_lang.diagnostics import Diagnostic, Place
+from koi_lang.compiler.syntax_errors.context import Failure, SyntaxHelp, failure_of
+from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.source import Source, Span
 
 ORDER = (
@@ -95,7 +95,7 @@ def resume_after(diagnostic: Diagnostic) -> int:
     return span.end if diagnostic.code in PASSED else span.start
 
 
-def _recognise(failure: Failure) -> tuple[str, Finding]:
+def _recognise(failure: Failure) -> tuple[str, SyntaxHelp]:
     for hint in ORDER:
         found = hint.find(failure)
         if found is not None:
@@ -103,9 +103,9 @@ def _recognise(failure: Failure) -> tuple[str, Finding]:
     return "E0101", fallback.unrecognised(failure)
 
 
-def _diagnostic(source: Source, name: str, found: Finding) -> Diagnostic:
-    place = Place(source, _one_line(source, found.span), found.label)
-    others = tuple(Place(source, _one_line(source, span), label) for span, label in found.others)
+def _diagnostic(source: Source, name: str, found: SyntaxHelp) -> Diagnostic:
+    place = LabeledSpan(source, _one_line(source, found.span), found.label)
+    others = tuple(LabeledSpan(source, _one_line(source, span), label) for span, label in found.others)
     return Diagnostic(name, "error", found.message, place, others, found.help)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from koi_lang.compiler.build import RESERVED
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.files import DECLARATIONS, STATEMENTS
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
@@ -45,7 +45,7 @@ LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the bo
 
 
 @hint(HINTS, "E0145")
-def later(failure: Failure) -> Finding | None:
+def later(failure: Failure) -> SyntaxHelp | None:
     """`phases` and `transitions` belong to a later version of the language.
 
     Wrong:
@@ -59,11 +59,11 @@ def later(failure: Failure) -> Finding | None:
     if failure.frame.word != "agent" or failure.word() not in ("phases", "transitions"):
         return None
     message = f"{failure.shown} belongs to a later version of Koi and is not supported"
-    return Finding(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
+    return SyntaxHelp(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
 
 
 @hint(HINTS, "E0146")
-def state_equals(failure: Failure) -> Finding | None:
+def state_equals(failure: Failure) -> SyntaxHelp | None:
     """The state of an agent is given with `=`, or a field of it with `:`.
 
     Wrong:
@@ -79,14 +79,16 @@ def state_equals(failure: Failure) -> Finding | None:
         value = failure.source.text[failure.span.start : failure.scan.pieces[last].span.end]
         shown = value if len(value) <= 30 and "\n" not in value else "…"
         name = failure.piece(-2).text
-        return Finding(f"`{name}` gets its value with `=`", failure.piece(-1).span, f"write `{name} = {shown}`.")
+        return SyntaxHelp(f"`{name}` gets its value with `=`", failure.piece(-1).span, f"write `{name} = {shown}`.")
     if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
         return None
-    return Finding(f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`.")
+    return SyntaxHelp(
+        f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`."
+    )
 
 
 @hint(HINTS, "E0148")
-def async_first(failure: Failure) -> Finding | None:
+def async_first(failure: Failure) -> SyntaxHelp | None:
     """A handler begins with `async`.
 
     Handlers always run asynchronously; `async` is allowed behind the parameters and means nothing more.
@@ -101,13 +103,13 @@ def async_first(failure: Failure) -> Finding | None:
     """
     if failure.word() != "async" or failure.word(1) != "on":
         return None
-    return Finding(
+    return SyntaxHelp(
         "a handler does not begin with `async`", failure.span, "leave it out: every handler may use `await`."
     )
 
 
 @hint(HINTS, "E0149")
-def return_type(failure: Failure) -> Finding | None:
+def return_type(failure: Failure) -> SyntaxHelp | None:
     """A handler declares a type for its result.
 
     Wrong:
@@ -124,11 +126,11 @@ def return_type(failure: Failure) -> Finding | None:
     last = min(brace.span.start, failure.source.text.find("\n", failure.span.start) % (failure.end + 1))
     text = failure.source.text[failure.span.start : last].rstrip()
     span = Span(failure.span.start, failure.span.start + max(1, len(text)))
-    return Finding("a handler has no result type", span, f"leave out `{text}`.")
+    return SyntaxHelp("a handler has no result type", span, f"leave out `{text}`.")
 
 
 @hint(HINTS, "E0147")
-def no_parameters(failure: Failure) -> Finding | None:
+def no_parameters(failure: Failure) -> SyntaxHelp | None:
     """A handler has no parentheses behind its name.
 
     Wrong:
@@ -143,11 +145,11 @@ def no_parameters(failure: Failure) -> Finding | None:
         return None
     name = failure.piece(-1)
     help = f"write `on {name.text}(args) {{ … }}`." if failure.word() in ("=", ":") else f"write `on {name.text}()`."
-    return Finding(f"the handler `{name.text}` has no parentheses", name.span, help)
+    return SyntaxHelp(f"the handler `{name.text}` has no parentheses", name.span, help)
 
 
 @hint(HINTS, "E0151")
-def handler_form(failure: Failure) -> Finding | None:
+def handler_form(failure: Failure) -> SyntaxHelp | None:
     """A handler has no name or no body.
 
     Wrong:
@@ -159,16 +161,16 @@ def handler_form(failure: Failure) -> Finding | None:
         on start() { console.log("go") }
     """
     if failure.tail[-1:] == ("ON",):
-        return Finding("this handler has no name", failure.span, "write `on start(args: Json) { … }`.")
+        return SyntaxHelp("this handler has no name", failure.span, "write `on start(args: Json) { … }`.")
     if failure.tail[-4:] != HEAD:
         return None
     if failure.word() == "=>":
-        return Finding("`=>` cannot stand before the body of a handler", failure.span, "leave it out.")
-    return Finding("this handler has no body", failure.piece(-1).span, "write `{ … }` behind its parameters.")
+        return SyntaxHelp("`=>` cannot stand before the body of a handler", failure.span, "leave it out.")
+    return SyntaxHelp("this handler has no body", failure.piece(-1).span, "write `{ … }` behind its parameters.")
 
 
 @hint(HINTS, "E0150")
-def llm_form(failure: Failure) -> Finding | None:
+def llm_form(failure: Failure) -> SyntaxHelp | None:
     """The model is chosen in a handler, or without `=`.
 
     Wrong:
@@ -180,22 +182,22 @@ def llm_form(failure: Failure) -> Finding | None:
         llm default = { model: "gpt-4o" }
     """
     if failure.tail[-1:] == ("LLM",) and failure.frame.word == "agent":
-        return Finding("`default =` is missing after `llm`", failure.span, LLM_FORM)
+        return SyntaxHelp("`default =` is missing after `llm`", failure.span, LLM_FORM)
     if failure.tail[-3:-1] == ("LLM", "DEFAULT") and failure.piece().kind in ("text", "word", "number"):
         name = MODEL.match(failure.source.text, failure.span.start)
         written = f'"{name[0]}"' if name else failure.piece().text
-        return Finding("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
+        return SyntaxHelp("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
     if failure.word() != "llm" or not failure.is_code:
         return None
     if failure.word(1) == "(":
-        return Finding("`llm` is no function", failure.span, CALL_FORM)
+        return SyntaxHelp("`llm` is no function", failure.span, CALL_FORM)
     if failure.word(1) == "." and failure.word(3) == "(":
-        return Finding(f"`llm` has no function `{failure.piece(2).text}`", failure.span, CALL_FORM)
-    return Finding("a handler cannot choose its own model", failure.span, LLM_FORM)
+        return SyntaxHelp(f"`llm` has no function `{failure.piece(2).text}`", failure.span, CALL_FORM)
+    return SyntaxHelp("a handler cannot choose its own model", failure.span, LLM_FORM)
 
 
 @hint(HINTS, "E0606")
-def limit_form(failure: Failure) -> Finding | None:
+def limit_form(failure: Failure) -> SyntaxHelp | None:
     """A limit of a budget is no number.
 
     Wrong:
@@ -210,11 +212,11 @@ def limit_form(failure: Failure) -> Finding | None:
         return None
     name = failure.piece(-2).text
     example = {"time": "2m", "usd": "0.5", "turns": "40"}.get(name, "50000")
-    return Finding(f"the limit `{name}` is a number", failure.span, f"write `{name}: {example}`, for example.")
+    return SyntaxHelp(f"the limit `{name}` is a number", failure.span, f"write `{name}: {example}`, for example.")
 
 
 @hint(HINTS, "E0154")
-def uses_form(failure: Failure) -> Finding | None:
+def uses_form(failure: Failure) -> SyntaxHelp | None:
     """An agent does not say what kind of thing it uses.
 
     Wrong:
@@ -230,13 +232,13 @@ def uses_form(failure: Failure) -> Finding | None:
     kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
     rest = failure.piece(2 if failure.word() == "use" else 1).text
     if kind in ("team", "skill", "mcp") and rest.isidentifier():
-        return Finding(f"{failure.shown} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
+        return SyntaxHelp(f"{failure.shown} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
     help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
-    return Finding("`uses` does not say what kind of thing follows", failure.span, help)
+    return SyntaxHelp("`uses` does not say what kind of thing follows", failure.span, help)
 
 
 @hint(HINTS, "E0186")
-def list_of_tools(failure: Failure) -> Finding | None:
+def list_of_tools(failure: Failure) -> SyntaxHelp | None:
     """What is used is followed by a list that is empty, or that only MCP servers have.
 
     Wrong:
@@ -250,15 +252,15 @@ def list_of_tools(failure: Failure) -> Finding | None:
     is_of_server = failure.frame.word == "mcp" and failure.word(-3) in ("mcp", ",", ")")
     if is_of_server and (failure.word(-1), failure.word()) == ("(", ")"):
         help = "name tools, as in `uses mcp files(read_*)`, or leave the parentheses out to grant all of them."
-        return Finding("no tool is granted", failure.span, help)
+        return SyntaxHelp("no tool is granted", failure.span, help)
     if failure.tail[-3:] in (("USES", "SKILL", "NAME"), ("USES", "TEAM", "NAME")) and failure.word() == "(":
         kind, name = failure.word(-2), failure.piece(-1).text
-        return Finding(f"a {kind} is used whole", failure.span, f"write `uses {kind} {name}`.")
+        return SyntaxHelp(f"a {kind} is used whole", failure.span, f"write `uses {kind} {name}`.")
     return None
 
 
 @hint(HINTS, "E0152")
-def local_function(failure: Failure) -> Finding | None:
+def local_function(failure: Failure) -> SyntaxHelp | None:
     """A function stands in an agent.
 
     What agents do are handlers, which take one payload. A function that other code calls belongs into a skill.
@@ -275,11 +277,11 @@ def local_function(failure: Failure) -> Finding | None:
         return None
     name = failure.piece(1 if failure.word() == "function" else 2).text
     help = f"write `private on {name}(args) {{ … }}`, and call `await this.{name}({{ … }})`; or put it into a skill."
-    return Finding("an agent has handlers and no functions", failure.span, help)
+    return SyntaxHelp("an agent has handlers and no functions", failure.span, help)
 
 
 @hint(HINTS, "E0153")
-def statement(failure: Failure) -> Finding | None:
+def statement(failure: Failure) -> SyntaxHelp | None:
     """A statement stands in the body of an agent or skill instead of in a handler or function.
 
     Wrong:
@@ -298,13 +300,13 @@ def statement(failure: Failure) -> Finding | None:
     place = (
         "handler: `on start() { … }`" if failure.frame.word == "agent" else "function: `export function name() { … }`"
     )
-    return Finding(
+    return SyntaxHelp(
         f"a statement cannot stand directly in the {failure.frame.word}", failure.span, f"put it into a {place}."
     )
 
 
 @hint(HINTS, "E0155")
-def unknown_item(failure: Failure) -> Finding | None:
+def unknown_item(failure: Failure) -> SyntaxHelp | None:
     """The body of an agent or skill holds something that does not belong there.
 
     Wrong:
@@ -341,11 +343,11 @@ def unknown_item(failure: Failure) -> Finding | None:
     elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
         help = f"write `on {failure.piece(1).text}(…)`."
     article = "an" if kind == "agent" else "a"
-    return Finding(f"{failure.shown} does not begin a part of {article} {kind}", failure.span, help)
+    return SyntaxHelp(f"{failure.shown} does not begin a part of {article} {kind}", failure.span, help)
 
 
 @hint(HINTS, "E0156")
-def amnesia(failure: Failure) -> Finding | None:
+def amnesia(failure: Failure) -> SyntaxHelp | None:
     """`amnesia` is neither `true` nor `false`.
 
     Wrong:
@@ -358,11 +360,11 @@ def amnesia(failure: Failure) -> Finding | None:
     """
     if "AMNESIA" not in failure.tail:
         return None
-    return Finding("`amnesia` is `true` or `false`", failure.span, "write `amnesia = true`.")
+    return SyntaxHelp("`amnesia` is `true` or `false`", failure.span, "write `amnesia = true`.")
 
 
 @hint(HINTS, "E0144")
-def bare_state(failure: Failure) -> Finding | None:
+def bare_state(failure: Failure) -> SyntaxHelp | None:
     """The state of an agent is used without `this`.
 
     Wrong:
@@ -376,11 +378,11 @@ def bare_state(failure: Failure) -> Finding | None:
     if failure.word() != "state" or failure.word(1) not in (".", "?.", "[") or not failure.is_code:
         return None
     field = failure.piece(2).text if failure.word(1) != "[" else "…"
-    return Finding("`state` stands without `this`", failure.span, f"write `this.state.{field}`.")
+    return SyntaxHelp("`state` stands without `this`", failure.span, f"write `this.state.{field}`.")
 
 
 @hint(HINTS, "E0165")
-def send_form(failure: Failure) -> Finding | None:
+def send_form(failure: Failure) -> SyntaxHelp | None:
     """A `send` stands without `await`.
 
     Wrong:
@@ -393,11 +395,11 @@ def send_form(failure: Failure) -> Finding | None:
     """
     if failure.word() != "send" or not failure.is_code or (failure.piece(1).kind != "word" and failure.word(1) != "("):
         return None
-    return Finding("`send` stands without `await`", failure.span, "write `await send …`.")
+    return SyntaxHelp("`send` stands without `await`", failure.span, "write `await send …`.")
 
 
 @hint(HINTS, "E0143")
-def reserved(failure: Failure) -> Finding | None:
+def reserved(failure: Failure) -> SyntaxHelp | None:
     """A reserved word is used as a name.
 
     Reserved words may be keys of objects and stand after a dot, but name nothing.
@@ -415,9 +417,9 @@ def reserved(failure: Failure) -> Finding | None:
         return None
     if word == "import" and failure.word(1) == "(":
         help = 'begin the file with `import name from "…"`.'
-        return Finding("files are imported at the top of a file only", failure.span, help)
+        return SyntaxHelp("files are imported at the top of a file only", failure.span, help)
     better = f"{word}Value" if failure.is_code or failure.frames else f"My{word.title()}"
-    return Finding(
+    return SyntaxHelp(
         f"{failure.shown} is a reserved word and cannot be a name",
         failure.span,
         f"choose another name, such as `{better}`.",
@@ -425,7 +427,7 @@ def reserved(failure: Failure) -> Finding | None:
 
 
 @hint(HINTS, "E0130")
-def item_in_code(failure: Failure) -> Finding | None:
+def item_in_code(failure: Failure) -> SyntaxHelp | None:
     """A part of an agent or of the program stands in the code of a handler.
 
     Wrong:
@@ -444,7 +446,9 @@ def item_in_code(failure: Failure) -> Finding | None:
         return None
     outside = f"out of the {failure.frames[0].word}, before it or behind it"
     place = "to the body of the agent" if word in ITEMS else outside
-    return Finding(f"{failure.shown} cannot stand in code", failure.span, f"move it {place}, or choose another name.")
+    return SyntaxHelp(
+        f"{failure.shown} cannot stand in code", failure.span, f"move it {place}, or choose another name."
+    )
 
 
 def _begins_statement(failure: Failure) -> bool:

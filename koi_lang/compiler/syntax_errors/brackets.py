@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.files import DECLARATIONS, ITEMS
-from koi_lang.compiler.syntax_errors.scanner import CLOSERS, Piece
+from koi_lang.compiler.syntax_errors.scanner import CLOSERS, ScannedToken
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
@@ -13,7 +13,7 @@ BOUNDARIES = frozenset((*DECLARATIONS, *ITEMS, "export", "package")) - {"playboo
 
 
 @hint(HINTS, "E0132")
-def mixed(failure: Failure) -> Finding | None:
+def mixed(failure: Failure) -> SyntaxHelp | None:
     """A bracket is closed by one of another kind.
 
     Wrong:
@@ -32,11 +32,11 @@ def mixed(failure: Failure) -> Finding | None:
     opener = Span(frame.start, frame.start + 1)
     closer = CLOSERS[frame.bracket]
     others = ((opener, "opened here"),)
-    return Finding(f"`{frame.bracket}` is closed by `{here}`", failure.span, f"write `{closer}`.", "", others)
+    return SyntaxHelp(f"`{frame.bracket}` is closed by `{here}`", failure.span, f"write `{closer}`.", "", others)
 
 
 @hint(HINTS, "E0131")
-def unclosed(failure: Failure) -> Finding | None:
+def unclosed(failure: Failure) -> SyntaxHelp | None:
     """A brace, parenthesis or bracket is never closed.
 
     The place is where it was opened. For braces the indentation tells which one is meant.
@@ -63,11 +63,13 @@ def unclosed(failure: Failure) -> Finding | None:
     noticed = failure.piece() if failure.word() else failure.piece(-1)
     label = "still open here" if failure.word() else "the program ends here"
     help = f"write `{closer}` where it ends."
-    return Finding(f"this `{piece.text}` is never closed", piece.span, help, "opened here", ((_short(noticed), label),))
+    return SyntaxHelp(
+        f"this `{piece.text}` is never closed", piece.span, help, "opened here", ((_short(noticed), label),)
+    )
 
 
 @hint(HINTS, "E0129")
-def stray(failure: Failure) -> Finding | None:
+def stray(failure: Failure) -> SyntaxHelp | None:
     """A closing brace, parenthesis or bracket has no opening one.
 
     Wrong:
@@ -83,11 +85,11 @@ def stray(failure: Failure) -> Finding | None:
     if failure.frames and failure.index not in failure.scan.stray:
         return None
     help = "delete it." if failure.frames else "delete it, or look above for a block that was closed too early."
-    return Finding(f"there is no open bracket for this {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"there is no open bracket for this {failure.shown}", failure.span, help)
 
 
 @hint(AFTER, "E0134")
-def semicolon(failure: Failure) -> Finding | None:
+def semicolon(failure: Failure) -> SyntaxHelp | None:
     """A `;` stands between the parts of an object, list or role.
 
     Wrong:
@@ -100,11 +102,11 @@ def semicolon(failure: Failure) -> Finding | None:
     """
     if failure.word() != ";" or not failure.frames:
         return None
-    return Finding("`;` cannot separate the parts of an object or list", failure.span, "write `,`.")
+    return SyntaxHelp("`;` cannot separate the parts of an object or list", failure.span, "write `,`.")
 
 
 @hint(AFTER, "E0109")
-def comprehension(failure: Failure) -> Finding | None:
+def comprehension(failure: Failure) -> SyntaxHelp | None:
     """A list is written as a comprehension.
 
     Wrong:
@@ -124,11 +126,11 @@ def comprehension(failure: Failure) -> Finding | None:
     places, _, condition = text[failure.piece(2).span.end : end].strip().partition(" if ")
     kept = f".filter({name} => {condition.strip()})" if condition else ""
     made = "" if each == name else f".map({name} => {each})"
-    return Finding("Koi has no list comprehensions", failure.span, f"write `{places.strip()}{kept}{made}`.")
+    return SyntaxHelp("Koi has no list comprehensions", failure.span, f"write `{places.strip()}{kept}{made}`.")
 
 
 @hint(AFTER, "E0133")
-def comma(failure: Failure) -> Finding | None:
+def comma(failure: Failure) -> SyntaxHelp | None:
     """There is no `,` between two parts of a list, an object, a call or a role.
 
     Wrong:
@@ -144,7 +146,7 @@ def comma(failure: Failure) -> Finding | None:
         return None
     if piece.kind not in ("word", "number", "text", "triple", "address") and piece.text not in ("{", "[", "`"):
         return None
-    return Finding(f"a `,` is missing before {failure.shown}", _short(piece), "write `,` between the two.")
+    return SyntaxHelp(f"a `,` is missing before {failure.shown}", _short(piece), "write `,` between the two.")
 
 
 def _culprit(failure: Failure) -> int | None:
@@ -170,7 +172,7 @@ def _shifted(failure: Failure, outermost: int) -> int:
     return outermost
 
 
-def _is_boundary(failure: Failure, opener: Piece) -> bool:
+def _is_boundary(failure: Failure, opener: ScannedToken) -> bool:
     """Whether what stands at the failure cannot belong into an open bracket."""
     piece, frame = failure.piece(), failure.frame
     if piece.kind == "end":
@@ -193,6 +195,6 @@ def _indentation(failure: Failure, span: Span) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _short(piece: Piece) -> Span:
+def _short(piece: ScannedToken) -> Span:
     """The first line of a piece."""
     return Span(piece.span.start, piece.span.start + max(1, len(piece.text.split("\n", 1)[0])))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from inspect import cleandoc
 
-from koi_lang.compiler.syntax_errors.context import Finding
+from koi_lang.compiler.syntax_errors.context import SyntaxHelp
 from koi_lang.compiler.syntax_errors.scanner import CLOSERS, scan
 from koi_lang.source import Source, Span
 
 
-def nested_too_deeply(source: Source, read: Span) -> Finding:
+def nested_too_deeply(source: Source, read: Span) -> SyntaxHelp:
     """Brackets or operators are nested too deeply.
 
     Programs may nest a few hundred levels, and 20 loops or `try`. Give parts of the expression names of their own, and
@@ -22,7 +22,9 @@ def nested_too_deeply(source: Source, read: Span) -> Finding:
         depth += piece.kind == "mark" and (piece.text in CLOSERS) - (piece.text in (")", "]", "}"))
         if depth > deepest:
             deepest, place = depth, piece.span
-    return Finding("this is nested too deeply", place, "give parts of it names with `const`, or make them functions.")
+    return SyntaxHelp(
+        "this is nested too deeply", place, "give parts of it names with `const`, or make them functions."
+    )
 
 
 _TEXTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
@@ -17,7 +17,7 @@ NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6` or `0xff`."
 
 
 @hint(HINTS, "E0110")
-def quotation_mark(failure: Failure) -> Finding | None:
+def quotation_mark(failure: Failure) -> SyntaxHelp | None:
     """A text stands in typographic quotes.
 
     Word processors and chats replace plain quotes; Koi knows only `"`, `'` and the backtick.
@@ -34,11 +34,11 @@ def quotation_mark(failure: Failure) -> Finding | None:
     if plain is None:
         return None
     message = f"{failure.shown} is not a quote that Koi knows"
-    return Finding(message, failure.span, f"write a plain `{plain}` at both ends of the text.")
+    return SyntaxHelp(message, failure.span, f"write a plain `{plain}` at both ends of the text.")
 
 
 @hint(HINTS, "E0111")
-def invisible(failure: Failure) -> Finding | None:
+def invisible(failure: Failure) -> SyntaxHelp | None:
     """A blank is not a plain blank, or a character cannot be seen.
 
     Such characters come from web pages and word processors. Delete the place and type it again.
@@ -57,11 +57,11 @@ def invisible(failure: Failure) -> Finding | None:
         return None
     name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
     message = f"there is an invisible character here: {name}"
-    return Finding(message, failure.span, "delete it and type a plain blank if one is needed.")
+    return SyntaxHelp(message, failure.span, "delete it and type a plain blank if one is needed.")
 
 
 @hint(HINTS, "E0112")
-def letter(failure: Failure) -> Finding | None:
+def letter(failure: Failure) -> SyntaxHelp | None:
     """A name has a letter outside of `A` to `Z`.
 
     Names consist of the letters `A` to `Z` and `a` to `z`, digits and `_`. Texts may hold anything.
@@ -79,11 +79,11 @@ def letter(failure: Failure) -> Finding | None:
     if piece.kind not in ("word", "number") or strange is None:
         return None
     message = f"the name {failure.shown} has the letter `{strange}`"
-    return Finding(message, failure.span, "names consist of `A` to `Z`, `a` to `z`, digits and `_`.")
+    return SyntaxHelp(message, failure.span, "names consist of `A` to `Z`, `a` to `z`, digits and `_`.")
 
 
 @hint(HINTS, "E0113")
-def control_character(failure: Failure) -> Finding | None:
+def control_character(failure: Failure) -> SyntaxHelp | None:
     """The file holds bytes that are not text.
 
     Either the file is no program, or it was damaged. Programs are saved as plain UTF-8 text.
@@ -92,11 +92,11 @@ def control_character(failure: Failure) -> Finding | None:
     if len(character) != 1 or unicodedata.category(character) not in ("Cc", "Co", "Cn", "Cs"):
         return None
     message = f"the character U+{ord(character):04X} cannot be part of a program"
-    return Finding(message, failure.span, "delete it, and check that this file is a Koi program.")
+    return SyntaxHelp(message, failure.span, "delete it, and check that this file is a Koi program.")
 
 
 @hint(HINTS, "E0114")
-def lookalike(failure: Failure) -> Finding | None:
+def lookalike(failure: Failure) -> SyntaxHelp | None:
     """A mark only looks like one of Koi's.
 
     Wrong:
@@ -110,11 +110,11 @@ def lookalike(failure: Failure) -> Finding | None:
     plain = LOOKALIKES.get(failure.word())
     if plain is None:
         return None
-    return Finding(f"{failure.shown} is not a mark that Koi knows", failure.span, f"write `{plain}`.")
+    return SyntaxHelp(f"{failure.shown} is not a mark that Koi knows", failure.span, f"write `{plain}`.")
 
 
 @hint(HINTS, "E0115")
-def dollar(failure: Failure) -> Finding | None:
+def dollar(failure: Failure) -> SyntaxHelp | None:
     """A name has a `$`.
 
     Only keys of objects and fields after a dot may have one.
@@ -132,11 +132,11 @@ def dollar(failure: Failure) -> Finding | None:
         return None
     better = piece.text.replace("$", "") or "value"
     better = f"_{better}" if better[0].isdigit() else better
-    return Finding(f"the name {failure.shown} has a `$`", failure.span, f"write `{better}`.")
+    return SyntaxHelp(f"the name {failure.shown} has a `$`", failure.span, f"write `{better}`.")
 
 
 @hint(HINTS, "E0116")
-def numeral(failure: Failure) -> Finding | None:
+def numeral(failure: Failure) -> SyntaxHelp | None:
     """A number is written in a way that Koi does not know, or a name begins with a digit.
 
     Wrong:
@@ -150,19 +150,21 @@ def numeral(failure: Failure) -> Finding | None:
     piece, following = failure.piece(), failure.piece(1)
     if piece.text == "." and following.kind == "number" and failure.wants_value:
         span = Span(piece.span.start, following.span.end)
-        return Finding("a number cannot begin with a dot", span, f"write `0.{following.text}`.")
+        return SyntaxHelp("a number cannot begin with a dot", span, f"write `0.{following.text}`.")
     if piece.kind != "number" or not any(character.isalpha() or character == "_" for character in piece.text):
         return None
     if "NAME" in failure.expected and not failure.wants_value:
-        return Finding(f"the name {failure.shown} begins with a digit", failure.span, "begin the name with a letter.")
+        return SyntaxHelp(
+            f"the name {failure.shown} begins with a digit", failure.span, "begin the name with a letter."
+        )
     if piece.text.endswith("n") and piece.text[:-1].isdigit():
         help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
-        return Finding("Koi has no big integers", failure.span, help)
-    return Finding(f"{failure.shown} is not a number", failure.span, NUMERALS)
+        return SyntaxHelp("Koi has no big integers", failure.span, help)
+    return SyntaxHelp(f"{failure.shown} is not a number", failure.span, NUMERALS)
 
 
 @hint(HINTS, "E0117")
-def hash_mark(failure: Failure) -> Finding | None:
+def hash_mark(failure: Failure) -> SyntaxHelp | None:
     """A comment begins with `#`.
 
     Comments begin with `//`, or stand between `/*` and `*/`.
@@ -178,12 +180,12 @@ def hash_mark(failure: Failure) -> Finding | None:
     if failure.word() != "#":
         return None
     if failure.word(-1) == ".":
-        return Finding("Koi has no private fields", failure.span, "leave the `#` out.")
-    return Finding("`#` does not begin a comment in Koi", failure.span, "begin the comment with `//`.")
+        return SyntaxHelp("Koi has no private fields", failure.span, "leave the `#` out.")
+    return SyntaxHelp("`#` does not begin a comment in Koi", failure.span, "begin the comment with `//`.")
 
 
 @hint(HINTS, "E0118")
-def bits(failure: Failure) -> Finding | None:
+def bits(failure: Failure) -> SyntaxHelp | None:
     """An operator works on bits; Koi has none of these.
 
     `&&`, `||` and `!` combine conditions.
@@ -200,11 +202,11 @@ def bits(failure: Failure) -> Finding | None:
     if (mark not in BITS and mark not in SHIFTS) or not failure.is_code:
         return None
     help = f"for conditions write `{BITS[mark]}`." if mark in BITS else f"write `{SHIFTS[mark]}`."
-    return Finding(f"Koi has no operator {failure.shown} on bits", failure.span, help)
+    return SyntaxHelp(f"Koi has no operator {failure.shown} on bits", failure.span, help)
 
 
 @hint(HINTS, "E0119")
-def colon_equals(failure: Failure) -> Finding | None:
+def colon_equals(failure: Failure) -> SyntaxHelp | None:
     """A value is given with `:=`.
 
     Wrong:
@@ -218,13 +220,13 @@ def colon_equals(failure: Failure) -> Finding | None:
     if failure.word() != ":=":
         return None
     name = failure.word(-1)
-    return Finding(
+    return SyntaxHelp(
         "Koi has no `:=`", failure.span, f"write `const {name} = …` for a new name, or `{name} = …` for a known one."
     )
 
 
 @hint(HINTS, "E0120")
-def thin_arrow(failure: Failure) -> Finding | None:
+def thin_arrow(failure: Failure) -> SyntaxHelp | None:
     """An arrow is written `->`.
 
     Wrong:
@@ -238,11 +240,11 @@ def thin_arrow(failure: Failure) -> Finding | None:
     if failure.word() != "->":
         return None
     help = "leave the return type out." if failure.tail[:1] == ("ON",) else "write `=>`."
-    return Finding("Koi has no `->`", failure.span, help)
+    return SyntaxHelp("Koi has no `->`", failure.span, help)
 
 
 @hint(HINTS, "E0121")
-def other_operator(failure: Failure) -> Finding | None:
+def other_operator(failure: Failure) -> SyntaxHelp | None:
     """An operator belongs to another language.
 
     Wrong:
@@ -257,7 +259,7 @@ def other_operator(failure: Failure) -> Finding | None:
     mark = failure.word()
     if mark == ":" and failure.word(-1) == ":":
         span = Span(failure.piece(-1).span.start, failure.span.end)
-        return Finding("there is one `:` too many", span, helps["::"])
+        return SyntaxHelp("there is one `:` too many", span, helps["::"])
     if mark not in helps or (not failure.frames and mark != "@"):
         return None
-    return Finding(f"Koi has no operator `{mark}`", failure.span, helps[mark])
+    return SyntaxHelp(f"Koi has no operator `{mark}`", failure.span, helps[mark])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
-from koi_lang.compiler.syntax_errors.scanner import Piece
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.compiler.syntax_errors.scanner import ScannedToken
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
@@ -17,7 +17,7 @@ MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">
 
 
 @hint(HINTS, "E0187")
-def body_missing(failure: Failure) -> Finding | None:
+def body_missing(failure: Failure) -> SyntaxHelp | None:
     """An `if` or a loop has no body.
 
     Wrong:
@@ -33,11 +33,11 @@ def body_missing(failure: Failure) -> Finding | None:
     word = next((kind.lower() for kind in reversed(failure.tail) if kind in ("IF", "WHILE", "FOR", "ELSE")), None)
     if word is None:
         return None
-    return Finding(f"this `{word}` has no body", failure.piece(-1).span, f"write `{word} … {{ … }}`.")
+    return SyntaxHelp(f"this `{word}` has no body", failure.piece(-1).span, f"write `{word} … {{ … }}`.")
 
 
 @hint(HINTS, "E0163")
-def lonely_branch(failure: Failure) -> Finding | None:
+def lonely_branch(failure: Failure) -> SyntaxHelp | None:
     """An `else` has no `if` before it, or a `catch` or `finally` no `try`.
 
     Wrong:
@@ -55,11 +55,11 @@ def lonely_branch(failure: Failure) -> Finding | None:
         return None
     owner = "if" if word == "else" else "try"
     help = f"write `{owner} … {{ … }}` directly before it." if failure.word(-1) != ";" else "delete the `;` before it."
-    return Finding(f"there is no `{owner}` before this {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"there is no `{owner}` before this {failure.shown}", failure.span, help)
 
 
 @hint(HINTS, "E0164")
-def arrow(failure: Failure) -> Finding | None:
+def arrow(failure: Failure) -> SyntaxHelp | None:
     """A function has no `=>` or no parameters before it.
 
     Wrong:
@@ -71,23 +71,23 @@ def arrow(failure: Failure) -> Finding | None:
         const double = () => 2
     """
     if failure.word() == "=>" and failure.wants_value:
-        return Finding("there are no parameters before `=>`", failure.span, "write `() =>`.")
+        return SyntaxHelp("there are no parameters before `=>`", failure.span, "write `() =>`.")
     if failure.word() == "{" and failure.tail[-1:] == ("ASYNC",):
-        return Finding("`() =>` is missing after `async`", failure.span, "write `async () => {`.")
+        return SyntaxHelp("`() =>` is missing after `async`", failure.span, "write `async () => {`.")
     if (failure.word(), failure.word(-1)) == (":", ")"):
         typed = RESULT_TYPE.match(failure.source.text, failure.span.start)
         if typed is not None:
             help = f"leave out `{typed[1]}`."
-            return Finding("an arrow function has no result type", Span(*typed.span(1)), help)
+            return SyntaxHelp("an arrow function has no result type", Span(*typed.span(1)), help)
     if failure.word() != "{" or failure.word(-1) != ")" or failure.frame.bracket not in ("(", "[", "{"):
         return None
     if "CALL_OPEN" in failure.tail or "COMMA" not in failure.expected:
         return None
-    return Finding("`=>` is missing before this `{`", failure.span, "write `=> {`.")
+    return SyntaxHelp("`=>` is missing before this `{`", failure.span, "write `=> {`.")
 
 
 @hint(HINTS, "E0167")
-def for_form(failure: Failure) -> Finding | None:
+def for_form(failure: Failure) -> SyntaxHelp | None:
     """The head of a `for` is not complete.
 
     Wrong:
@@ -100,31 +100,31 @@ def for_form(failure: Failure) -> Finding | None:
     """
     if failure.tail[-1:] == ("FOR",) and failure.word() == "await":
         help = "leave it out, and `await` each item in the body."
-        return Finding("Koi has no `for await`", failure.span, help)
+        return SyntaxHelp("Koi has no `for await`", failure.span, help)
     if failure.tail[-1:] == ("FOR",) and failure.word() != "(":
         head = PYTHON_FOR.match(failure.source.text, failure.span.start)
         each, items = (head[1], head[2].strip()) if head else ("item", "list")
         help = f"write `for (const {each} of {items}) {{ … }}`."
-        return Finding("the parentheses of this `for` are missing", failure.piece(-1).span, help)
+        return SyntaxHelp("the parentheses of this `for` are missing", failure.piece(-1).span, help)
     if failure.frame.word == "for" and failure.expected in ({"RPAR"}, {"SEMICOLON"}):
         return _for_head(failure)
     name = failure.piece(-1)
     if failure.frame.word in ("for", "const", "let", "var") and "OF" in failure.expected and name.kind == "word":
         help = f"write `for (const {name.text} of list) {{ … }}`."
-        return Finding(f"`of` is missing after `{name.text}`", name.span, help)
+        return SyntaxHelp(f"`of` is missing after `{name.text}`", name.span, help)
     if failure.frame.word != "for" or failure.word() not in ("of", "in"):
         return None
     return _undeclared(name, failure.word())
 
 
-def _for_head(failure: Failure) -> Finding | None:
+def _for_head(failure: Failure) -> SyntaxHelp | None:
     """What is wrong with the head of a `for` that has begun well."""
     if failure.word() == ":":
         return _undeclared(failure.piece(-1), "of")
     if failure.word() == ",":
         is_step = "RPAR" in failure.expected
         help = "write the second one at the end of the body." if is_step else "write the first one before the `for`."
-        return Finding("a `for` has room for one assignment here", failure.span, help)
+        return SyntaxHelp("a `for` has room for one assignment here", failure.span, help)
     opener = failure.at(failure.frame.start)
     name, word = (failure.piece(opener + offset - failure.index) for offset in (1, 2))
     if failure.word() != ")" or word.text.lower() != "in":
@@ -132,15 +132,15 @@ def _for_head(failure: Failure) -> Finding | None:
     return _undeclared(name, "in")
 
 
-def _undeclared(name: Piece, word: str) -> Finding:
+def _undeclared(name: ScannedToken, word: str) -> SyntaxHelp:
     """A loop whose variable is not declared; people who write `in` mostly mean the items."""
     more = f", or `for (const {name.text} in …)` for keys" if word == "in" else ""
     help = f"write `for (const {name.text} of …)`{more}."
-    return Finding(f"`{name.text}` is not declared here", name.span, help)
+    return SyntaxHelp(f"`{name.text}` is not declared here", name.span, help)
 
 
 @hint(HINTS, "E0168")
-def new_form(failure: Failure) -> Finding | None:
+def new_form(failure: Failure) -> SyntaxHelp | None:
     """There are no parentheses after the name behind `new`.
 
     Wrong:
@@ -154,11 +154,11 @@ def new_form(failure: Failure) -> Finding | None:
     if "NEW" not in failure.tail or "CALL_OPEN" not in failure.expected:
         return None
     name = failure.piece(-1)
-    return Finding(f"the parentheses after `new {name.text}` are missing", name.span, f"write `new {name.text}()`.")
+    return SyntaxHelp(f"the parentheses after `new {name.text}` are missing", name.span, f"write `new {name.text}()`.")
 
 
 @hint(HINTS, "E0169")
-def timeout(failure: Failure) -> Finding | None:
+def timeout(failure: Failure) -> SyntaxHelp | None:
     """A time has no unit.
 
     The units are `ms`, `s`, `m` and `h`, directly behind a whole number.
@@ -176,11 +176,11 @@ def timeout(failure: Failure) -> Finding | None:
     digits = "".join(character for character in failure.word() if character.isdigit()) or "5"
     unit = "s" if len(digits) < 3 else "ms"
     help = f"write `{digits}{unit}`; the units are `ms`, `s`, `m` and `h`."
-    return Finding(f"{failure.shown} is not a time", failure.span, help)
+    return SyntaxHelp(f"{failure.shown} is not a time", failure.span, help)
 
 
 @hint(HINTS, "E0170")
-def conditional(failure: Failure) -> Finding | None:
+def conditional(failure: Failure) -> SyntaxHelp | None:
     """A `? :` has no second half.
 
     Wrong:
@@ -195,11 +195,11 @@ def conditional(failure: Failure) -> Finding | None:
         return None
     mark = next((offset for offset in range(-1, -60, -1) if failure.word(offset) == "?"), None)
     span = failure.span if mark is None else failure.piece(mark).span
-    return Finding("this `?` has no `:` that belongs to it", span, "write `condition ? value : other`.")
+    return SyntaxHelp("this `?` has no `:` that belongs to it", span, "write `condition ? value : other`.")
 
 
 @hint(HINTS, "E0173")
-def dots(failure: Failure) -> Finding | None:
+def dots(failure: Failure) -> SyntaxHelp | None:
     """There are two dots where one or three belong.
 
     Wrong:
@@ -215,11 +215,11 @@ def dots(failure: Failure) -> Finding | None:
         return None
     first, last = (failure.piece(-1), failure.piece()) if before else (failure.piece(), failure.piece(1))
     help = "write `.`." if before else "write `...`."
-    return Finding("two dots mean nothing", Span(first.span.start, last.span.end), help)
+    return SyntaxHelp("two dots mean nothing", Span(first.span.start, last.span.end), help)
 
 
 @hint(HINTS, "E0174")
-def label(failure: Failure) -> Finding | None:
+def label(failure: Failure) -> SyntaxHelp | None:
     """A statement has a label; Koi has none.
 
     Wrong:
@@ -240,11 +240,11 @@ def label(failure: Failure) -> Finding | None:
     ):
         return None
     message = f"`{name.text}:` is not a statement"
-    return Finding(message, Span(name.span.start, failure.span.end), "Koi has no labels; give a value with `=`.")
+    return SyntaxHelp(message, Span(name.span.start, failure.span.end), "Koi has no labels; give a value with `=`.")
 
 
 @hint(HINTS, "E0175")
-def condition(failure: Failure) -> Finding | None:
+def condition(failure: Failure) -> SyntaxHelp | None:
     """An `if` or `while` has no condition.
 
     Wrong:
@@ -259,11 +259,11 @@ def condition(failure: Failure) -> Finding | None:
     word = failure.scan.pieces[opener - 1] if 0 < opener < len(failure.scan.pieces) else failure.piece(-1)
     if word.text.lower() not in ("if", "while") or failure.scan.pieces[opener].text != "{" or not failure.is_code:
         return None
-    return Finding(f"this `{word.text}` has no condition", word.span, f"write `{word.text} (…) {{ … }}`.")
+    return SyntaxHelp(f"this `{word.text}` has no condition", word.span, f"write `{word.text} (…) {{ … }}`.")
 
 
 @hint(HINTS, "E0172")
-def doubled(failure: Failure) -> Finding | None:
+def doubled(failure: Failure) -> SyntaxHelp | None:
     """A mark stands twice, or two operators stand beside each other.
 
     Wrong:
@@ -278,14 +278,14 @@ def doubled(failure: Failure) -> Finding | None:
     if here not in MARKS - set("([{") or before not in MARKS or not failure.frames or here == "${":
         return None
     if before == ":" and "LBRACE" in failure.expected and "BACKTICK" not in failure.expected:
-        return Finding("a type is missing after `:`", failure.piece(-1).span, "write a type, or delete the `:`.")
+        return SyntaxHelp("a type is missing after `:`", failure.piece(-1).span, "write a type, or delete the `:`.")
     if before == "?" and here == ".":
-        return Finding("`?.` is written without a blank in it", failure.span, "write `?.`.")
+        return SyntaxHelp("`?.` is written without a blank in it", failure.span, "write `?.`.")
     if before in ("(", "[", "{", "${"):
-        return Finding(
+        return SyntaxHelp(
             f"a value is missing before {failure.shown}", failure.span, f"write a value, or delete {failure.shown}."
         )
-    return Finding(
+    return SyntaxHelp(
         f"{failure.shown} cannot stand after `{before}`",
         failure.span,
         "delete one of them, or write the value between them.",
@@ -293,7 +293,7 @@ def doubled(failure: Failure) -> Finding | None:
 
 
 @hint(HINTS, "E0171")
-def value_missing(failure: Failure) -> Finding | None:
+def value_missing(failure: Failure) -> SyntaxHelp | None:
     """A value is missing after an operator, a `=`, a `(` or a word such as `throw`.
 
     Wrong:
@@ -309,11 +309,11 @@ def value_missing(failure: Failure) -> Finding | None:
         return None
     if failure.word() not in (")", "]", "}", ",", ";", "=", ":") and failure.piece().kind != "end":
         return None
-    return Finding(f"a value is missing after `{before.text}`", before.span, "write the value.")
+    return SyntaxHelp(f"a value is missing after `{before.text}`", before.span, "write the value.")
 
 
 @hint(HINTS, "E0157")
-def equals_missing(failure: Failure) -> Finding | None:
+def equals_missing(failure: Failure) -> SyntaxHelp | None:
     """There is no `=` before a value.
 
     Wrong:
@@ -327,17 +327,17 @@ def equals_missing(failure: Failure) -> Finding | None:
     if "EQUAL" not in failure.expected or len(failure.expected) > 2 or failure.word() in (")", "]", "}", ""):
         return None
     if failure.word() == ":":
-        return Finding("a `=` stands here, not a `:`", failure.span, "write `=`.")
+        return SyntaxHelp("a `=` stands here, not a `:`", failure.span, "write `=`.")
     before, keyword = failure.piece(-1), failure.piece(-2).text
     is_block = failure.word() == "{" and keyword in ("mcp", "llm")
     start = f"{keyword} " if keyword in ("mcp", "llm", "prompt") else ""
     value = "{ … }" if is_block else '"…"' if keyword == "prompt" else "…"
     help = f"write `{start}{before.text} = {value}`."
-    return Finding(f"a `=` is missing after `{before.text}`", before.span, help)
+    return SyntaxHelp(f"a `=` is missing after `{before.text}`", before.span, help)
 
 
 @hint(HINTS, "E0178")
-def name_missing(failure: Failure) -> Finding | None:
+def name_missing(failure: Failure) -> SyntaxHelp | None:
     """A declaration has no name.
 
     Wrong:
@@ -351,4 +351,4 @@ def name_missing(failure: Failure) -> Finding | None:
     keyword = failure.word(-1)
     if failure.tail[-1:] not in (("VARIABLE",), ("COMMA",)) or keyword not in ("const", "let", "var"):
         return None
-    return Finding(f"the name after `{keyword}` is missing", failure.span, f"write `{keyword} name = …`.")
+    return SyntaxHelp(f"the name after `{keyword}` is missing", failure.span, f"write `{keyword} name = …`.")

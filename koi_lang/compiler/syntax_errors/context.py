@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from lark import Token
 from lark.exceptions import UnexpectedInput
 
-from koi_lang.compiler.syntax_errors.scanner import CLOSERS, Piece, Scan, scan
+from koi_lang.compiler.syntax_errors.scanner import CLOSERS, Scan, ScannedToken, scan
 from koi_lang.source import Source, Span
 
 # How many characters after the failure are looked at for the closers of open brackets.
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
     start: int
 
 
-class Finding(NamedTuple):
+class SyntaxHelp(NamedTuple):
     """What a hint has to say; `others` are further places with their labels."""
 
     message: str
@@ -57,13 +57,13 @@ class Failure:
     expected: frozenset[str]
     end: int
 
-    def piece(self, offset: int = 0) -> Piece:
+    def piece(self, offset: int = 0) -> ScannedToken:
         """The piece that many places after (or before) the one that could not be read; empty outside the text."""
         at = self.index + offset
         if 0 <= at < len(self.scan.pieces):
             return self.scan.pieces[at]
         edge = self.end if at >= 0 else 0
-        return Piece("end", "", Span(edge, edge), True)
+        return ScannedToken("end", "", Span(edge, edge), True)
 
     def word(self, offset: int = 0) -> str:
         """The text of a piece in lower case."""
@@ -160,7 +160,7 @@ def _closes(value: Token, frames: list[Frame]) -> bool:
     return bool(frames) and value in (")", "]", "}", "`") and value == CLOSERS[frames[-1].bracket]
 
 
-HintFunction = Callable[[Failure], Finding | None]
+HintFunction = Callable[[Failure], SyntaxHelp | None]
 
 
 class Hint(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
@@ -14,7 +14,7 @@ ROLE_FORM = "write `role Worker { can execute }`."
 
 
 @hint(HINTS, "E0142")
-def quoted_name(failure: Failure) -> Finding | None:
+def quoted_name(failure: Failure) -> SyntaxHelp | None:
     """The name of a declaration stands in quotes.
 
     Wrong:
@@ -31,11 +31,11 @@ def quoted_name(failure: Failure) -> Finding | None:
     what = NAMED.get(str(kind), "handler")
     name = "".join(character for character in piece.text.title() if character.isascii() and character.isalnum())
     help = f"write `{name}`." if name[:1].isalpha() and what != "handler" else "leave the quotes out."
-    return Finding(f"the name of {'an' if what == 'agent' else 'a'} {what} cannot stand in quotes", piece.span, help)
+    return SyntaxHelp(f"the name of {'an' if what == 'agent' else 'a'} {what} cannot stand in quotes", piece.span, help)
 
 
 @hint(HINTS, "E0136")
-def empty_role(failure: Failure) -> Finding | None:
+def empty_role(failure: Failure) -> SyntaxHelp | None:
     """A role has no capability.
 
     Wrong:
@@ -48,11 +48,11 @@ def empty_role(failure: Failure) -> Finding | None:
     """
     if failure.frame.word != "role" or failure.tail or failure.word() != "}":
         return None
-    return Finding("this role has no capability", failure.span, ROLE_FORM)
+    return SyntaxHelp("this role has no capability", failure.span, ROLE_FORM)
 
 
 @hint(HINTS, "E0137")
-def capability(failure: Failure) -> Finding | None:
+def capability(failure: Failure) -> SyntaxHelp | None:
     """A capability is written without `can`.
 
     Wrong:
@@ -67,16 +67,16 @@ def capability(failure: Failure) -> Finding | None:
         return None
     name = failure.piece(1) if failure.word() in ("cannot", "cant") and failure.piece(1).kind == "word" else None
     if name is not None:
-        return Finding("a role lists only what it allows", failure.span, "leave out what the role may not do.")
+        return SyntaxHelp("a role lists only what it allows", failure.span, "leave out what the role may not do.")
     pieces = failure.scan.pieces[failure.index : failure.scan.partners.get(failure.at(failure.frame.start), 0)]
     shown = ", ".join(f"can {piece.text}" for piece in pieces if piece.kind == "word" and piece.text != "can")
     is_plain = all(piece.kind == "word" or piece.text == "," for piece in pieces)
     help = f"write `{shown if is_plain and shown else f'can {failure.piece().text}'}`."
-    return Finding(f"`can` is missing before {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"`can` is missing before {failure.shown}", failure.span, help)
 
 
 @hint(HINTS, "E0138")
-def role_form(failure: Failure) -> Finding | None:
+def role_form(failure: Failure) -> SyntaxHelp | None:
     """The capabilities of a role do not stand in braces.
 
     Wrong:
@@ -89,11 +89,11 @@ def role_form(failure: Failure) -> Finding | None:
     """
     if failure.tail != ("ROLE", "NAME"):
         return None
-    return Finding("the capabilities of a role must stand in braces", failure.span, ROLE_FORM)
+    return SyntaxHelp("the capabilities of a role must stand in braces", failure.span, ROLE_FORM)
 
 
 @hint(HINTS, "E0140")
-def role_missing(failure: Failure) -> Finding | None:
+def role_missing(failure: Failure) -> SyntaxHelp | None:
     """An agent has no role.
 
     Every agent has exactly one role, which says what it is allowed to do.
@@ -117,11 +117,11 @@ def role_missing(failure: Failure) -> Finding | None:
     role = declared[1] if declared else "Worker"
     more = "" if declared else " and, before it, `role Worker { can execute }`"
     help = f"write `agent {name.text} : {role}`{more}."
-    return Finding(f"the agent `{name.text}` has no role", name.span, help)
+    return SyntaxHelp(f"the agent `{name.text}` has no role", name.span, help)
 
 
 @hint(HINTS, "E0139")
-def role_colon(failure: Failure) -> Finding | None:
+def role_colon(failure: Failure) -> SyntaxHelp | None:
     """There is no `:` between an agent and its role.
 
     Wrong:
@@ -139,11 +139,11 @@ def role_colon(failure: Failure) -> Finding | None:
         (word for word in words if word.lower() not in ("extends", "implements", "is", "with", "role", "as")), "Worker"
     )
     help = f"write `agent {failure.piece(-1).text} : {role} {{`."
-    return Finding(f"a `:` is missing before the role of `{failure.piece(-1).text}`", failure.span, help)
+    return SyntaxHelp(f"a `:` is missing before the role of `{failure.piece(-1).text}`", failure.span, help)
 
 
 @hint(HINTS, "E0141")
-def second_role(failure: Failure) -> Finding | None:
+def second_role(failure: Failure) -> SyntaxHelp | None:
     """An agent has more than one role.
 
     Wrong:
@@ -157,11 +157,11 @@ def second_role(failure: Failure) -> Finding | None:
     """
     if failure.tail != ("AGENT", "NAME", "COLON", "NAME") or failure.word() not in (",", "+", "&", "and"):
         return None
-    return Finding("an agent has one role", failure.span, "declare a role that has the capabilities of both.")
+    return SyntaxHelp("an agent has one role", failure.span, "declare a role that has the capabilities of both.")
 
 
 @hint(HINTS, "E0128")
-def team_member(failure: Failure) -> Finding | None:
+def team_member(failure: Failure) -> SyntaxHelp | None:
     """A team is empty, or a member of it is written in a way that does not name one agent.
 
     A member has a name of its own and is an agent, another team or an MCP address.
@@ -177,17 +177,17 @@ def team_member(failure: Failure) -> Finding | None:
     if failure.tail == ("TEAM", "NAME"):
         names = _bare_names(failure, 1) if failure.word() in ("[", "(", "=", ":") else []
         help = f"write `team {failure.piece(-1).text} {{ {_members(names or ['Ada'])} }}`."
-        return Finding("the members of a team must stand in braces", failure.span, help)
+        return SyntaxHelp("the members of a team must stand in braces", failure.span, help)
     if failure.frame.word not in ("team", "override"):
         return None
     if not failure.tail and failure.word() == "}":
-        return Finding("this team has no member", failure.span, "write `ada: Ada` with the name of an agent.")
+        return SyntaxHelp("this team has no member", failure.span, "write `ada: Ada` with the name of an agent.")
     if failure.tail[-1:] == ("NAME",) and failure.expected == {"COLON", "EQUAL"}:
         name = failure.piece(-1)
         help = f"write `{_members(_bare_names(failure, -1) or [name.text])}`."
-        return Finding(f"the member `{name.text}` does not say which agent it is", name.span, help)
+        return SyntaxHelp(f"the member `{name.text}` does not say which agent it is", name.span, help)
     if failure.tail[-1:] in (("COLON",), ("EQUAL",)):
-        return Finding(
+        return SyntaxHelp(
             "a member is one agent, team or MCP address", failure.span, "write `ada: Ada`, one member after the other."
         )
     return None
@@ -208,7 +208,7 @@ def _members(names: list[str]) -> str:
 
 
 @hint(HINTS, "E0158")
-def prompt_parameter(failure: Failure) -> Finding | None:
+def prompt_parameter(failure: Failure) -> SyntaxHelp | None:
     """A parameter of a prompt has no type.
 
     Wrong:
@@ -222,11 +222,11 @@ def prompt_parameter(failure: Failure) -> Finding | None:
     if failure.frame.word != "prompt" or failure.frame.bracket != "(" or "COLON" not in failure.expected:
         return None
     name = failure.piece(-1)
-    return Finding(f"the parameter `{name.text}` has no type", name.span, f"write `{name.text}: string`.")
+    return SyntaxHelp(f"the parameter `{name.text}` has no type", name.span, f"write `{name.text}: string`.")
 
 
 @hint(HINTS, "E0159")
-def backticks(failure: Failure) -> Finding | None:
+def backticks(failure: Failure) -> SyntaxHelp | None:
     """A text in backticks stands where a fixed text is needed.
 
     Texts of playbooks, prompts and affordances stand in quotes; `{{…}}` inserts values when they are used.
@@ -242,11 +242,11 @@ def backticks(failure: Failure) -> Finding | None:
     if failure.word() != "`" or "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
         return None
     help = 'put it between `"""`, and write `{{args.name}}` to insert a value.'
-    return Finding("a text in backticks cannot stand here", failure.span, help)
+    return SyntaxHelp("a text in backticks cannot stand here", failure.span, help)
 
 
 @hint(HINTS, "E0160")
-def bare_text(failure: Failure) -> Finding | None:
+def bare_text(failure: Failure) -> SyntaxHelp | None:
     """The text of a playbook, prompt or affordance stands without quotes, or something stands before it.
 
     Wrong:
@@ -261,7 +261,7 @@ def bare_text(failure: Failure) -> Finding | None:
     if "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
         return _bare_playbook(failure)
     if failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple"):
-        return Finding(f"{failure.shown} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
+        return SyntaxHelp(f"{failure.shown} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
     if "USE" in failure.tail or failure.tail[-1:] not in (
         ("PLAYBOOK",),
         ("AFFORDANCE",),
@@ -271,10 +271,10 @@ def bare_text(failure: Failure) -> Finding | None:
     ):
         return None
     quotes = '"""…"""' if failure.word() == "{" else '"…"'
-    return Finding(f"the text after `{keyword}` must stand in quotes", failure.span, f"write `{keyword} {quotes}`.")
+    return SyntaxHelp(f"the text after `{keyword}` must stand in quotes", failure.span, f"write `{keyword} {quotes}`.")
 
 
-def _bare_playbook(failure: Failure) -> Finding | None:
+def _bare_playbook(failure: Failure) -> SyntaxHelp | None:
     """A playbook in bare words is read as a name and statements, and fails somewhere behind."""
     for offset in range(-1, -40, -1):
         if failure.word(offset) != "playbook" or failure.piece(offset + 1).kind != "word" or not failure.is_code:
@@ -282,12 +282,12 @@ def _bare_playbook(failure: Failure) -> Finding | None:
         words = failure.piece(offset + 1), failure.piece(offset + 2)
         if words[1].kind == "word" and not words[1].fresh:
             span = Span(words[0].span.start, words[0].span.end)
-            return Finding("the text after `playbook` must stand in quotes", span, 'write `playbook "…"`.')
+            return SyntaxHelp("the text after `playbook` must stand in quotes", span, 'write `playbook "…"`.')
     return None
 
 
 @hint(HINTS, "E0161")
-def compose_entry(failure: Failure) -> Finding | None:
+def compose_entry(failure: Failure) -> SyntaxHelp | None:
     """A `compose` holds something other than `fragments`, `template` and `model`.
 
     Wrong:
@@ -301,11 +301,11 @@ def compose_entry(failure: Failure) -> Finding | None:
     if "FRAGMENTS" not in failure.expected:
         return None
     message = f"{failure.shown} is not a part of `compose`"
-    return Finding(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
+    return SyntaxHelp(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
 
 
 @hint(HINTS, "E0176")
-def run_form(failure: Failure) -> Finding | None:
+def run_form(failure: Failure) -> SyntaxHelp | None:
     """A `run` does not call a handler of an agent.
 
     Wrong:
@@ -320,4 +320,4 @@ def run_form(failure: Failure) -> Finding | None:
         return None
     help = "write `run Agent.handler({ … })`."
     last = failure.piece(-1)
-    return Finding("`run` calls a handler of an agent", failure.span if failure.word() else last.span, help)
+    return SyntaxHelp("`run` calls a handler of an agent", failure.span if failure.word() else last.span, help)

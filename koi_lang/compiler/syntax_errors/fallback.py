@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding
+from koi_lang.compiler.syntax_errors.context import Failure, SyntaxHelp
 
 WORDS = {
     "COLON": "`:`", "EQUAL": "`=`", "COMMA": "`,`", "LBRACE": "`{`", "RBRACE": "`}`", "OPEN": "`(`", "CALL_OPEN": "`(`",
@@ -17,7 +17,7 @@ WORDS = {
 DETAILS = "look at what stands directly before it."
 
 
-def unrecognised(failure: Failure) -> Finding:
+def unrecognised(failure: Failure) -> SyntaxHelp:
     """A program cannot be read at this place.
 
     Something is missing before it, or it does not belong there. The message names what may stand there
@@ -33,13 +33,13 @@ def unrecognised(failure: Failure) -> Finding:
     """
     if not failure.word():
         last = failure.piece(-1)
-        return Finding(
+        return SyntaxHelp(
             "the program ends too early", last.span, _advice(failure) or "write what is missing.", "nothing follows"
         )
     before = failure.word(-1) and failure.piece(-1).text.split("\n", 1)[0]
     where = f" after `{before}`" if before and len(before) < 30 and "`" not in before else ""
     message = f"{failure.shown} cannot stand{where or ' here'}"
-    return Finding(message, failure.span, _advice(failure) or DETAILS)
+    return SyntaxHelp(message, failure.span, _advice(failure) or DETAILS)
 
 
 def _advice(failure: Failure) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
@@ -42,7 +42,7 @@ FORMATS = {"{": "JSON", "[": "JSON", "<": "HTML or XML", "`": "Markdown", "--": 
 
 
 @hint(FIRST, "E0122")
-def not_koi(failure: Failure) -> Finding | None:
+def not_koi(failure: Failure) -> SyntaxHelp | None:
     """The file is written in another language.
 
     Programs usually have the ending `.koi`; other files are imported or read by a program.
@@ -61,13 +61,13 @@ def not_koi(failure: Failure) -> Finding | None:
     return _other_format(name, failure)
 
 
-def _other_format(name: str, failure: Failure) -> Finding:
+def _other_format(name: str, failure: Failure) -> SyntaxHelp:
     help = "begin with `role Worker { can execute }` and `agent Name : Worker { … }`."
-    return Finding(f"this looks like {name}, not like a Koi program", failure.piece(-failure.index).span, help)
+    return SyntaxHelp(f"this looks like {name}, not like a Koi program", failure.piece(-failure.index).span, help)
 
 
 @hint(HINTS, "E0124")
-def function_outside(failure: Failure) -> Finding | None:
+def function_outside(failure: Failure) -> SyntaxHelp | None:
     """A function stands outside of a skill.
 
     Wrong:
@@ -85,11 +85,11 @@ def function_outside(failure: Failure) -> Finding | None:
     if not failure.is_top or ("function" not in words and words[0] != "def"):
         return None
     help = "put it into a skill: `skill Name { export function … }`."
-    return Finding("a function cannot stand outside of a skill", failure.span, help)
+    return SyntaxHelp("a function cannot stand outside of a skill", failure.span, help)
 
 
 @hint(HINTS, "E0125")
-def item_outside(failure: Failure) -> Finding | None:
+def item_outside(failure: Failure) -> SyntaxHelp | None:
     """A part of an agent stands outside of every agent.
 
     Often the agent was closed by a `}` too early.
@@ -116,12 +116,12 @@ def item_outside(failure: Failure) -> Finding | None:
     closer = failure.piece(-1)
     if closer.text == "}" and _begins_with(failure, "agent"):
         others = ((closer.span, "the agent ends here"),)
-        return Finding(message, failure.span, "delete the `}` that ends the agent too early.", "", others)
-    return Finding(message, failure.span, "put it into `agent Name : Role { … }`.")
+        return SyntaxHelp(message, failure.span, "delete the `}` that ends the agent too early.", "", others)
+    return SyntaxHelp(message, failure.span, "put it into `agent Name : Role { … }`.")
 
 
 @hint(HINTS, "E0123")
-def statement_outside(failure: Failure) -> Finding | None:
+def statement_outside(failure: Failure) -> SyntaxHelp | None:
     """A statement stands outside of every handler and function.
 
     Wrong:
@@ -143,11 +143,11 @@ def statement_outside(failure: Failure) -> Finding | None:
     if failure.word() not in STATEMENTS and not calls:
         return None
     help = "put it into a handler of an agent: `on start() { … }`."
-    return Finding("a statement cannot stand outside of a handler or function", failure.span, help)
+    return SyntaxHelp("a statement cannot stand outside of a handler or function", failure.span, help)
 
 
 @hint(HINTS, "E0126")
-def unknown_declaration(failure: Failure) -> Finding | None:
+def unknown_declaration(failure: Failure) -> SyntaxHelp | None:
     """Something stands between the declarations that does not begin one.
 
     Wrong:
@@ -162,11 +162,11 @@ def unknown_declaration(failure: Failure) -> Finding | None:
         return None
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
     help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
-    return Finding(f"{failure.shown} does not begin a declaration", failure.span, help)
+    return SyntaxHelp(f"{failure.shown} does not begin a declaration", failure.span, help)
 
 
 @hint(FIRST, "E0127")
-def import_form(failure: Failure) -> Finding | None:
+def import_form(failure: Failure) -> SyntaxHelp | None:
     """An import is written as in another language.
 
     An import names a file and brings everything that it declares.
@@ -180,14 +180,14 @@ def import_form(failure: Failure) -> Finding | None:
         import "./ada.koi"
     """
     if failure.is_top and failure.word() == "from" and failure.piece(1).kind == "word":
-        return Finding("an import does not begin with `from`", failure.span, _python_import(failure))
+        return SyntaxHelp("an import does not begin with `from`", failure.span, _python_import(failure))
     if failure.tail == ("IMPORT",):
         return _import_of_parts(failure)
     if failure.tail != ("IMPORT", "NAME"):
         return None
     name = failure.piece(-1)
     help = f'write `import "./{name.text}.koi"`, or `import {name.text} from "python:{name.text}"`.'
-    return Finding("this import names no file", name.span, help)
+    return SyntaxHelp("this import names no file", name.span, help)
 
 
 def _python_import(failure: Failure) -> str:
@@ -201,18 +201,18 @@ def _python_import(failure: Failure) -> str:
     return f'write `import "{path}"`.' if path else f'write `import {name} from "python:{module}"`.'
 
 
-def _import_of_parts(failure: Failure) -> Finding:
+def _import_of_parts(failure: Failure) -> SyntaxHelp:
     if failure.word() in ("{", "*"):
         path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
         message = "an import brings everything that a file declares"
-        return Finding(message, failure.span, f"write `import {path}` without {failure.shown}.")
+        return SyntaxHelp(message, failure.span, f"write `import {path}` without {failure.shown}.")
     if not failure.word():
-        return Finding("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
+        return SyntaxHelp("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
     line = failure.source.line(failure.source.position(failure.span.start).line)
     start = failure.span.start
     column = failure.source.position(start).column - 1
     path = line[column:].split(";")[0].split("//")[0].strip()
-    return Finding(
+    return SyntaxHelp(
         "the file of an import must stand in quotes",
         Span(start, start + max(1, len(path))),
         f'write `import "{path}"`.',

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from koi_lang.compiler.build import RESERVED
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.missing import tagged
-from koi_lang.compiler.syntax_errors.scanner import Piece, scan
+from koi_lang.compiler.syntax_errors.scanner import ScannedToken, scan
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
@@ -65,7 +65,7 @@ KEYWORDS = (*sorted(RESERVED), "new", "break", "continue", "typeof", "delete", "
 
 
 @hint(HINTS, "E0166")
-def foreign(failure: Failure) -> Finding | None:
+def foreign(failure: Failure) -> SyntaxHelp | None:
     """A word is a keyword in other languages and means nothing in Koi.
 
     Wrong:
@@ -91,7 +91,7 @@ def foreign(failure: Failure) -> Finding | None:
 
 
 @hint(HINTS, "E0162")
-def colon_block(failure: Failure) -> Finding | None:
+def colon_block(failure: Failure) -> SyntaxHelp | None:
     """A block begins with a colon.
 
     Wrong:
@@ -108,11 +108,11 @@ def colon_block(failure: Failure) -> Finding | None:
     first = next((failure.piece(offset) for offset in failure.same_line() if failure.piece(offset).fresh), None)
     if first is None or first.text.lower() not in ("if", "else", "for", "while", "try", "catch", "finally"):
         return None
-    return Finding("a block does not begin with `:`", failure.span, "put its statements between `{` and `}`.")
+    return SyntaxHelp("a block does not begin with `:`", failure.span, "put its statements between `{` and `}`.")
 
 
 @hint(HINTS, "E0179")
-def text_prefix(failure: Failure) -> Finding | None:
+def text_prefix(failure: Failure) -> SyntaxHelp | None:
     """A text has a letter or a name before its quote.
 
     Wrong:
@@ -132,10 +132,10 @@ def text_prefix(failure: Failure) -> Finding | None:
         return None
     inserted = PLACE.sub(r"${\1}", here.text.strip("\"'")) if here.kind == "text" else ""
     shown = inserted if inserted.isprintable() and 0 < len(inserted) < 60 and "`" not in inserted else "hello ${name}"
-    return Finding(f"a text has no letter `{before.text}` before it", before.span, f"write `` `{shown}` ``.")
+    return SyntaxHelp(f"a text has no letter `{before.text}` before it", before.span, f"write `` `{shown}` ``.")
 
 
-def triple_single(source: Source, first: Span, second: Span) -> Finding | None:
+def triple_single(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """A long text stands in three single quotes.
 
     Wrong:
@@ -148,21 +148,21 @@ def triple_single(source: Source, first: Span, second: Span) -> Finding | None:
     """
     if not source.text.startswith("'''", first.end - 2) or second.start != first.end:
         return None
-    return Finding("three single quotes do not begin a text", Span(first.end - 2, first.end + 1), THREE_QUOTES)
+    return SyntaxHelp("three single quotes do not begin a text", Span(first.end - 2, first.end + 1), THREE_QUOTES)
 
 
-def foreign_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def foreign_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """Two statements with a word of another language between or before them."""
     end_of_line = source.text.find("\n", second.start) % (len(source.text) + 1)
     pieces = scan(source.text, Span(first.start, min(end_of_line, second.start + LOOK_AHEAD))).pieces
-    end = Piece("end", "", Span(0, 0), True)
+    end = ScannedToken("end", "", Span(0, 0), True)
     for before, here, after in zip([end, *pieces[:-1]], pieces, [*pieces[1:], end], strict=True):
         if _is_foreign(before, here, after):
             return _foreign(here)
     return None
 
 
-def fails_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def fails_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """An `expect … fails` does not say with which message.
 
     Any part of the message will do. That a program fails for another reason is noticed in this way.
@@ -177,17 +177,17 @@ def fails_beside(source: Source, first: Span, second: Span) -> Finding | None:
     """
     if not source.text.startswith("expect", first.start) or source.text[second.start : second.end] != "fails":
         return None
-    return Finding("this `fails` does not say with which message", second, 'write `fails "part of the message"`.')
+    return SyntaxHelp("this `fails` does not say with which message", second, 'write `fails "part of the message"`.')
 
 
-def arrow_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def arrow_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """Parentheses and a block that were meant as a function."""
     if source.text[second.start] != "{" or source.text[first.end - 1] != ")":
         return None
-    return Finding("`=>` is missing before this `{`", Span(second.start, second.start + 1), "write `=> {`.")
+    return SyntaxHelp("`=>` is missing before this `{`", Span(second.start, second.start + 1), "write `=> {`.")
 
 
-def beside(source: Source, first: Span, second: Span) -> Finding:
+def beside(source: Source, first: Span, second: Span) -> SyntaxHelp:
     """Two statements stand on one line with nothing between them.
 
     Usually the first word is misspelled, or an operator, a `,` or a parenthesis is missing. A value that nothing is
@@ -206,16 +206,16 @@ def beside(source: Source, first: Span, second: Span) -> Finding:
     near = nearest(word, KEYWORDS) if word.isidentifier() else None
     place = Span(second.start, second.start + max(1, min(len(after), 40)))
     if near is not None and near != word:
-        return Finding(f"`{word}` is not a keyword", first, f"did you mean `{near}`?")
+        return SyntaxHelp(f"`{word}` is not a keyword", first, f"did you mean `{near}`?")
     if after[:1] in ("'", '"', "`") and word.replace(".", "").isidentifier():
-        return Finding(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
+        return SyntaxHelp(f"the parentheses of `{word}` are missing", place, f"write `{word}({after[:30].rstrip()})`.")
     if after[:1] in ("(", "[") and source.text[second.start - 1] in " \t":
-        return Finding(f"this `{after[0]}` begins a statement of its own", place, "leave out the blank before it.")
+        return SyntaxHelp(f"this `{after[0]}` begins a statement of its own", place, "leave out the blank before it.")
     help = "write what joins them, such as an operator, or put them on lines of their own."
-    return Finding("two statements stand on one line", place, help, "the second begins here")
+    return SyntaxHelp("two statements stand on one line", place, help, "the second begins here")
 
 
-def _switch(failure: Failure, offset: int) -> Piece:
+def _switch(failure: Failure, offset: int) -> ScannedToken:
     """The foreign word at an offset; for a `case` the `switch` that it belongs to."""
     if failure.word(offset) != "case":
         return failure.piece(offset)
@@ -223,7 +223,7 @@ def _switch(failure: Failure, offset: int) -> Piece:
     return next((piece for piece in before if piece.text == "switch"), failure.piece(offset))
 
 
-def _is_foreign(before: Piece, word: Piece, after: Piece) -> bool:
+def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -> bool:
     if word.kind != "word" or word.text not in INSTEAD or before.text in (".", "?.", "const", "let", "var", "function"):
         return False
     if after.kind in ("word", "number", "text"):
@@ -231,8 +231,8 @@ def _is_foreign(before: Piece, word: Piece, after: Piece) -> bool:
     return after.text in ("{", "[", "!", "`") or (after.text == "(" and word.text in WITH_PARENTHESES)
 
 
-def _foreign(word: Piece, help: str = "") -> Finding:
-    return Finding(f"Koi has no `{word.text}`", word.span, help or INSTEAD[word.text])
+def _foreign(word: ScannedToken, help: str = "") -> SyntaxHelp:
+    return SyntaxHelp(f"Koi has no `{word.text}`", word.span, help or INSTEAD[word.text])
 
 
 def _advice(failure: Failure, offset: int) -> str:
@@ -250,7 +250,7 @@ def _advice(failure: Failure, offset: int) -> str:
     return ""
 
 
-def _body(failure: Failure, offset: int) -> list[Piece]:
+def _body(failure: Failure, offset: int) -> list[ScannedToken]:
     """The pieces between the braces that open at an offset."""
     opener = failure.index + offset
     closer = failure.scan.partners.get(opener, opener)

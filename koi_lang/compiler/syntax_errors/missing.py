@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
@@ -25,7 +25,7 @@ AS_VALUE = {
 
 
 @hint(HINTS, "E0191")
-def accessor(failure: Failure) -> Finding | None:
+def accessor(failure: Failure) -> SyntaxHelp | None:
     """An object has a getter or a setter.
 
     Fields of objects are plain values. A method computes one when it is called.
@@ -44,12 +44,14 @@ def accessor(failure: Failure) -> Finding | None:
     if failure.word(-2) not in ("{", ","):
         return None
     if kind.text == "static":
-        return Finding("Koi has no `static`", kind.span, "leave it out.")
-    return Finding(f"Koi has no {kind.text}ters", kind.span, f"write a method, `{name.text}(…) {{ … }}`, and call it.")
+        return SyntaxHelp("Koi has no `static`", kind.span, "leave it out.")
+    return SyntaxHelp(
+        f"Koi has no {kind.text}ters", kind.span, f"write a method, `{name.text}(…) {{ … }}`, and call it."
+    )
 
 
 @hint(HINTS, "E0192")
-def generator(failure: Failure) -> Finding | None:
+def generator(failure: Failure) -> SyntaxHelp | None:
     """A function is a generator.
 
     Wrong:
@@ -64,11 +66,11 @@ def generator(failure: Failure) -> Finding | None:
     if failure.word() != "*" or not (failure.word(-1) == "function" or in_object):
         return None
     help = "leave the `*` out, collect the values in a list, and return it."
-    return Finding("Koi has no generators", failure.span, help)
+    return SyntaxHelp("Koi has no generators", failure.span, help)
 
 
 @hint(HINTS, "E0193")
-def statement_as_value(failure: Failure) -> Finding | None:
+def statement_as_value(failure: Failure) -> SyntaxHelp | None:
     """A statement such as `if` stands where a value is needed.
 
     Wrong:
@@ -82,11 +84,11 @@ def statement_as_value(failure: Failure) -> Finding | None:
     help = AS_VALUE.get(failure.word())
     if help is None or not failure.wants_value or not failure.is_code:
         return None
-    return Finding(f"{failure.shown} stands where a value is needed", failure.span, help)
+    return SyntaxHelp(f"{failure.shown} stands where a value is needed", failure.span, help)
 
 
 @hint(HINTS, "E0194")
-def own_error(failure: Failure) -> Finding | None:
+def own_error(failure: Failure) -> SyntaxHelp | None:
     """A kind of error is declared as a class.
 
     Errors are told apart by their fields.
@@ -102,21 +104,21 @@ def own_error(failure: Failure) -> Finding | None:
     return error_class(failure.source, failure.span.start)
 
 
-def own_error_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def own_error_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """The same where the line can be read as two statements."""
     return error_class(source, first.start)
 
 
-def error_class(source: Source, offset: int) -> Finding | None:
+def error_class(source: Source, offset: int) -> SyntaxHelp | None:
     """What to write instead of the class of errors that is declared on the line of an offset, if one is."""
     match = ERROR_CLASS.match(source.text, source.text.rfind("\n", 0, offset) + 1)
     if match is None or not match.start(1) <= offset <= match.end(1):
         return None
     help = f'write `throw Object.assign(new Error("…"), {{ name: "{match[2]}" }})`, and ask for `error.name`.'
-    return Finding("Koi has no `class`", Span(match.start(1), match.start(1) + len("class")), help)
+    return SyntaxHelp("Koi has no `class`", Span(match.start(1), match.start(1) + len("class")), help)
 
 
-def tagged_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def tagged_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """A name that touches the text in backticks behind it."""
     if source.text[second.start] != "`" or first.end != second.start:
         return None
@@ -124,14 +126,14 @@ def tagged_beside(source: Source, first: Span, second: Span) -> Finding | None:
     return None if name is None else tagged(name[0], Span(*name.span()))
 
 
-def tagged(name: str, span: Span) -> Finding:
+def tagged(name: str, span: Span) -> SyntaxHelp:
     """What to write instead of a text in backticks with a name before it."""
     help = f"write ``{name}(`…`)``, or leave `{name}` out: `${{…}}` inserts values."
-    return Finding(f"a text has no name `{name}` before it", span, help)
+    return SyntaxHelp(f"a text has no name `{name}` before it", span, help)
 
 
 @hint(HINTS, "E0601")
-def conditional_of_python(failure: Failure) -> Finding | None:
+def conditional_of_python(failure: Failure) -> SyntaxHelp | None:
     """A value is chosen as in Python.
 
     Wrong:
@@ -155,11 +157,11 @@ def conditional_of_python(failure: Failure) -> Finding | None:
     text, value = failure.source.text, pieces[chosen - 1]
     condition = text[pieces[chosen].span.end : pieces[other].span.start].strip()
     help = f"write `{condition} ? {value.text if value.kind != 'triple' else '…'} : …`."
-    return Finding("Koi has no `if … else …` behind a value", pieces[chosen].span, help)
+    return SyntaxHelp("Koi has no `if … else …` behind a value", pieces[chosen].span, help)
 
 
 @hint(HINTS, "E0602")
-def never_null(failure: Failure) -> Finding | None:
+def never_null(failure: Failure) -> SyntaxHelp | None:
     """A `!` behind a value says that it is not `null`, as in TypeScript.
 
     Wrong:
@@ -175,11 +177,11 @@ def never_null(failure: Failure) -> Finding | None:
     if failure.word() != "!" or not touches or not (before.kind == "word" or before.text in (")", "]")):
         return None
     help = "leave it out, or write `?.` for what may be missing."
-    return Finding("Koi has no `!` behind a value", failure.span, help)
+    return SyntaxHelp("Koi has no `!` behind a value", failure.span, help)
 
 
 @hint(HINTS, "E0603")
-def exported(failure: Failure) -> Finding | None:
+def exported(failure: Failure) -> SyntaxHelp | None:
     """`export` stands before something that needs none.
 
     An import brings all roles, agents, teams and skills of a file. Prompts and functions of skills are exported.
@@ -197,16 +199,16 @@ def exported(failure: Failure) -> Finding | None:
         return None
     if word in ("agent", "team", "role", "skill", "mcp"):
         others = "mcp servers are not brought along." if word == "mcp" else f"an import brings every {word} of a file."
-        return Finding(f"`{word}` stands behind `export`", failure.piece(-1).span, f"leave `export` out: {others}")
+        return SyntaxHelp(f"`{word}` stands behind `export`", failure.piece(-1).span, f"leave `export` out: {others}")
     if word != "default":
         return None
     end = failure.source.text.find("\n", failure.span.end) % (failure.end + 1)
     span = Span(failure.piece(-1).span.start, end)
-    return Finding("Koi has no `export default`", span, "leave the line out: imports bring all of a file.")
+    return SyntaxHelp("Koi has no `export default`", span, "leave the line out: imports bring all of a file.")
 
 
 @hint(HINTS, "E0604")
-def named_argument(failure: Failure) -> Finding | None:
+def named_argument(failure: Failure) -> SyntaxHelp | None:
     """Arguments have names, as in Swift or C#.
 
     Wrong:
@@ -229,11 +231,11 @@ def named_argument(failure: Failure) -> Finding | None:
     closer = failure.scan.partners.get(opener, opener)
     inside = failure.source.text[failure.scan.pieces[opener].span.end : failure.scan.pieces[closer].span.start].strip()
     shown = inside if 0 < len(inside) < 60 and "\n" not in inside else f"{failure.piece(-1).text}: …"
-    return Finding("arguments have no names", failure.piece(-1).span, f"write `({{ {shown} }})`.")
+    return SyntaxHelp("arguments have no names", failure.piece(-1).span, f"write `({{ {shown} }})`.")
 
 
 @hint(HINTS, "E0605")
-def type_of_python(failure: Failure) -> Finding | None:
+def type_of_python(failure: Failure) -> SyntaxHelp | None:
     """A type is written as in Python or BAML.
 
     Wrong:
@@ -250,9 +252,9 @@ def type_of_python(failure: Failure) -> Finding | None:
         inner = TYPES_OF_PYTHON.get(failure.word(), failure.piece().text)
         form = {"optional": f"{inner} | null", "dict": "object", "union": f"{inner} | …", "literal": "…"}
         shown = form.get(name.text.lower(), f"{inner}[]")
-        return Finding(f"`{name.text}[…]` is a type of Python", name.span, f"write `{shown}`.")
+        return SyntaxHelp(f"`{name.text}[…]` is a type of Python", name.span, f"write `{shown}`.")
     is_field = before.kind == "word" and failure.piece(-2).text == ":" and failure.frame.bracket in ("{", "(")
     if failure.word() == "?" and is_field and before.span.end == failure.span.start:
         help = f"write `{failure.piece(-3).text}?: {before.text}`."
-        return Finding("the `?` stands behind the name", failure.span, help)
+        return SyntaxHelp("the `?` stands behind the name", failure.span, help)
     return None

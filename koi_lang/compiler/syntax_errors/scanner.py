@@ -29,7 +29,7 @@ CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}", "`": "`"}
 BEFORE_VALUE = frozenset(("return", "throw", "in", "of", "typeof", "await", "else", "case"))
 
 
-class Piece(NamedTuple):
+class ScannedToken(NamedTuple):
     """A word, a literal or a mark; `fresh` says that it is the first on its line."""
 
     kind: Kind
@@ -48,7 +48,7 @@ class Scan:
         stray: closers without an opener.
     """
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[ScannedToken]
     partners: dict[int, int]
     unclosed: Sequence[int]
     stray: Sequence[int]
@@ -72,7 +72,7 @@ def scan(text: str, span: Span, last: int | None = None) -> Scan:
 class _Scanner:
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
-        self.pieces: list[Piece] = []
+        self.pieces: list[ScannedToken] = []
         self.waiting: list[int] = []
         self.partners: dict[int, int] = {}
         self.unclosed: list[int] = []
@@ -95,7 +95,7 @@ class _Scanner:
         return self._mark(found, at)
 
     def _take(self, kind: Kind, start: int, end: int) -> int:
-        self.pieces.append(Piece(kind, self.text[start:end], Span(start, end), self.fresh))
+        self.pieces.append(ScannedToken(kind, self.text[start:end], Span(start, end), self.fresh))
         self.fresh = False
         return end
 

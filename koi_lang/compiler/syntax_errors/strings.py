@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
-from koi_lang.compiler.syntax_errors.scanner import Piece
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
+from koi_lang.compiler.syntax_errors.scanner import ScannedToken
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
@@ -21,7 +21,7 @@ BEFORE_OPENER = re.compile(r"(?:[(=,:+\[?]|\b(?:playbook|affordance|return|impor
 
 
 @hint(HINTS, "E0103")
-def triple(failure: Failure) -> Finding | None:
+def triple(failure: Failure) -> SyntaxHelp | None:
     '''A text in triple quotes is never closed.
 
     It takes everything up to the next three quotes, which often begin another text.
@@ -42,10 +42,10 @@ def triple(failure: Failure) -> Finding | None:
         return None
     help = 'close the text with `"""` where it ends.'
     message = "this text in triple quotes is never closed"
-    return Finding(message, _opener(piece, 3), help, "it begins here", _end(piece, 3))
+    return SyntaxHelp(message, _opener(piece, 3), help, "it begins here", _end(piece, 3))
 
 
-def _unclosed_triple(failure: Failure) -> Piece | None:
+def _unclosed_triple(failure: Failure) -> ScannedToken | None:
     """The text that took the quotes of the next one as its end, else the last one if it never ends."""
     for offset in failure.same_line():
         if (piece := failure.piece(offset)).kind == "triple" and _swallowed(piece):
@@ -59,7 +59,7 @@ def _unclosed_triple(failure: Failure) -> Piece | None:
 
 
 @hint(HINTS, "E0195")
-def quoted(failure: Failure) -> Finding | None:
+def quoted(failure: Failure) -> SyntaxHelp | None:
     """A text in quotes is never closed.
 
     A text may span lines, so it takes everything up to the next quote of its kind.
@@ -76,10 +76,10 @@ def quoted(failure: Failure) -> Finding | None:
     if piece is None:
         return None
     help = f"write `{piece.text[0]}` where the text ends."
-    return Finding("this text is never closed", _opener(piece, 1), help, "it begins here", _end(piece, 1))
+    return SyntaxHelp("this text is never closed", _opener(piece, 1), help, "it begins here", _end(piece, 1))
 
 
-def _unclosed_text(failure: Failure) -> Piece | None:
+def _unclosed_text(failure: Failure) -> ScannedToken | None:
     """A text that took the quote of the next one as its end, else the one that begins here and never ends."""
     here, before = failure.piece(), failure.piece(-1)
     if before.kind == "text" and "\n" in before.text and before.span.end == here.span.start and here.text:
@@ -91,7 +91,7 @@ def _unclosed_text(failure: Failure) -> Piece | None:
 
 
 @hint(HINTS, "E0199")
-def quote_inside(failure: Failure) -> Finding | None:
+def quote_inside(failure: Failure) -> SyntaxHelp | None:
     """A text ends at a quote that was meant to be part of it.
 
     Write a backslash before such a quote, or put the text between quotes of the other kind.
@@ -110,28 +110,28 @@ def quote_inside(failure: Failure) -> Finding | None:
     return _quote_at(failure.source, before.span)
 
 
-def quote_beside(source: Source, first: Span, second: Span) -> Finding | None:
+def quote_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
     """The same where the text and what touches it can be read as two statements."""
     is_text = source.text[first.end - 1] in "\"'" and source.text[second.start].isalnum()
     return _quote_at(source, first) if is_text and first.end == second.start else None
 
 
-def _quote_at(source: Source, text: Span) -> Finding:
+def _quote_at(source: Source, text: Span) -> SyntaxHelp:
     """What to say of the quote that ends a text too early; what stands in quotes behind it is written out."""
     quote = source.text[text.end - 1]
     match = INNER.match(source.text, text.end)
     if match is not None and match["quote"] == quote and quote == '"':
         help = f'write `\\"{match["inner"]}\\"` inside the text.'
-        return Finding("the text ends at this quote", Span(text.end - 1, text.end), help)
+        return SyntaxHelp("the text ends at this quote", Span(text.end - 1, text.end), help)
     other = "'" if quote == '"' else '"'
     span = Span(text.end - 1, text.end)
-    return Finding(
+    return SyntaxHelp(
         "the text ends at this quote", span, f"write `\\{quote}` inside the text, or put it between `{other}`."
     )
 
 
 @hint(HINTS, "E0196")
-def template(failure: Failure) -> Finding | None:
+def template(failure: Failure) -> SyntaxHelp | None:
     """A text in backticks, or a `${` in it, is never closed.
 
     Wrong:
@@ -145,12 +145,12 @@ def template(failure: Failure) -> Finding | None:
     frame = failure.frame
     if frame.bracket == "${" and (failure.word() in ("`", "") or failure.scan.unclosed):
         span = Span(frame.start, frame.start + 2)
-        return Finding("this `${` is never closed", span, "write `}` after the value.", "it begins here")
+        return SyntaxHelp("this `${` is never closed", span, "write `}` after the value.", "it begins here")
     start = frame.start if frame.bracket == "`" else _earlier_template(failure)
     if start is None:
         return None
     span = Span(start, start + 1)
-    return Finding(
+    return SyntaxHelp(
         "this text in backticks is never closed", span, "write a backtick where the text ends.", "it begins here"
     )
 
@@ -169,7 +169,7 @@ def _earlier_template(failure: Failure) -> int | None:
 
 
 @hint(HINTS, "E0197")
-def comment(failure: Failure) -> Finding | None:
+def comment(failure: Failure) -> SyntaxHelp | None:
     """A comment that begins with `/*` is never closed.
 
     Wrong:
@@ -185,13 +185,13 @@ def comment(failure: Failure) -> Finding | None:
     piece = failure.piece()
     if piece.kind != "unclosed" or not piece.text.startswith("/*"):
         return None
-    return Finding(
+    return SyntaxHelp(
         "this comment is never closed", _opener(piece, 2), "write `*/` where the comment ends.", "it begins here"
     )
 
 
 @hint(HINTS, "E0198")
-def regex(failure: Failure) -> Finding | None:
+def regex(failure: Failure) -> SyntaxHelp | None:
     """A regular expression is never closed.
 
     It ends with `/` on the line where it began; a `/` in it is written as `\\/`.
@@ -206,16 +206,16 @@ def regex(failure: Failure) -> Finding | None:
     """
     if failure.word() not in ("/", "/=") or not failure.wants_value:
         return None
-    return Finding(
+    return SyntaxHelp(
         "this regular expression is never closed", failure.span, "write `/` where it ends, on the same line."
     )
 
 
-def _opener(piece: Piece, length: int) -> Span:
+def _opener(piece: ScannedToken, length: int) -> Span:
     return Span(piece.span.start, piece.span.start + length)
 
 
-def _end(piece: Piece, width: int) -> tuple[tuple[Span, str], ...]:
+def _end(piece: ScannedToken, width: int) -> tuple[tuple[Span, str], ...]:
     """The further place of a text that is not closed: what was taken as its end."""
     if piece.kind != "unclosed":
         return ((Span(piece.span.end - width, piece.span.end), "this was taken as its end"),)
@@ -223,7 +223,7 @@ def _end(piece: Piece, width: int) -> tuple[tuple[Span, str], ...]:
     return ((Span(last - 1, last), "the program ends here"),)
 
 
-def _swallowed(piece: Piece) -> bool:
+def _swallowed(piece: ScannedToken) -> bool:
     """Whether a closed text took the opening quote of the next text as its end."""
     text = piece.text
     width = len(text) - len(text.lstrip(text[0])) if piece.kind == "triple" else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.compiler.syntax_errors.context import Failure, Finding, Hint, hint
+from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 
 HINTS: list[Hint] = []
 WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given"))
@@ -11,7 +11,7 @@ GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ …
 
 
 @hint(HINTS, "E0177")
-def test_form(failure: Failure) -> Finding | None:
+def test_form(failure: Failure) -> SyntaxHelp | None:
     """A test, or a step of one, is written as in another language.
 
     Wrong:
@@ -25,12 +25,12 @@ def test_form(failure: Failure) -> Finding | None:
     if not failure.is_top or failure.word() not in WORDS or failure.word(1) in (":", "="):
         return None
     if failure.word() in ("expect", "given"):
-        return Finding(f"`{failure.word()}` belongs into a test", failure.span, TEST_FORM)
-    return Finding(f"{failure.shown} does not begin a test like this", failure.span, TEST_FORM)
+        return SyntaxHelp(f"`{failure.word()}` belongs into a test", failure.span, TEST_FORM)
+    return SyntaxHelp(f"{failure.shown} does not begin a test like this", failure.span, TEST_FORM)
 
 
 @hint(HINTS, "E0188")
-def given_form(failure: Failure) -> Finding | None:
+def given_form(failure: Failure) -> SyntaxHelp | None:
     """A `given` of a test does not say whose answers it gives.
 
     There are answers of the model and answers of the person, each as a list in the order they are asked for.
@@ -45,4 +45,4 @@ def given_form(failure: Failure) -> Finding | None:
     """
     if "GIVEN" not in failure.tail[-2:]:
         return None
-    return Finding("this `given` does not say whose answers it gives", failure.piece(-1).span, GIVEN_FORM)
+    return SyntaxHelp("this `given` does not say whose answers it gives", failure.piece(-1).span, GIVEN_FORM)

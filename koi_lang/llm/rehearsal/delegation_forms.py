@@ -6,11 +6,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from koi_lang.llm.messages import Member
+from koi_lang.llm.messages import DelegateInfo
 from koi_lang.llm.rehearsal.patterns import english, spanish
-from koi_lang.llm.rehearsal.phrase_values import Words, evaluate
-from koi_lang.llm.rehearsal.quoting import Piece, mask
-from koi_lang.llm.rehearsal.state import Deed, NotYet, Scene, Unclear, identifier_in
+from koi_lang.llm.rehearsal.phrase_values import PhraseParts, evaluate
+from koi_lang.llm.rehearsal.quoting import QuotedPiece, mask
+from koi_lang.llm.rehearsal.state import (
+    NotYetKnownError,
+    ProposedAction,
+    RehearsalState,
+    UnclearSentenceError,
+    identifier_in,
+)
 
 DELEGATE = "delegate send forward pass hand give"
 DELEGA = "delega envía envia manda pasa"
@@ -24,12 +30,12 @@ QUALIFIED = r"(?P<target>\w+::\w+)"
 @english(DELEGATE, rf"(?P<data>.+?) to {QUALIFIED}")
 @spanish(f"{USA} {DELEGA} pide", rf"(?:al? |en )?{QUALIFIED}(?:{{con}} (?P<data>.+))?")
 @spanish(DELEGA, rf"(?P<data>.+?) (?:a|en) {QUALIFIED}")
-def delegate_qualified(words: Words, scene: Scene) -> Deed:
+def delegate_qualified(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Hand data to an event of a member, both written as `member::event`."""
     key, _, event = words.get("target").partition("::")
     member = _member(key, scene)
     if event not in member.events:
-        raise Unclear(f"`{member.key}` has no event `{event}`")
+        raise UnclearSentenceError(f"`{member.key}` has no event `{event}`")
     return _delegate(member, event, _data(words, scene))
 
 
@@ -40,14 +46,14 @@ def delegate_qualified(words: Words, scene: Scene) -> Deed:
 @english(DELEGATE, r"(?P<data>.+?) to (?:the )?(?P<member>\w+)(?: agent| member)?(?: to (?P<what>.+))?")
 @spanish("pide dile pídele ordena", r"(?:al? )?(?P<member>\w+) que (?P<what>.+?)(?:{con} (?P<data>.+))?")
 @spanish(DELEGA, r"(?P<data>.+?) (?:al?|en) (?P<member>\w+)(?: para que (?P<what>.+))?")
-def delegate_to(words: Words, scene: Scene) -> Deed:
+def delegate_to(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Hand work to a member; the event is the one the sentence names, or the only one when it names none."""
     member = _member(words.get("member"), scene)
     event, rest = _event(member, words.get("what"))
     if words.has("data") or not rest:
         return _delegate(member, event, _data(words, scene))
     masked = mask(rest)
-    return _delegate(member, event, _data(Words({"data": masked.text}, masked.pieces), scene))
+    return _delegate(member, event, _data(PhraseParts({"data": masked.text}, masked.pieces), scene))
 
 
 @english(
@@ -58,37 +64,37 @@ def delegate_to(words: Words, scene: Scene) -> Deed:
 @english(CALL, r"(?:the )?(?P<mcp>\w+) (?:mcp )?tool (?P<tool>{name})(?:{with} (?P<data>.+))?")
 @english(CALL, r"(?:the )?(?:mcp )?(?:tool )?(?!args|state)(?P<mcp>[\w-]+)[./](?P<tool>[\w-]+)(?:{with} (?P<data>.+))?")
 @spanish(USA, r"(?:a )?la herramienta (?P<tool>{name}) del? (?:servidor )?(?P<mcp>{name})(?:{con} (?P<data>.+))?")
-def call_tool(words: Words, scene: Scene) -> Deed:
+def call_tool(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Call a tool of an MCP server."""
     data = _data(words, scene) if words.has("data") else {}
     tool = words.name("tool", scene)
     action = {"intent": "call_mcp", "mcp": words.name("mcp", scene), "tool": tool, "input": data}
-    return Deed({"actionType": "direct", **action}, tool)
+    return ProposedAction({"actionType": "direct", **action}, tool)
 
 
 @english(CALL, r"(?:the )?(?:action )?(?P<action>{name})(?: action)?(?:{with} (?P<data>.+))?")
 @spanish(USA, r"(?:a )?(?:la )?(?:acción )?(?P<action>{name})(?:{con} (?P<data>.+))?")
-def call_action(words: Words, scene: Scene) -> Deed:
+def call_action(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Do an action that is called by its own name."""
     name = words.name("action", scene)
     if name not in scene.task.actions:
-        raise Unclear(f"there is no action `{name}`")
+        raise UnclearSentenceError(f"there is no action `{name}`")
     data = _data(words, scene) if words.has("data") else {}
-    return Deed({"actionType": "direct", "intent": name, **data}, name)
+    return ProposedAction({"actionType": "direct", "intent": name, **data}, name)
 
 
-def _delegate(member: Member, event: str, data: Mapping[str, Any]) -> Deed:
-    return Deed({"actionType": "delegate", "intent": f"{member.key}::{event}", "data": data}, event)
+def _delegate(member: DelegateInfo, event: str, data: Mapping[str, Any]) -> ProposedAction:
+    return ProposedAction({"actionType": "delegate", "intent": f"{member.key}::{event}", "data": data}, event)
 
 
-def _member(name: str, scene: Scene) -> Member:
+def _member(name: str, scene: RehearsalState) -> DelegateInfo:
     for member in scene.task.members:
         if member.key.lower() == name.lower():
             return member
-    raise Unclear(f"`{name}` is not in the team")
+    raise UnclearSentenceError(f"`{name}` is not in the team")
 
 
-def _event(member: Member, what: str) -> tuple[str, str]:
+def _event(member: DelegateInfo, what: str) -> tuple[str, str]:
     """The event that words ask for, and the words after its name."""
     said = what.split()
     if not said and len(member.events) == 1:
@@ -97,7 +103,7 @@ def _event(member: Member, what: str) -> tuple[str, str]:
         parts = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", event).lower())
         if parts and len(said) >= len(parts) and all(map(_same_verb, parts, said)):
             return event, " ".join(said[len(parts) :])
-    raise Unclear(f"which event of `{member.key}` is meant is not said")
+    raise UnclearSentenceError(f"which event of `{member.key}` is meant is not said")
 
 
 def _same_verb(name: str, word: str) -> bool:
@@ -106,7 +112,7 @@ def _same_verb(name: str, word: str) -> bool:
     return name == word or (len(name) > 5 and word[:6] == name[:6])
 
 
-def _data(words: Words, scene: Scene) -> Mapping[str, Any]:
+def _data(words: PhraseParts, scene: RehearsalState) -> Mapping[str, Any]:
     """What is handed over, an object; without words for it the arguments of the handler."""
     if not words.has("data"):
         return dict(scene.task.args) if isinstance(scene.task.args, Mapping) else {}
@@ -117,20 +123,20 @@ def _data(words: Words, scene: Scene) -> Mapping[str, Any]:
     return several
 
 
-def _several(phrase: str, scene: Scene) -> dict[str, Any]:
+def _several(phrase: str, scene: RehearsalState) -> dict[str, Any]:
     """`the name and the age` as an object; empty when it is a single thing."""
     parts = re.split(r"\s*,\s*|\s+(?:and|y)\s+", phrase)
     if len(parts) < 2:
         return {}
     try:
         return {identifier_in(part): evaluate(part, scene) for part in parts}
-    except NotYet:
+    except NotYetKnownError:
         raise
-    except Unclear:
+    except UnclearSentenceError:
         return {}
 
 
-def _called(phrase: str, piece: Piece | None) -> str:
+def _called(phrase: str, piece: QuotedPiece | None) -> str:
     if piece is None:
         return identifier_in(phrase)
     return identifier_in(piece.value.words) if piece.kind == "reference" else "value"

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from koi_lang.llm.rehearsal.patterns import english, spanish
-from koi_lang.llm.rehearsal.phrase_values import Words, as_text, evaluate, fill, piece_value
+from koi_lang.llm.rehearsal.phrase_values import PhraseParts, as_text, evaluate, fill, piece_value
 from koi_lang.llm.rehearsal.quoting import mask, piece_of
-from koi_lang.llm.rehearsal.state import Deed, Scene, Unclear
+from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState, UnclearSentenceError
 
 ASK = "ask prompt question"
 PREGUNTA = "pregunta pregúntale preguntale pide pídele pidele solicita"
@@ -33,13 +33,13 @@ _TO_YOU = {"they": "you", "he": "you", "she": "you", "them": "you", "their": "yo
     r"(?:{usuario}\s*)?(?:esto)?\s*:?\s*(?P<question>{mark})"
     r"(?:,? \(?(?:con (?:las )?)?(?:opciones|opción):? (?P<options>.+?)\)?)?",
 )
-def ask_quoted(words: Words, scene: Scene) -> Deed:
+def ask_quoted(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Ask the user a question that stands in quotes."""
     question = as_text(words.value("question", scene))
     found = re.fullmatch(r"(?:what is|what's|cuál es) (?:your|tu) (.+?)", question.strip(" ¿?:").lower())
     options = _options(words, scene)
     label = words.get("label") or (found[1] if found else "")
-    return Deed(_prompt(question, options), label)
+    return ProposedAction(_prompt(question, options), label)
 
 
 @english(ASK, r"{user} (?:for|about) (?P<what>.+)")
@@ -51,48 +51,48 @@ def ask_quoted(words: Words, scene: Scene) -> Deed:
 )
 @english("get request collect obtain", r"(?P<what>.+?) from {user}")
 @english("get request collect obtain", r"(?P<what>the (?:user|person|customer)'s .+)")
-def ask_for(words: Words, scene: Scene) -> Deed:
+def ask_for(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Ask the user for something that is named."""
     what = _named(words, "what")
     owned = _OWNED.fullmatch(what)
     if not owned:
-        return Deed(_prompt(f"Please enter {what}:"), re.sub(r"^(?:an?|the|some) ", "", what))
+        return ProposedAction(_prompt(f"Please enter {what}:"), re.sub(r"^(?:an?|the|some) ", "", what))
     thing = _to_you(owned[1])
     plural = thing.endswith("s") and not thing.endswith(("ss", "us", "is"))
-    return Deed(_prompt(f"What {'are' if plural else 'is'} your {thing}?"), thing)
+    return ProposedAction(_prompt(f"What {'are' if plural else 'is'} your {thing}?"), thing)
 
 
 @english(ASK, r"{user} (?P<clause>(?:what|which|who|where|when|why|how|whether|if) .+)")
-def ask_clause(words: Words, scene: Scene) -> Deed:
+def ask_clause(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Ask the user what a subordinate clause says."""
-    return Deed(_prompt(f"Please say {_to_you(words.get('clause').rstrip('?'))}:"))
+    return ProposedAction(_prompt(f"Please say {_to_you(words.get('clause').rstrip('?'))}:"))
 
 
 @spanish(PREGUNTA, r"(?:{usuario} )?(?:por )?(?P<what>(?:su|sus|tu|tus|el|la|los|las|un|una) .+?)(?: {usuario})?")
 @spanish(PREGUNTA, r"{usuario} que (?:escriba|introduzca|indique|diga|dé|elija) (?P<what>.+)")
-def pregunta_por(words: Words, scene: Scene) -> Deed:
+def pregunta_por(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Ask the user, in Spanish, for something that is named."""
     what = _named(words, "what")
     owned = _PROPIO.fullmatch(what)
     if not owned:
-        return Deed(_prompt(f"Por favor, indica {what}:"), what.partition(" ")[2])
+        return ProposedAction(_prompt(f"Por favor, indica {what}:"), what.partition(" ")[2])
     owner, thing = owned[1].lower(), owned[2]
     if owner in ("su", "tu", "el", "la"):
-        return Deed(_prompt(f"¿Cuál es tu {thing}?"), thing)
-    return Deed(_prompt(f"¿Cuáles son tus {thing}?"), thing)
+        return ProposedAction(_prompt(f"¿Cuál es tu {thing}?"), thing)
+    return ProposedAction(_prompt(f"¿Cuáles son tus {thing}?"), thing)
 
 
 @spanish(PREGUNTA, r"{usuario} (?P<clause>(?:qué|cuál|cuáles|cómo|cuándo|cuánt\w+|dónde|quién|por qué|si) .+)")
-def pregunta_que(words: Words, scene: Scene) -> Deed:
+def pregunta_que(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Ask the user, in Spanish, what a subordinate clause says."""
-    return Deed(_prompt(f"Por favor, responde: {words.get('clause').rstrip('?')}"))
+    return ProposedAction(_prompt(f"Por favor, responde: {words.get('clause').rstrip('?')}"))
 
 
 @english("say", r"(?P<salute>hello|hi|welcome|good morning|goodbye|good bye|bye|thank you|thanks)(?: to (?P<who>.+))?")
 @english("greet", r"(?P<who>.*)")
 @english("welcome", r"(?P<who>.+)")
 @english("thank", r"(?P<who>.+)")
-def greet(words: Words, scene: Scene) -> Deed:
+def greet(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Greet, thank or take leave of somebody, by name where the name is known."""
     verb = words.source.split()[0].lower()
     salute = {"thank": "Thank you", "welcome": "Welcome"}.get(verb, words.get("salute").capitalize() or "Hello")
@@ -104,7 +104,7 @@ def greet(words: Words, scene: Scene) -> Deed:
 @spanish("di", r"(?P<salute>hola|adiós|gracias|buenos días)(?: al? (?P<who>.+))?")
 @spanish("despídete despidete", r"(?:de )?(?P<who>.*)")
 @spanish("agradece", r"(?:a |al )?(?P<who>.+)")
-def saluda(words: Words, scene: Scene) -> Deed:
+def saluda(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Greet, thank or take leave of somebody in Spanish."""
     verb = words.source.split()[0].lower()
     if verb.startswith("desp"):
@@ -128,14 +128,14 @@ def saluda(words: Words, scene: Scene) -> Deed:
     r"(?:{usuario} )?(?:el |la |un |una |este |siguiente )*(?:mensaje|texto|línea|palabra|frase|saludo)?\s*:?\s*"
     r"(?P<quote>{mark}){al_usuario}",
 )
-def print_quoted(words: Words, scene: Scene) -> Deed:
+def print_quoted(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Print what stands in quotes or braces."""
     return _say(as_text(words.value("quote", scene)))
 
 
 @english(PRINT, r":\s*(?P<line>.+)")
 @spanish(IMPRIME, r":\s*(?P<line>.+)")
-def print_line(words: Words, scene: Scene) -> Deed:
+def print_line(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Print what stands after a colon, word for word."""
     return _say(_line(words, "line", scene))
 
@@ -143,24 +143,24 @@ def print_line(words: Words, scene: Scene) -> Deed:
 @english(PRINT, r"(?:out )?(?:{user} )?(?P<what>.+?){to_user}")
 @english("tell", r"{user} (?P<what>.+)")
 @spanish(IMPRIME, r"(?:{usuario} )?(?P<what>.+?){al_usuario}")
-def print_value(words: Words, scene: Scene) -> Deed:
+def print_value(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Print a value that is known, or a text that begins like one and not like a description of one."""
     try:
         return _say(as_text(words.value("what", scene)))
-    except Unclear:
+    except UnclearSentenceError:
         if re.match(r"[a-záéíóúñ<]", words.get("what")) or '"' in words.get("what"):
             raise
     return _say(_line(words, "what", scene))
 
 
 @spanish(IMPRIMELO, r"{al_usuario}")
-def imprimelo(words: Words, scene: Scene) -> Deed:
+def imprimelo(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Print the last value, in Spanish: the verb says what."""
     return _say(as_text(evaluate("eso", scene)))
 
 
-def _say(message: str) -> Deed:
-    return Deed({"actionType": "direct", "intent": "print", "message": message})
+def _say(message: str) -> ProposedAction:
+    return ProposedAction({"actionType": "direct", "intent": "print", "message": message})
 
 
 def _prompt(question: str, options: list[str] | None = None) -> dict[str, Any]:
@@ -173,14 +173,14 @@ def _to_you(text: str) -> str:
     return re.sub(r"[\w']+", lambda word: _TO_YOU.get(word[0].lower(), word[0]), text)
 
 
-def _named(words: Words, part: str) -> str:
+def _named(words: PhraseParts, part: str) -> str:
     what = words.get(part).rstrip("?: ")
     if what.lower() in TOO_VAGUE:
-        raise Unclear("what to ask is not said")
+        raise UnclearSentenceError("what to ask is not said")
     return what
 
 
-def _options(words: Words, scene: Scene) -> list[str]:
+def _options(words: PhraseParts, scene: RehearsalState) -> list[str]:
     if not words.has("options"):
         return []
     masked = mask(words.get("options"))
@@ -191,28 +191,28 @@ def _options(words: Words, scene: Scene) -> list[str]:
     return [as_text(piece_value(piece, scene)) if piece else choice.strip() for choice, piece in pieces]
 
 
-def _line(words: Words, part: str, scene: Scene) -> str:
+def _line(words: PhraseParts, part: str, scene: RehearsalState) -> str:
     return as_text(fill(words.get(part), scene)) + words.ending
 
 
-def _whom(words: Words, scene: Scene, noun: str, general: str) -> str:
+def _whom(words: PhraseParts, scene: RehearsalState, noun: str, general: str) -> str:
     """The name of the one who is meant; empty when nobody has told it and it was not asked for."""
     who = words.get("who")
     user = r"(?:the )?(?:user|person|human|customer|visitor|player|client)|them|him|her"
     if not (found := re.fullmatch(general.replace("{user}", user), who, re.IGNORECASE)):
         return _somebody(words, scene)
     for known in (noun, "name"):
-        with suppress(Unclear):
+        with suppress(UnclearSentenceError):
             return as_text(evaluate(known, scene))
     if found["by"]:
-        raise Unclear("the name is not known")
+        raise UnclearSentenceError("the name is not known")
     return ""
 
 
-def _somebody(words: Words, scene: Scene) -> str:
+def _somebody(words: PhraseParts, scene: RehearsalState) -> str:
     try:
         return as_text(words.value("who", scene))
-    except Unclear:
+    except UnclearSentenceError:
         if re.fullmatch(
             r"[A-ZÁÉÍÓÚÑ][\w'-]*(?: [A-ZÁÉÍÓÚÑ][\w'-]*)*|everyone|everybody|world|todos|mundo", words.get("who")
         ):

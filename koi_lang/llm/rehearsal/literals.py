@@ -28,7 +28,7 @@ def read_literal(text: str) -> Any:
     Raises:
         ValueError: the text is something else.
     """
-    reader = _Reader(text)
+    reader = _LiteralReader(text)
     value = reader.value()
     reader.skip()
     if reader.at != len(text):
@@ -36,7 +36,7 @@ def read_literal(text: str) -> Any:
     return value
 
 
-class _Reader:
+class _LiteralReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0

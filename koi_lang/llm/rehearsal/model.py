@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from koi_lang.errors import PlaybookError
-from koi_lang.llm.messages import Delta, Request, Result, Task, stream_text
+from koi_lang.llm.messages import ActionResult, Delta, Request, Task, stream_text
 from koi_lang.llm.rehearsal.return_forms import end_of
-from koi_lang.llm.rehearsal.state import Deed, NotYet, Scene, Unclear
-from koi_lang.llm.rehearsal.steps import Step, steps_of
+from koi_lang.llm.rehearsal.state import NotYetKnownError, ProposedAction, RehearsalState, UnclearSentenceError
+from koi_lang.llm.rehearsal.steps import PlaybookStep, steps_of
 
 NO_MODEL = "No model is configured, so this request has no answer."
 UNANSWERED = "Run the program in a terminal, or pipe one line for each question into it."
@@ -54,7 +54,7 @@ class Rehearsal:
 
     def _next(self, task: Task) -> list[Any]:
         """The actions that can be proposed now: at least one."""
-        scene = Scene(task)
+        scene = RehearsalState(task)
         done = deque(result for result in task.results if not result.intent.startswith("_"))
         actions: list[Any] = []
         try:
@@ -65,14 +65,14 @@ class Rehearsal:
                 if deed.intent == "return":
                     return actions
             return [*actions, scene.with_values(end_of(scene)).action]
-        except NotYet:
+        except NotYetKnownError:
             return actions
 
-    def _deeds(self, steps: list[Step], scene: Scene) -> Iterator[Deed]:
+    def _deeds(self, steps: list[PlaybookStep], scene: RehearsalState) -> Iterator[ProposedAction]:
         for step in steps:
             try:
                 deed = step.deed(scene)
-            except Unclear:
+            except UnclearSentenceError:
                 self._note(scene.values.shown(step.source))
                 scene.lose_track()
                 continue
@@ -81,7 +81,7 @@ class Rehearsal:
             elif self._may(deed, step, scene):
                 yield deed
 
-    def _may(self, deed: Deed, step: Step, scene: Scene) -> bool:
+    def _may(self, deed: ProposedAction, step: PlaybookStep, scene: RehearsalState) -> bool:
         if deed.intent == "return":
             for name in deed.value or ():
                 self._note(scene.values.shown(f"`{name}` in: {step.source}"))
@@ -101,11 +101,11 @@ class Rehearsal:
             self._on_note(text)
 
 
-def _belongs(result: Result, deed: Deed) -> bool:
+def _belongs(result: ActionResult, deed: ProposedAction) -> bool:
     return deed.intent in (result.intent, result.action.get("intent"))
 
 
-def _was_done(deed: Deed, done: deque[Result], scene: Scene) -> bool:
+def _was_done(deed: ProposedAction, done: deque[ActionResult], scene: RehearsalState) -> bool:
     """Whether the next result belongs to this deed; then the scene learns it."""
     if not any(_belongs(result, deed) for result in done):
         return False

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from koi_lang.llm.rehearsal.phrase_values import Words
+from koi_lang.llm.rehearsal.phrase_values import PhraseParts
 from koi_lang.llm.rehearsal.quoting import MARK
 from koi_lang.llm.rehearsal.sentences import Sentence
-from koi_lang.llm.rehearsal.state import Deed, Scene
+from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState
 
-Builder: TypeAlias = Callable[[Words, Scene], Deed]
+Builder: TypeAlias = Callable[[PhraseParts, RehearsalState], ProposedAction]
 
 # Names for pieces that many patterns share; `{user}` in a pattern stands for the text here.
 PARTS = {
@@ -54,7 +54,7 @@ def spanish(verbs: str, pattern: str) -> Callable[[Builder], Builder]:
     return _form(verbs, pattern)
 
 
-def matches(sentence: Sentence) -> Iterator[tuple[Row, Words]]:
+def matches(sentence: Sentence) -> Iterator[tuple[Row, PhraseParts]]:
     """The forms a sentence has, in the order of the table, with its parts named."""
     verb, _, rest = sentence.text.partition(" ")
     verb, colon, _ = verb.partition(":")
@@ -63,7 +63,7 @@ def matches(sentence: Sentence) -> Iterator[tuple[Row, Words]]:
             continue
         text = f"{colon}{rest}".strip() if row.verbs else sentence.text
         if found := re.fullmatch(row.pattern, text, re.IGNORECASE | re.DOTALL):
-            yield row, Words(found.groupdict(), sentence.pieces, sentence.source, sentence.ending)
+            yield row, PhraseParts(found.groupdict(), sentence.pieces, sentence.source, sentence.ending)
 
 
 def verbs() -> frozenset[str]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.llm.rehearsal.literals import CONSTANTS, Reference
-from koi_lang.llm.rehearsal.quoting import Piece, piece_of, unmask
-from koi_lang.llm.rehearsal.state import Scene, Unclear
+from koi_lang.llm.rehearsal.quoting import QuotedPiece, piece_of, unmask
+from koi_lang.llm.rehearsal.state import RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.values import has_value
 
 NUMBER_WORDS = {
@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(r"\.\.\.|…|\w+(?:\s*\|\s*\w+)+|(?:your|the|a|an) [\w
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PhraseParts:
     """The parts of a sentence that a pattern has named.
 
     Attributes:
@@ -44,7 +44,7 @@ class Words:
     """
 
     parts: Mapping[str, str | None]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[QuotedPiece, ...]
     source: str = ""
     ending: str = ""
 
@@ -56,39 +56,39 @@ class Words:
         """A part as it was written; empty when the sentence has none."""
         return unmask((self.parts.get(name) or "").strip(), self.pieces)
 
-    def piece(self, name: str) -> Piece | None:
+    def piece(self, name: str) -> QuotedPiece | None:
         """The quote, object or reference a part consists of, None when it is prose."""
         return piece_of(self.parts.get(name) or "", self.pieces)
 
-    def value(self, name: str, scene: Scene) -> Any:
+    def value(self, name: str, scene: RehearsalState) -> Any:
         """What a part stands for. Raises Unclear and NotYet."""
         piece = self.piece(name)
         return evaluate(self.get(name), scene) if piece is None else piece_value(piece, scene)
 
-    def text(self, name: str, scene: Scene) -> str:
+    def text(self, name: str, scene: RehearsalState) -> str:
         """A name or key: a quote with its references filled in, or one bare word. Raises Unclear."""
         if self.piece(name):
             return as_text(self.value(name, scene))
         if re.fullmatch(r"[\w:./-]+", self.get(name)):
             return self.get(name)
-        raise Unclear(f"`{self.get(name)}` is not a plain name")
+        raise UnclearSentenceError(f"`{self.get(name)}` is not a plain name")
 
-    def name(self, name: str, scene: Scene) -> str:
+    def name(self, name: str, scene: RehearsalState) -> str:
         """The name of something to do, which the playbook itself has to say. Raises Unclear."""
         piece = self.piece(name)
         if has_value(self.get(name)) or (piece and piece.kind != "text"):
-            raise Unclear("what is to be done is not for a value to say")
+            raise UnclearSentenceError("what is to be done is not for a value to say")
         return self.text(name, scene)
 
 
-def piece_value(piece: Piece, scene: Scene) -> Any:
+def piece_value(piece: QuotedPiece, scene: RehearsalState) -> Any:
     """The value of a quote, object or reference, with everything inside it filled in."""
     if piece.kind == "reference":
         return evaluate(piece.value.words, scene)
     return fill(piece.value, scene)
 
 
-def evaluate(phrase: str, scene: Scene) -> Any:
+def evaluate(phrase: str, scene: RehearsalState) -> Any:
     """The value of a phrase in plain words. Raises Unclear and NotYet."""
     phrase = phrase.strip().rstrip(".,")
     if value := scene.values.find(phrase):
@@ -114,7 +114,7 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
         return left + as_text(right)
     a, b = as_number(left), as_number(right)
     if a is None or b is None or (operator == "/" and b == 0):
-        raise Unclear("a number is needed")
+        raise UnclearSentenceError("a number is needed")
     result = {"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1)}[operator]
     return int(result) if float(result).is_integer() else result
 
@@ -137,7 +137,7 @@ def as_text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def fill(value: Any, scene: Scene, missing: list[str] | None = None) -> Any:
+def fill(value: Any, scene: RehearsalState, missing: list[str] | None = None) -> Any:
     """A literal with its references replaced by values.
 
     Args:
@@ -153,32 +153,32 @@ def fill(value: Any, scene: Scene, missing: list[str] | None = None) -> Any:
     return _fill_member("", value, scene, missing)
 
 
-def _fill_member(key: str, value: Any, scene: Scene, missing: list[str] | None) -> Any:
+def _fill_member(key: str, value: Any, scene: RehearsalState, missing: list[str] | None) -> Any:
     if isinstance(value, dict | list):
         return fill(value, scene, missing)
     try:
         return _fill_leaf(value, scene, strict=missing is not None)
-    except Unclear:
+    except UnclearSentenceError:
         if missing is None:
             raise
         missing.append(key or str(value))
         return None
 
 
-def _fill_leaf(value: Any, scene: Scene, *, strict: bool) -> Any:
+def _fill_leaf(value: Any, scene: RehearsalState, *, strict: bool) -> Any:
     if isinstance(value, Reference):
         return evaluate(value.words, scene)
     if not isinstance(value, str):
         return value
     if strict and _PLACEHOLDER.fullmatch(value.strip()):
-        raise Unclear("a placeholder stands for something a model would write")
+        raise UnclearSentenceError("a placeholder stands for something a model would write")
     whole = TEMPLATE.fullmatch(value.strip())
     if whole and value.strip().count("{{") + value.strip().count("${") + value.strip().count("<") == 1:
         return template_value(whole, scene, strict=strict)
     return TEMPLATE.sub(lambda found: as_text(template_value(found, scene, strict=False)), value)
 
 
-def template_value(found: re.Match[str], scene: Scene, *, strict: bool) -> Any:
+def template_value(found: re.Match[str], scene: RehearsalState, *, strict: bool) -> Any:
     """What words in brackets stand for; where that is not known, angle brackets may just be angle brackets.
 
     Raises:
@@ -188,13 +188,13 @@ def template_value(found: re.Match[str], scene: Scene, *, strict: bool) -> Any:
     words = found["braces"] or found["dollar"] or found["angles"]
     try:
         return evaluate(words, scene)
-    except Unclear:
+    except UnclearSentenceError:
         if found["angles"] and not strict:
             return found[0]
         raise
 
 
-def _first_known(choices: list[str], scene: Scene) -> Any:
+def _first_known(choices: list[str], scene: RehearsalState) -> Any:
     value = None
     for choice in choices:
         value = evaluate(choice, scene)

@@ -22,7 +22,7 @@ Kind: TypeAlias = Literal["text", "data", "reference"]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QuotedPiece:
     """What one mark stands for: a quoted text, an object or list, or words in braces (or a mark) for a value."""
 
     kind: Kind
@@ -35,12 +35,12 @@ class Masked:
     """A text with marks and what they stand for."""
 
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[QuotedPiece, ...]
 
 
 def mask(text: str) -> Masked:
     """Replace each outermost quote, object, list and reference by a mark."""
-    pieces: list[Piece] = []
+    pieces: list[QuotedPiece] = []
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -55,21 +55,21 @@ def mask(text: str) -> Masked:
     return Masked("".join(parts), tuple(pieces))
 
 
-def unmask(text: str, pieces: tuple[Piece, ...]) -> str:
+def unmask(text: str, pieces: tuple[QuotedPiece, ...]) -> str:
     """The text as it was written."""
     return re.sub(f"{OPEN}(\\d+){CLOSE}", lambda found: pieces[int(found[1])].source, text)
 
 
-def piece_of(text: str, pieces: tuple[Piece, ...]) -> Piece | None:
+def piece_of(text: str, pieces: tuple[QuotedPiece, ...]) -> QuotedPiece | None:
     """The piece a text consists of, None when it is anything but one mark."""
     found = re.fullmatch(f"\\s*{OPEN}(\\d+){CLOSE}\\s*", text)
     return pieces[int(found[1])] if found else None
 
 
-def _piece_at(text: str, at: int) -> Piece | None:
+def _piece_at(text: str, at: int) -> QuotedPiece | None:
     first = text[at]
     if found := _REFERENCE.match(text, at):
-        return Piece("reference", found[0], Reference(next(filter(None, found.groups())).strip()))
+        return QuotedPiece("reference", found[0], Reference(next(filter(None, found.groups())).strip()))
     if first in CLOSING_QUOTES:
         return _quoted(text, at)
     if first == "{" or (first == "[" and _LIST.match(text, at)):
@@ -77,11 +77,11 @@ def _piece_at(text: str, at: int) -> Piece | None:
     return None
 
 
-def _quoted(text: str, at: int) -> Piece | None:
+def _quoted(text: str, at: int) -> QuotedPiece | None:
     end = _closing_quote(text, at)
     if end is None or end == at + 1:
         return None
-    return Piece("text", text[at : end + 1], text[at + 1 : end].replace('\\"', '"').replace("\\n", "\n"))
+    return QuotedPiece("text", text[at : end + 1], text[at + 1 : end].replace('\\"', '"').replace("\\n", "\n"))
 
 
 def _closing_quote(text: str, at: int) -> int | None:
@@ -94,13 +94,13 @@ def _closing_quote(text: str, at: int) -> int | None:
     return None if end < 0 or "\n\n" in text[at:end] else end
 
 
-def _literal(text: str, at: int) -> Piece | None:
+def _literal(text: str, at: int) -> QuotedPiece | None:
     end = _closing_bracket(text, at)
     if end is None:
         return None
     source = text[at : end + 1]
     try:
-        return Piece("data", source, read_literal(source))
+        return QuotedPiece("data", source, read_literal(source))
     except ValueError:
         return None
 

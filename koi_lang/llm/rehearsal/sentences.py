@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from koi_lang.llm.rehearsal.quoting import OPEN, Piece, mask, unmask
+from koi_lang.llm.rehearsal.quoting import OPEN, QuotedPiece, mask, unmask
 
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.M)
 _BULLET = re.compile(r"(?:[-*•–]|\(?\d+[.)]|[a-z]\))\s+|(?:step|paso)\s+\d+\s*[:.)-]\s*", re.I)
@@ -31,7 +31,7 @@ class Sentence:
     """
 
     text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[QuotedPiece, ...]
     depth: int = 0
     ending: str = ""
 

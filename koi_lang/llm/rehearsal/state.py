@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from koi_lang.llm.messages import Result, Task
+from koi_lang.llm.messages import ActionResult, Task
 from koi_lang.llm.rehearsal.values import Values
 
 LAST = frozenset({"it", "that", "this", "result", "results", "output", "value", "last result", "last value"}) | {
@@ -29,16 +29,16 @@ _OWNER = re.compile(
 )
 
 
-class Unclear(Exception):
+class UnclearSentenceError(Exception):
     """A sentence that would need a model: its meaning or a value it speaks of is not known."""
 
 
-class NotYet(Exception):
+class NotYetKnownError(Exception):
     """A value depends on an action that has been proposed and not executed yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class ProposedAction:
     """What a sentence comes to: an action, or only a name for a value.
 
     Attributes:
@@ -55,7 +55,7 @@ class Deed:
         return str(self.action.get("intent", "")) if self.action else ""
 
 
-class Scene:
+class RehearsalState:
     """Answers and results so far, with the task they belong to.
 
     Attributes:
@@ -70,10 +70,10 @@ class Scene:
         self._answers: list[Any] = []
         self._values: list[Any] = []
         self._named: list[tuple[str, Any]] = []
-        self._awaited: list[Deed] = []
+        self._awaited: list[ProposedAction] = []
         self._last_is_known = True
 
-    def learn(self, deed: Deed, result: Result) -> None:
+    def learn(self, deed: ProposedAction, result: ActionResult) -> None:
         """Note what the action of a deed has brought."""
         was_skipped = result.value is None and deed.action is not None and "condition" in deed.action
         if deed.intent in SILENT or was_skipped:
@@ -95,11 +95,11 @@ class Scene:
         """Note that a sentence was left out: what `it` and `the result` mean after it is not known."""
         self._last_is_known = False
 
-    def expect(self, deed: Deed) -> None:
+    def expect(self, deed: ProposedAction) -> None:
         """Note that an action has been proposed whose result is not there yet."""
         self._awaited.append(deed)
 
-    def with_values(self, deed: Deed) -> Deed:
+    def with_values(self, deed: ProposedAction) -> ProposedAction:
         """What a sentence has come to, with the values that stand in it; nothing in them means anything further."""
         if deed.action is None:
             return deed
@@ -132,7 +132,7 @@ class Scene:
     def state_value(self, key: str) -> Any:
         """A field of the state. Raises NotYet while an update of the state is under way."""
         if any(deed.intent == "update_state" for deed in self._awaited):
-            raise NotYet
+            raise NotYetKnownError
         return self.task.state.get(key)
 
     def state_key(self, words: str) -> str | None:
@@ -153,14 +153,14 @@ class Scene:
 
     def _latest(self, values: list[Any]) -> Any:
         if self.awaits_a_value:
-            raise NotYet
+            raise NotYetKnownError
         if not values:
-            raise Unclear("it belongs to a sentence that was left out")
+            raise UnclearSentenceError("it belongs to a sentence that was left out")
         return values[-1]
 
     def _by_name(self, name: str, words: str) -> Any:
         if any(_same(_plain(deed.label), name) for deed in self._awaited if deed.label):
-            raise NotYet
+            raise NotYetKnownError
         for label, value in reversed(self._named):
             if _same(label, name):
                 return value
@@ -170,8 +170,8 @@ class Scene:
         if (key := self.state_key(words)) is not None:
             return self.state_value(key)
         if self.awaits_a_value:
-            raise NotYet
-        raise Unclear(f"nothing is known about `{words}`")
+            raise NotYetKnownError
+        raise UnclearSentenceError(f"nothing is known about `{words}`")
 
 
 def identifier_in(words: str) -> str:

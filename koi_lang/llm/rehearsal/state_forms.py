@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.llm.rehearsal.patterns import english, spanish
-from koi_lang.llm.rehearsal.phrase_values import Words, calculate
-from koi_lang.llm.rehearsal.state import Deed, Scene, Unclear, identifier_in
+from koi_lang.llm.rehearsal.phrase_values import PhraseParts, calculate
+from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState, UnclearSentenceError, identifier_in
 
 STORE = "store save put write keep record remember"
 GUARDA = "guarda almacena escribe pon recuerda anota"
@@ -22,26 +22,26 @@ DESTINO = r"(?:el |la |los |las )?(?P<target>{mark}|[\w.]+)(?: (?:del estado|en 
 @english(STORE, r"(?P<value>.+?) (?:in|as|into|to|under) (?:the )?(?P<target>state[. ][\w.]+)")
 @spanish("pon establece fija cambia actualiza", DESTINO + r" (?:a|en|=) (?P<value>.+)")
 @spanish(GUARDA, r"(?P<value>.+?) (?:en|como) (?:el )?(?P<target>(?:state|estado)[. ][\w.]+)")
-def set_state(words: Words, scene: Scene) -> Deed:
+def set_state(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Give a field of the state a value."""
     return _update(scene, _path(words, scene), words.value("value", scene))
 
 
 @english("update set", r"(?:the )?state(?: with| to)?:? (?P<fields>{mark})")
 @spanish("actualiza", r"(?:el )?(?:estado|state)(?: con)?:? (?P<fields>{mark})")
-def merge_state(words: Words, scene: Scene) -> Deed:
+def merge_state(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Give several fields of the state values."""
     fields = words.value("fields", scene)
     if not isinstance(fields, Mapping):
-        raise Unclear("an object is needed")
-    return Deed({"actionType": "direct", "intent": "update_state", "updates": dict(fields)})
+        raise UnclearSentenceError("an object is needed")
+    return ProposedAction({"actionType": "direct", "intent": "update_state", "updates": dict(fields)})
 
 
 @english("increase increment raise", TARGET + r"(?: by (?P<by>.+))?")
 @english("add", r"(?P<by>.+?) to " + TARGET)
 @spanish("incrementa aumenta sube", DESTINO + r"(?: en (?P<by>.+))?")
 @spanish("suma añade agrega", r"(?P<by>.+?) al? " + DESTINO)
-def increase(words: Words, scene: Scene) -> Deed:
+def increase(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Add a number to a field of the state, or a value to a list in it."""
     path = _path(words, scene)
     by = words.value("by", scene) if words.has("by") else 1
@@ -51,12 +51,12 @@ def increase(words: Words, scene: Scene) -> Deed:
 
 @english("append push", r"(?P<item>.+?) (?:to|onto) (?:the list )?" + TARGET)
 @spanish("añade agrega", r"(?P<item>.+?) a la lista " + DESTINO)
-def append(words: Words, scene: Scene) -> Deed:
+def append(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Put a value at the end of a list in the state."""
     path = _path(words, scene)
     value = scene.find(f"state.{path}")
     if not isinstance(value, list | None):
-        raise Unclear("a list is needed")
+        raise UnclearSentenceError("a list is needed")
     return _update(scene, path, [*(value or []), words.value("item", scene)])
 
 
@@ -64,7 +64,7 @@ def append(words: Words, scene: Scene) -> Deed:
 @english("subtract", r"(?P<by>.+?) from " + TARGET)
 @spanish("disminuye reduce decrementa baja", DESTINO + r"(?: en (?P<by>.+))?")
 @spanish("resta", r"(?P<by>.+?) (?:al?|del?) " + DESTINO)
-def decrease(words: Words, scene: Scene) -> Deed:
+def decrease(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Take a number off a field of the state."""
     path = _path(words, scene)
     by = words.value("by", scene) if words.has("by") else 1
@@ -78,16 +78,16 @@ def decrease(words: Words, scene: Scene) -> Deed:
 @english(STORE, r"(?P<value>.+?) (?:under|as|with the key) (?P<key>.+?) (?:in|to|into) (?:the )?registry")
 @english("set", r"(?:the )?registry (?:key|entry) (?P<key>.+?) to (?P<value>.+)")
 @spanish(GUARDA, r"(?P<value>.+?) en el registro(?:,? (?:como|bajo|con)(?: la clave| el nombre)? (?P<key>.+))?")
-def registry_set(words: Words, scene: Scene) -> Deed:
+def registry_set(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Write a value into the registry; without a key it is called as the sentence calls it."""
     value = words.value("value", scene)
     if words.has("key"):
         key = words.text("key", scene)
     elif words.piece("value"):
-        raise Unclear("the key is not said")
+        raise UnclearSentenceError("the key is not said")
     else:
         key = identifier_in(words.get("value"))
-    return Deed(_registry("registry_set", key=key, value=value))
+    return ProposedAction(_registry("registry_set", key=key, value=value))
 
 
 @english(
@@ -100,17 +100,17 @@ def registry_set(words: Words, scene: Scene) -> Deed:
     "lee obtén obten recupera busca consulta",
     r"(?:la clave |el valor de )*(?P<key>.+?) (?:del|en el) registro(?: como (?P<label>\w+))?",
 )
-def registry_get(words: Words, scene: Scene) -> Deed:
+def registry_get(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Read a value from the registry; later sentences call it as its key ends."""
     key = words.text("key", scene)
-    return Deed(_registry("registry_get", key=key), words.get("label") or identifier_in(key))
+    return ProposedAction(_registry("registry_get", key=key), words.get("label") or identifier_in(key))
 
 
 @english("delete remove", r"(?:the )?(?:key |entry )?(?P<key>.+?) from (?:the )?registry")
 @spanish("borra elimina", r"(?:la clave )?(?P<key>.+?) del registro")
-def registry_delete(words: Words, scene: Scene) -> Deed:
+def registry_delete(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Remove a key from the registry."""
-    return Deed(_registry("registry_delete", key=words.text("key", scene)))
+    return ProposedAction(_registry("registry_delete", key=words.text("key", scene)))
 
 
 @english(
@@ -119,20 +119,20 @@ def registry_delete(words: Words, scene: Scene) -> Deed:
     r"(?: (?:starting with|with (?:the )?prefix) (?P<prefix>.+))?",
 )
 @spanish("lista", r"las claves del registro(?: (?:que empiezan por|con (?:el )?prefijo) (?P<prefix>.+))?")
-def registry_keys(words: Words, scene: Scene) -> Deed:
+def registry_keys(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """List the keys of the registry."""
     prefix = words.text("prefix", scene) if words.has("prefix") else ""
-    return Deed(_registry("registry_keys", prefix=prefix), "keys")
+    return ProposedAction(_registry("registry_keys", prefix=prefix), "keys")
 
 
 @english("search query", r"(?:the )?registry (?:for|with) (?P<query>{mark})")
 @spanish("busca", r"en el registro (?P<query>{mark})")
-def registry_search(words: Words, scene: Scene) -> Deed:
+def registry_search(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Search the registry with a query that is written out."""
     query = words.value("query", scene)
     if not isinstance(query, Mapping):
-        raise Unclear("a query is an object")
-    return Deed(_registry("registry_search", query=query), "results")
+        raise UnclearSentenceError("a query is an object")
+    return ProposedAction(_registry("registry_search", query=query), "results")
 
 
 @english(
@@ -140,17 +140,17 @@ def registry_search(words: Words, scene: Scene) -> Deed:
     r"(?P<value>it|that|this|the answer|the result|their answer|the reply) (?:as |under )?(?P<label>{mark}|\w+)",
 )
 @spanish(GUARDA + " guárdalo guardalo llama", r"(?P<value>la respuesta|el resultado|eso) como (?P<label>{mark}|\w+)")
-def remember(words: Words, scene: Scene) -> Deed:
+def remember(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Give the last answer or result a name for later sentences."""
-    return Deed(None, words.text("label", scene), words.value("value", scene))
+    return ProposedAction(None, words.text("label", scene), words.value("value", scene))
 
 
-def _update(scene: Scene, path: str, value: Any) -> Deed:
+def _update(scene: RehearsalState, path: str, value: Any) -> ProposedAction:
     """The action that sets one field; a nested one is sent with its neighbours, since updates are shallow."""
     first, *rest = path.split(".")
     if rest:
         value = _nested(scene.state_value(first), rest, value)
-    return Deed({"actionType": "direct", "intent": "update_state", "updates": {first: value}})
+    return ProposedAction({"actionType": "direct", "intent": "update_state", "updates": {first: value}})
 
 
 def _nested(old: Any, path: list[str], value: Any) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _nested(old: Any, path: list[str], value: Any) -> dict[str, Any]:
     return fields | {first: _nested(fields.get(first), rest, value) if rest else value}
 
 
-def _path(words: Words, scene: Scene) -> str:
+def _path(words: PhraseParts, scene: RehearsalState) -> str:
     """The field that is meant, without `state.`; a bare word must be a field that exists."""
     piece = words.piece("target")
     target = str(piece.value) if piece and piece.kind == "text" else words.get("target")
@@ -167,7 +167,7 @@ def _path(words: Words, scene: Scene) -> str:
         return found[1]
     key = scene.state_key(target)
     if key is None:
-        raise Unclear(f"the state has no `{target}`")
+        raise UnclearSentenceError(f"the state has no `{target}`")
     return key
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from koi_lang.llm.rehearsal import delegation_forms, dialog_forms, return_forms, state_forms
 from koi_lang.llm.rehearsal.patterns import matches, verbs
-from koi_lang.llm.rehearsal.phrase_values import Words, as_number
+from koi_lang.llm.rehearsal.phrase_values import PhraseParts, as_number
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
-from koi_lang.llm.rehearsal.state import Deed, Scene, Unclear
+from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.written_actions import filled, ids_in, written_actions
 
 # Importing these fills the table.
@@ -45,7 +45,7 @@ _SUFFIX = re.compile(r"(?P<rest>.+?),? (?:(?P<count>\S+) (?:times|veces)|(?P<wor
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlaybookStep:
     """One thing a playbook says to do.
 
     Attributes:
@@ -62,28 +62,28 @@ class Step:
         """How the playbook says it."""
         return self.sentence.source
 
-    def deed(self, scene: Scene) -> Deed:
+    def deed(self, scene: RehearsalState) -> ProposedAction:
         """What to do for it. Raises Unclear when only a model could tell, NotYet when a result is missing."""
         if self.action is not None:
-            return Deed(filled(self.action, scene, self.ids))
+            return ProposedAction(filled(self.action, scene, self.ids))
         if _needs_judgement(self.sentence):
-            raise Unclear("conditions are for a model")
+            raise UnclearSentenceError("conditions are for a model")
         for row, words in matches(self.sentence):
             try:
                 return scene.with_values(row.build(words, scene))
-            except Unclear:
+            except UnclearSentenceError:
                 continue
-        raise Unclear("no form fits")
+        raise UnclearSentenceError("no form fits")
 
 
-def steps_of(playbook: str, scene: Scene) -> list[Step]:
+def steps_of(playbook: str, scene: RehearsalState) -> list[PlaybookStep]:
     """The steps of a playbook in order; repetitions are written out, with numbers taken from the scene."""
     sentences = sentences_of(playbook)
     ids = ids_in(sentences)
     return [replace(step, ids=ids) for step in _expand(sentences, scene)]
 
 
-def _expand(sentences: list[Sentence], scene: Scene) -> Iterator[Step]:
+def _expand(sentences: list[Sentence], scene: RehearsalState) -> Iterator[PlaybookStep]:
     while sentences:
         sentence, *sentences = sentences
         repeat = _repetition(sentence, scene)
@@ -94,10 +94,10 @@ def _expand(sentences: list[Sentence], scene: Scene) -> Iterator[Step]:
         body = [rest] if rest.text else []
         while sentences and sentences[0].depth > sentence.depth:
             body.append(sentences.pop(0))
-        yield from list(_expand(body, scene)) * times if body else [Step(sentence)]
+        yield from list(_expand(body, scene)) * times if body else [PlaybookStep(sentence)]
 
 
-def _repetition(sentence: Sentence, scene: Scene) -> tuple[int, Sentence] | None:
+def _repetition(sentence: Sentence, scene: RehearsalState) -> tuple[int, Sentence] | None:
     """How often the rest of a sentence is to be done, None when it is no repetition of that kind."""
     for pattern in _REPEAT:
         if found := pattern.fullmatch(sentence.text):
@@ -106,16 +106,16 @@ def _repetition(sentence: Sentence, scene: Scene) -> tuple[int, Sentence] | None
     return None
 
 
-def _steps(sentence: Sentence, scene: Scene) -> Iterator[Step]:
+def _steps(sentence: Sentence, scene: RehearsalState) -> Iterator[PlaybookStep]:
     if _needs_judgement(sentence):
-        yield Step(sentence)
+        yield PlaybookStep(sentence)
         return
     if actions := written_actions(sentence):
-        yield from (Step(sentence, action) for action in actions)
+        yield from (PlaybookStep(sentence, action) for action in actions)
         return
     for clause in _clauses(sentence):
         times, rest = _suffix(clause, scene)
-        yield from [Step(rest)] * times
+        yield from [PlaybookStep(rest)] * times
 
 
 def _needs_judgement(sentence: Sentence) -> bool:
@@ -138,7 +138,7 @@ def _single_questions(clause: str) -> list[str]:
     return [f"{found['ask']}{found['own']} {found[thing]}" for thing in ("first", "second")] if found else [clause]
 
 
-def _suffix(sentence: Sentence, scene: Scene) -> tuple[int, Sentence]:
+def _suffix(sentence: Sentence, scene: RehearsalState) -> tuple[int, Sentence]:
     found = _SUFFIX.fullmatch(sentence.text)
     if not found:
         return 1, sentence
@@ -146,9 +146,9 @@ def _suffix(sentence: Sentence, scene: Scene) -> tuple[int, Sentence]:
     return (1, sentence) if times is None else (times, sentence.with_text(found["rest"]))
 
 
-def _count(words: str, sentence: Sentence, scene: Scene) -> int | None:
+def _count(words: str, sentence: Sentence, scene: RehearsalState) -> int | None:
     try:
-        number = as_number(Words({"count": words}, sentence.pieces).value("count", scene))
-    except Unclear:
+        number = as_number(PhraseParts({"count": words}, sentence.pieces).value("count", scene))
+    except UnclearSentenceError:
         return None
     return int(number) if number is not None and 0 <= number <= MOST_REPETITIONS else None

@@ -10,7 +10,7 @@ from koi_lang.llm.rehearsal.literals import Reference
 from koi_lang.llm.rehearsal.phrase_values import TEMPLATE, as_text, evaluate, template_value
 from koi_lang.llm.rehearsal.quoting import piece_of
 from koi_lang.llm.rehearsal.sentences import Sentence
-from koi_lang.llm.rehearsal.state import STATE_UPDATES, UNREAD, Scene, Unclear
+from koi_lang.llm.rehearsal.state import STATE_UPDATES, UNREAD, RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.values import VALUE, code_of, has_value, without_references
 
 # What the runtime knows by name beside the results of actions.
@@ -41,7 +41,7 @@ def ids_in(sentences: Sequence[Sentence]) -> frozenset[str]:
     )
 
 
-def filled(action: Mapping[str, Any], scene: Scene, ids: frozenset[str]) -> dict[str, Any]:
+def filled(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str]) -> dict[str, Any]:
     """An action with what earlier sentences have brought; what the runtime knows better is left to it.
 
     What is to be done stands in the playbook: a value becomes no action, no name of one and no part of an expression.
@@ -50,13 +50,13 @@ def filled(action: Mapping[str, Any], scene: Scene, ids: frozenset[str]) -> dict
         Unclear: it refers to something that nobody knows, or a value stands for something to do.
         NotYet: it refers to the result of a sentence whose action has been proposed and not executed yet.
     """
-    return _Writer(scene, KNOWN | ids).action(action)
+    return _ActionWriter(scene, KNOWN | ids).action(action)
 
 
-class _Writer:
+class _ActionWriter:
     """Writes actions for a scene; references with one of the names are left to the runtime."""
 
-    def __init__(self, scene: Scene, names: frozenset[str]) -> None:
+    def __init__(self, scene: RehearsalState, names: frozenset[str]) -> None:
         self._scene, self._names, self._values = scene, names, scene.values
 
     def action(self, action: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class _Writer:
 
     def _field(self, key: str, value: Any, has_data: bool) -> Any:
         if key in NAMING and not _is_plain(value):
-            raise Unclear("what is to be done is not for a value to say")
+            raise UnclearSentenceError("what is to be done is not for a value to say")
         if key in NESTED:
             return self._nested(value)
         if key == "condition":
@@ -79,7 +79,7 @@ class _Writer:
     def _result(self, value: Any) -> Any:
         written = self._value(value)
         if isinstance(value, Reference) and isinstance(written, Mapping) and STATE_UPDATES & written.keys():
-            raise Unclear("what changes the state is not for a value to say")
+            raise UnclearSentenceError("what changes the state is not for a value to say")
         return written
 
     def _nested(self, value: Any) -> Any:
@@ -87,7 +87,7 @@ class _Writer:
         if isinstance(value, list):
             return [self._nested(item) for item in value]
         if not isinstance(value, dict):
-            raise Unclear("what is to be done is not for a value to say")
+            raise UnclearSentenceError("what is to be done is not for a value to say")
         if NAMING & value.keys():
             return self.action(value)
         return {key: self._nested(item) if key in GROUPS else self._value(item) for key, item in value.items()}
@@ -143,7 +143,7 @@ class _Writer:
             return _QUOTED.sub(self._constant, value)
         if isinstance(value, bool):
             return value
-        raise Unclear("a condition is not for a value to say")
+        raise UnclearSentenceError("a condition is not for a value to say")
 
     def _constant(self, found: re.Match[str]) -> str:
         """A piece of an expression, with a value as a constant."""

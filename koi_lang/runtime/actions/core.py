@@ -8,25 +8,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.js.inspect_value import inspect
 from koi_lang.llm.messages import Message
 from koi_lang.runtime import late
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find, perform
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
-from koi_lang.runtime.budget.limits import Spending, current_spending
+from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.model_calls.images import images_in, told
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
-from koi_lang.runtime.routing.lexical import Offer
+from koi_lang.runtime.routing.lexical import Route
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
 
-def spending(context: ActionContext) -> Spending:
+def spending(context: ActionContext) -> BudgetAccount:
     """What the call that an action belongs to spends; in code that of the playbook that called it, else of the run."""
     return context.execution.spending if context.execution else current_spending() or context.run.spending
 
@@ -77,13 +77,13 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
 
 
 async def _update_with_result(context: ActionContext, name: str, updates: Any) -> None:
-    """Change the state as `update_state` does, between the same hooks. Raises PermissionDenied or ActionError."""
+    """Change the state as `update_state` does, between the same hooks. Raises PermissionDeniedError or ActionError."""
     by_model, role = context.execution is not None, context.agent.role
     kind = find("update_state")
     assert kind is not None
     if by_model and not role.allows(kind.needs):
         lacks = f"`{name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
-        raise PermissionDenied(f"{lacks}; `return` without it")
+        raise PermissionDeniedError(f"{lacks}; `return` without it")
     await perform(kind, context, {"updates": updates}, checked=by_model)
 
 
@@ -141,7 +141,7 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
 
 async def _meant(context: ActionContext, wanted: str, skills: Mapping[str, Skill]) -> Skill | None:
     """The skill that free words mean, where a model for embeddings is configured."""
-    offers = [Offer("skill", known.name, known.affordance) for known in skills.values()]
+    offers = [Route("skill", known.name, known.affordance) for known in skills.values()]
     matches = await context.run.meaning.ranked(context.agent, wanted, offers, spending(context))
     return skills[matches[0].offer.event] if matches else None
 

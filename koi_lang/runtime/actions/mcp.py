@@ -17,7 +17,7 @@ from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.tool_catalog import found
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.mcp.connection import Connection
+    from koi_lang.runtime.mcp.connection import McpConnection
     from koi_lang.runtime.mcp.permissions import Access
     from koi_lang.runtime.mcp.tools import Tool
 
@@ -92,7 +92,7 @@ def _page(listing: Any) -> Any:
     return lambda cursor: listing(cursor=cursor)
 
 
-def _check_prompt(connection: Connection, known: dict[str, Any], name: str, given: dict[str, str]) -> None:
+def _check_prompt(connection: McpConnection, known: dict[str, Any], name: str, given: dict[str, str]) -> None:
     """Raise ActionError when a server has no such prompt, or it lacks an argument."""
     if name not in known:
         told = f"the MCP server `{connection.name}` has no prompt `{name}`"
@@ -107,7 +107,7 @@ def _caller(context: ActionContext) -> Caller:
     return Caller(context.agent, context.execution.spending if context.execution is not None else None)
 
 
-async def _connected(context: ActionContext, name: str) -> tuple[Access, Connection]:
+async def _connected(context: ActionContext, name: str) -> tuple[Access, McpConnection]:
     """The server of a name, and what the agent may use of it.
 
     Raises:
@@ -121,16 +121,16 @@ async def _connected(context: ActionContext, name: str) -> tuple[Access, Connect
     return context.run.servers.access(used[name]), connection
 
 
-def _require(connection: Connection, ability: str) -> None:
+def _require(connection: McpConnection, ability: str) -> None:
     if getattr(connection.abilities, ability) is None:
         raise ActionError(f"the MCP server `{connection.name}` has no {ability}")
 
 
-def _visible(access: Access, connection: Connection) -> dict[str, Tool]:
+def _visible(access: Access, connection: McpConnection) -> dict[str, Tool]:
     return {name: tool for name, tool in connection.tools.items() if access.shows(name)}
 
 
-def _tool(context: ActionContext, access: Access, connection: Connection, name: str) -> Tool:
+def _tool(context: ActionContext, access: Access, connection: McpConnection, name: str) -> Tool:
     """A tool that the agent may use. Raises AgentError."""
     if name not in connection.tools:
         known = list(_visible(access, connection)) or list(connection.tools)

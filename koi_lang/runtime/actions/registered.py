@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
     from koi_lang.runtime.playbook.call import Execution
-    from koi_lang.runtime.playbook.references import Names
+    from koi_lang.runtime.playbook.references import ActionScope
 
 ActionFunction = Callable[..., Awaitable[Any]]
 # What an action may say of itself, whichever it is.
@@ -38,7 +38,7 @@ class ActionContext:
     run: Run
     agent: Agent
     execution: Execution | None = None
-    names: Names | None = None
+    names: ActionScope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +169,14 @@ async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str,
         checked: whether the role counts: always for what a model asks, not for code, which is the author's.
 
     Raises:
-        PermissionDenied: the role does not allow the action.
+        PermissionDeniedError: the role does not allow the action.
         ActionError: a field is missing or wrong, or the action itself says so.
     """
     role = context.agent.role
     if checked and not role.allows(kind.needs):
-        raise PermissionDenied(f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks")
+        raise PermissionDeniedError(
+            f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
+        )
     taken = check(kind, fields)
     if kind.inside:
         return await _carried_out(kind, context, taken, by_model=checked)

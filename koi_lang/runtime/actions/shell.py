@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDenied, reason
+from koi_lang.errors import PermissionDeniedError, reason
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
-from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.mcp.safe_text import clipped
 from koi_lang.settings import environment
 
@@ -61,20 +61,20 @@ async def shell(
 
 
 async def _permit(context: ActionContext, command: str, place: Place, description: str) -> None:
-    """Raise PermissionDenied unless a rule or the person allows the command."""
+    """Raise PermissionDeniedError unless a rule or the person allows the command."""
     if is_allowed(command, place, context.run.allowed):
         return
     where = f" in `{visible(place.name)}`" if place.name else ""
     try:
         told = visible(clipped(description, MOST_DESCRIBED))
         answer = await context.run.host.approve(f"run `{visible(command)}`{where}", told, context.agent.name)
-    except NobodyToAsk as error:
+    except NobodyToAskError as error:
         told = f"nobody can be asked to allow `{visible(command)}`{where}, so it was not run"
-        raise NobodyAllows(told, help="`--allow shell` allows commands beforehand.") from error
+        raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.") from error
     if answer == "always":
         context.run.allow(_exactly(command, place))
     elif answer != "yes":
-        raise PermissionDenied(f"the person did not allow `{command}`")
+        raise PermissionDeniedError(f"the person did not allow `{command}`")
 
 
 @dataclass(frozen=True, slots=True)

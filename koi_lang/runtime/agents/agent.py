@@ -10,11 +10,11 @@ from koi_lang.diagnostics import nearest, suggestion
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.call_helpers import apply
 from koi_lang.js.promises import settle
-from koi_lang.js.task_scope import Part, current_scope
+from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Handler, Mcp, Role
-from koi_lang.runtime.agents.resilience import Failed, Resilience, TookTooLong, resilient
-from koi_lang.runtime.budget.limits import Budget, LimitReached, in_time, paid_by
+from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
+from koi_lang.runtime.budget.limits import Budget, LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.replay.error_records import data_of, origin_of, told
 from koi_lang.runtime.replay.location import passing, step
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class AgentDeclaration:
     """What an agent is declared to be. References are functions, so that declarations may refer to each other."""
 
     name: str
@@ -71,8 +71,8 @@ class About:
 
 
 class Agent:
-    """An agent in a run. Subclasses are declarations: their keywords are fields of About, their handlers are taken
-    out of the class, so that an event may have any name.
+    """An agent in a run. Subclasses are declarations: their keywords are fields of AgentDeclaration, their handlers are
+    taken out of the class, so that an event may have any name.
 
     Attributes:
         about: the declaration.
@@ -81,7 +81,7 @@ class Agent:
         conversations: those of its playbooks that are under way.
     """
 
-    about: ClassVar[About]
+    about: ClassVar[AgentDeclaration]
     __koi_members__: ClassVar[Mapping[str, str]] = {
         "name": "name",
         "state": "state",
@@ -96,7 +96,7 @@ class Agent:
         handlers = {value.event: value for value in vars(cls).values() if isinstance(value, Handler)}
         for name in [name for name, value in vars(cls).items() if isinstance(value, Handler)]:
             delattr(cls, name)
-        cls.about = About(koi_name, cls.__doc__ or "", role or _no_role, handlers, **declared)
+        cls.about = AgentDeclaration(koi_name, cls.__doc__ or "", role or _no_role, handlers, **declared)
         # Without a docstring `help` looks for comments in the source, which it reads as Python.
         cls.__doc__ = cls.__doc__ or _description(koi_name, list(handlers))
 
@@ -186,7 +186,7 @@ class Agent:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""
         try:
             return await self.run.effects.as_long_as(work)
-        except LimitReached as error:
+        except LimitReachedError as error:
             if error.limit == "time":
                 await self._tell_late(error)
             raise
@@ -217,7 +217,7 @@ class Agent:
             policy, lambda: self._counted_attempt(policy, handler, payload), lambda failed: self._pause(failed, about)
         )
 
-    async def _pause(self, failed: Failed, about: Mapping[str, Any]) -> None:
+    async def _pause(self, failed: FailedAttempt, about: Mapping[str, Any]) -> None:
         """Tell that an attempt failed, and wait for the next one."""
         why = {"attempt": failed.attempt, "delay_s": failed.delay_s, "error": told(failed.error).message}
         self.run.events.emit("retry_started", self.name, path=passing("retry"), **about, **why)
@@ -229,10 +229,10 @@ class Agent:
             return await self.run.effects.as_long_as(self._limited_attempt(policy, handler, payload))
 
     async def _limited_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
-        """One call, ended when it takes longer than it may. Raises TookTooLong."""
+        """One call, ended when it takes longer than it may. Raises AttemptTimeoutError."""
         try:
             return await policy.limited(self._attempt(handler, payload))
-        except TookTooLong as error:
+        except AttemptTimeoutError as error:
             await self._tell_late(error)
             raise
 
@@ -240,7 +240,7 @@ class Agent:
         """One call of a handler; ended from outside, it takes along what it started in the background."""
         token = handling.set((self, payload))
         try:
-            async with Part(current_scope()):
+            async with ChildScope(current_scope()):
                 return await handler.function(self, payload)
         finally:
             handling.reset(token)

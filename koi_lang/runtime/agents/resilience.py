@@ -14,7 +14,7 @@ from koi_lang.runtime.cancellation import CancelScope
 MOST_PAUSE_S = 60.0
 
 
-class TookTooLong(AgentError):
+class AttemptTimeoutError(AgentError):
     """One attempt took longer than it may."""
 
 
@@ -47,10 +47,10 @@ class Resilience:
         )
 
     async def limited(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """What some work gives within the limit for one attempt. Raises TookTooLong."""
+        """What some work gives within the limit for one attempt. Raises AttemptTimeoutError."""
         async with CancelScope(self.timeout_s) as scope:
             return await work
-        raise TookTooLong(f"the handler took longer than {self.timeout_s} s") from scope.caught
+        raise AttemptTimeoutError(f"the handler took longer than {self.timeout_s} s") from scope.caught
 
 
 def _is_number(value: Any) -> bool:
@@ -58,7 +58,7 @@ def _is_number(value: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedAttempt:
     """An attempt that failed and is followed by another one.
 
     Attributes:
@@ -72,7 +72,7 @@ class Failed:
 
 
 async def resilient(
-    policy: Resilience, attempt: Callable[[], Awaitable[Any]], pause: Callable[[Failed], Awaitable[None]]
+    policy: Resilience, attempt: Callable[[], Awaitable[Any]], pause: Callable[[FailedAttempt], Awaitable[None]]
 ) -> Any:
     """Run an attempt until it succeeds or the policy is exhausted; the last error is raised.
 
@@ -85,6 +85,6 @@ async def resilient(
         if ended.error is None or number == policy.attempts:
             return ended.result()
         handled(ended.error)
-        await pause(Failed(number, pause_s, ended.error))
+        await pause(FailedAttempt(number, pause_s, ended.error))
         pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
     raise AssertionError("a policy has at least one attempt")

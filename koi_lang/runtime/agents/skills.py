@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, KoiError, PermissionDenied
+from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.js.errors import handled
-from koi_lang.js.promises import Scope, settle
+from koi_lang.js.promises import TaskScope, settle
 from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
 from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
@@ -54,7 +54,7 @@ class Skill:
 
         Raises:
             AgentError: it fails, or what it is given is not what it declares.
-            LimitReached: a limit ends what called it.
+            LimitReachedError: a limit ends what called it.
         """
         function = self.function(name)
         schema = of_function(function)
@@ -72,7 +72,7 @@ class Skill:
         handled(error)
         help = error.help if isinstance(error, KoiError) else None
         # What was refused stays a refusal, so that a model does not try it again.
-        kind = PermissionDenied if isinstance(error, PermissionDenied) else AgentError
+        kind = PermissionDeniedError if isinstance(error, PermissionDeniedError) else AgentError
         return kind(f"Skill {self.name}.{name} failed: {error}", help=help)
 
     def function(self, name: str) -> Function:
@@ -135,7 +135,7 @@ def export(function: Function) -> Function:
 
     @functools.wraps(function)
     async def exported(*arguments: Any, **named: Any) -> Any:
-        async with Scope():
+        async with TaskScope():
             result = await settle(function(*arguments, **named))
         return ordinary(result)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from koi_lang.errors import AgentError, SendTimeout
+from koi_lang.errors import AgentError, SendTimeoutError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Role
@@ -122,19 +122,19 @@ async def send(sender: Agent | None, query: Query, payload: Any, *, timeout_s: f
     """`await send …(payload) timeout …` of a program.
 
     Raises:
-        SendTimeout: no answer in time; the handler was cancelled.
+        SendTimeoutError: no answer in time; the handler was cancelled.
         AgentError: nobody handles the event.
     """
     if timeout_s is None:
         return await query.execute(payload)
     name = sender.name if sender is not None else "a skill"
-    late = SendTimeout(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
+    late = SendTimeoutError(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
     with step("timeout"):
         return await query.run.effects.as_long_as(_in_time(query, payload, timeout_s, late))
 
 
-async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeout) -> Any:
-    """The answer to a send. Raises SendTimeout when it comes too late."""
+async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeoutError) -> Any:
+    """The answer to a send. Raises SendTimeoutError when it comes too late."""
     async with CancelScope(timeout_s) as scope:
         return await query.execute(payload)
     await query.run.effects.in_order(LATE)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime import late
-from koi_lang.runtime.budget.limits import MOST_TURNS, RUN, Budget, LimitReached, Spending, current_spending
+from koi_lang.runtime.budget.limits import MOST_TURNS, RUN, Budget, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.agents.declarations import Handler
     from koi_lang.runtime.budget.reservations import Reservations
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
 
 
 class Ledger:
@@ -34,12 +34,12 @@ class Ledger:
         spending: what everything together spends.
     """
 
-    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], past: Past | None) -> None:
+    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], past: History | None) -> None:
         self._limits, self._clock = limits, clock
         self._past = past if past is not None and past.mode == "resume" else None
-        self._overspent: list[LimitReached] = []
+        self._overspent: list[LimitReachedError] = []
         self._is_told = False
-        self.spending = self._with_paid(Spending(replace(Budget.of(limits), turns=None), RUN, clock), ())
+        self.spending = self._with_paid(BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock), ())
 
     @cached_property
     def reservations(self) -> Reservations:
@@ -53,13 +53,13 @@ class Ledger:
         """What its models have counted beside what was estimated."""
         return late.Calibration()
 
-    def spending_of(self, agent: Agent, handler: Handler) -> Spending | None:
+    def spending_of(self, agent: Agent, handler: Handler) -> BudgetAccount | None:
         """What the call at the current place may spend and spends; None where only those around it have a budget."""
         budget = self.budget(agent, handler)
         if budget == Budget():
             return None
         outer = current_spending() or self.spending
-        spending = Spending(budget, f"`{agent.name}.{handler.event}`", self._clock, outer)
+        spending = BudgetAccount(budget, f"`{agent.name}.{handler.event}`", self._clock, outer)
         return self._with_paid(spending, current_path())
 
     def budget(self, agent: Agent, handler: Handler) -> Budget:
@@ -72,7 +72,7 @@ class Ledger:
 
     # ------------------------------------------------------------ runs that go on
 
-    def _with_paid(self, spending: Spending, path: Path) -> Spending:
+    def _with_paid(self, spending: BudgetAccount, path: Path) -> BudgetAccount:
         """A call with what it had taken when the run was interrupted."""
         if self._past is not None:
             spending.tokens, spending.usd, spending.requests = self._past.paid(path)
@@ -84,14 +84,14 @@ class Ledger:
 
     # ------------------------------------------------------------ calls that took more than they might
 
-    def note_end(self, spending: Spending) -> None:
+    def note_end(self, spending: BudgetAccount) -> None:
         """Note what a call has taken in the end."""
         error = spending.overspent()
         if error is not None:
             self._overspent.append(error)
 
     def require_within_budget(self) -> None:
-        """Raise LimitReached if the run, or a call in it, has taken more than its budget."""
+        """Raise LimitReachedError if the run, or a call in it, has taken more than its budget."""
         for error in (self.spending.overspent(), *self._overspent):
             if error is not None:
                 raise error

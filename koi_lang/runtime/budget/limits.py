@@ -30,7 +30,7 @@ RUN = "the run"
 SMALLEST_USD = 1e-12
 
 
-class LimitReached(PlaybookError):
+class LimitReachedError(PlaybookError):
     """A limit ended a playbook.
 
     Attributes:
@@ -92,15 +92,15 @@ class Reservation:
         limited_by: whose budget leaves less than the answer might have had; None where none does.
     """
 
-    payers: tuple[Spending, ...]
+    payers: tuple[BudgetAccount, ...]
     tokens: int
     usd: float
     answer_tokens: int
-    limited_by: Spending | None = None
+    limited_by: BudgetAccount | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Spending:
+class BudgetAccount:
     """What one call and everything it delegates has spent against a budget.
 
     Attributes:
@@ -116,7 +116,7 @@ class Spending:
     budget: Budget
     what: str
     clock: Callable[[], float]
-    outer: Spending | None = None
+    outer: BudgetAccount | None = None
     tokens: int = 0
     usd: float = 0.0
     turns: int = 0
@@ -129,8 +129,8 @@ class Spending:
     def __post_init__(self) -> None:
         self.started = self.clock()
 
-    def _all(self) -> Iterable[Spending]:
-        spending: Spending | None = self
+    def _all(self) -> Iterable[BudgetAccount]:
+        spending: BudgetAccount | None = self
         while spending is not None:
             yield spending
             spending = spending.outer
@@ -140,7 +140,7 @@ class Spending:
         return [spending.what for spending in self._all()]
 
     def begin_turn(self) -> None:
-        """Count an answer of the playbook's model. Raises LimitReached if that is one too many, or it is too late."""
+        """Count an answer of the playbook's model. Raises LimitReachedError if it is one too many, or too late."""
         self.turns += 1
         limits = self.budget
         if limits.turns is not None and self.turns > limits.turns:
@@ -150,7 +150,7 @@ class Spending:
             if spending.left_s() == 0:
                 raise spending.too_late()
 
-    def payers(self) -> tuple[Spending, ...]:
+    def payers(self) -> tuple[BudgetAccount, ...]:
         """Everybody who pays for its requests, from the outside in."""
         return tuple(self._all())[::-1]
 
@@ -180,7 +180,7 @@ class Spending:
         return room
 
     def require_room(self, need: Estimate) -> None:
-        """Raise LimitReached if its own budget does not allow a request, whatever becomes of others."""
+        """Raise LimitReachedError if its own budget does not allow a request, whatever becomes of others."""
         limits, least = self.budget, need.least_answer_tokens
         if limits.requests is not None and self.requests >= limits.requests:
             raise self._reached("requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N")
@@ -197,14 +197,14 @@ class Spending:
         raise self._reached("usd", f"{spent}, and the next request costs about {cost} at the least", "usd: N")
 
     def require_turn_for_request(self) -> None:
-        """Raise LimitReached if a playbook has made very many requests for the turns it has."""
+        """Raise LimitReachedError if a playbook has made very many requests for the turns it has."""
         limits = self.budget
         if limits.turns is None or limits.requests is not None:
             return
         if self.own_requests >= limits.turns * REQUESTS_PER_TURN:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
             told = f"has made {_requests(self.own_requests)}, all that it may with {turns}"
-            raise LimitReached("requests", self.what, told, "Write `budget { requests: N }` if this is expected.")
+            raise LimitReachedError("requests", self.what, told, "Write `budget { requests: N }` if this is expected.")
 
     def count_request(self, number: int = 1) -> None:
         """Count a request to a model; -1 takes one back."""
@@ -212,14 +212,14 @@ class Spending:
         for spending in self._all():
             spending.requests += number
 
-    def too_little(self, answer_tokens: int) -> LimitReached:
+    def too_little(self, answer_tokens: int) -> LimitReachedError:
         """The error for an answer that would have needed more than its own budget left."""
         limits, few = self.budget, f"and the {answer_tokens} tokens that were left for an answer were too few"
         if limits.usd is None:
             return self._reached("tokens", f"has used {self.tokens} of its {limits.tokens} tokens, {few}", "tokens: N")
         return self._reached("usd", f"has spent {_dollars(self.usd)} of its ${limits.usd:g}, {few}", "usd: N")
 
-    def overspent(self) -> LimitReached | None:
+    def overspent(self) -> LimitReachedError | None:
         """The error for a call that has taken more than its budget; None for one that has not."""
         limits, why = self.budget, "because a model took more than was to be expected"
         if limits.tokens is not None and self.tokens > limits.tokens:
@@ -230,13 +230,13 @@ class Spending:
             return self._reached("usd", told, "usd: N")
         return None
 
-    def too_late(self) -> LimitReached:
+    def too_late(self) -> LimitReachedError:
         """The error for a call whose time is up."""
         return self._reached("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
 
-    def _reached(self, limit: str, message: str, option: str) -> LimitReached:
+    def _reached(self, limit: str, message: str, option: str) -> LimitReachedError:
         help = f"Raise `--max-{limit}`" if self.outer is None else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
-        return LimitReached(limit, self.what, message, f"{help} if this is expected.")
+        return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
 
     def spend(self, tokens: int, usd: float | None) -> None:
         """Count what an answer has really taken."""
@@ -252,8 +252,8 @@ class Spending:
 
 
 @asynccontextmanager
-async def in_time(*spendings: Spending) -> AsyncIterator[None]:
-    """End a block when the first of some time limits is over. Raises LimitReached."""
+async def in_time(*spendings: BudgetAccount) -> AsyncIterator[None]:
+    """End a block when the first of some time limits is over. Raises LimitReachedError."""
     limited = [(left_s, spending) for spending in spendings if (left_s := spending.left_s()) is not None]
     if not limited:
         yield
@@ -265,16 +265,16 @@ async def in_time(*spendings: Spending) -> AsyncIterator[None]:
         raise first.too_late().with_traceback(scope.caught.__traceback__) from None
 
 
-_paying: ContextVar[Spending | None] = ContextVar("koi_spending", default=None)
+_paying: ContextVar[BudgetAccount | None] = ContextVar("koi_spending", default=None)
 
 
-def current_spending() -> Spending | None:
+def current_spending() -> BudgetAccount | None:
     """What the call spends that the current code belongs to; None in code that only the run pays for."""
     return _paying.get()
 
 
 @contextmanager
-def paid_by(spending: Spending) -> Iterator[None]:
+def paid_by(spending: BudgetAccount) -> Iterator[None]:
     """A context whose requests a call pays for, and everybody around it."""
     token = _paying.set(spending)
     try:

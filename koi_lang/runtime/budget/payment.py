@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Estimate
-from koi_lang.runtime.budget.limits import Reservation, Spending
+from koi_lang.runtime.budget.limits import BudgetAccount, Reservation
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.engine import Run
-    from koi_lang.runtime.journal.entries import Entry
+    from koi_lang.runtime.journal.entries import JournalEntry
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class Payment:
 
     run: Run
     agent: str
-    spending: Spending
+    spending: BudgetAccount
     reservation: Reservation | None = None
     _need: Estimate | None = None
     _answer_tokens: int = 0
@@ -41,7 +41,7 @@ class Payment:
         self.release()
 
     async def reserve(self, need: Estimate | None) -> Reservation:
-        """Wait for room. Raises LimitReached.
+        """Wait for room. Raises LimitReachedError.
 
         Args:
             need: the most that the request can take; None where nothing but requests is counted.
@@ -52,7 +52,7 @@ class Payment:
         return self.reservation
 
     async def reserve_again(self) -> None:
-        """Wait for room for another attempt, which is the same to the letter. Raises LimitReached."""
+        """Wait for room for another attempt, which is the same to the letter. Raises LimitReachedError."""
         assert self.reservation is None, "an attempt that is paid for"
         if self._need is not None:
             sent = self._answer_tokens
@@ -69,7 +69,7 @@ class Payment:
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         self.run.events.emit(type, self.agent, path=path, model=model, tokens=tokens, usd=usd, **about, **estimated)
 
-    def count_again(self, known: Entry) -> int:
+    def count_again(self, known: JournalEntry) -> int:
         """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
 
         It is no matter of the room that is kept free: an attempt from before may be followed by one that is made now.

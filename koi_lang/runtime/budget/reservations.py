@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from koi_lang.llm.calibration import Calibration
 from koi_lang.llm.usage import Estimate
-from koi_lang.runtime.budget.limits import LimitReached, Reservation, Spending
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, Reservation
 
 CONCURRENCY = 32
 NOTHING = Estimate(0, 0, 0)
@@ -28,7 +28,7 @@ class _Waiter:
     """A request that waits; `number` tells who came first."""
 
     number: int
-    payers: tuple[Spending, ...]
+    payers: tuple[BudgetAccount, ...]
     need: Estimate
     reservation: asyncio.Future[Reservation] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
@@ -54,14 +54,14 @@ class Reservations:
         # Those that wait for others to be answered; those that wait for room stand with whose budget it is.
         self._waiting: _Queue = []
 
-    async def reserve(self, payer: Spending, need: Estimate | None) -> Reservation:
+    async def reserve(self, payer: BudgetAccount, need: Estimate | None) -> Reservation:
         """Keep room for a request until it is settled, for as much of its answer as budgets leave.
 
         Args:
             need: the most it can take; None where no budget counts that.
 
         Raises:
-            LimitReached: a budget does not allow it, whatever becomes of other requests.
+            LimitReachedError: a budget does not allow it, whatever becomes of other requests.
         """
         payers, need = payer.payers(), need or NOTHING
         queue = self._busy(payers) or self._short(payers, need)
@@ -90,14 +90,14 @@ class Reservations:
 
     # ------------------------------------------------------------ who may go
 
-    def _busy(self, payers: tuple[Spending, ...]) -> _Queue | None:
+    def _busy(self, payers: tuple[BudgetAccount, ...]) -> _Queue | None:
         """The queue that a request has to join, since others have come before; None where nobody waits."""
         return next((queue for queue in self._queues(payers) if queue), None)
 
-    def _queues(self, payers: tuple[Spending, ...]) -> list[_Queue]:
+    def _queues(self, payers: tuple[BudgetAccount, ...]) -> list[_Queue]:
         return [self._waiting, *(payer.waiting for payer in payers)]
 
-    def _short(self, payers: tuple[Spending, ...], need: Estimate) -> _Queue | None:
+    def _short(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> _Queue | None:
         """Where a request has to wait; None where it may go, or may not go at all."""
         need = self._calibration.sized(need)
         tokens = _answer_tokens(payers, need)
@@ -108,8 +108,8 @@ class Reservations:
         short = (payer for payer in payers if payer.answer_room(need, beside_open=True) < tokens)
         return next((payer.waiting for payer in short), None)
 
-    def _opened(self, payers: tuple[Spending, ...], need: Estimate) -> Reservation:
-        """Let a request go that nobody is in the way of. Raises LimitReached."""
+    def _opened(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> Reservation:
+        """Let a request go that nobody is in the way of. Raises LimitReachedError."""
         need = self._calibration.sized(need)
         for payer in payers:
             payer.require_room(need)
@@ -124,7 +124,7 @@ class Reservations:
             payer.open.add(reservation)
         return reservation
 
-    def _serve(self, payers: tuple[Spending, ...]) -> None:
+    def _serve(self, payers: tuple[BudgetAccount, ...]) -> None:
         """Let those go for whom there is room now, in the queues of somebody whose room may have grown."""
         queues = deque(self._queues(payers))
         while queues:
@@ -153,7 +153,7 @@ class Reservations:
     def _admit(self, waiter: _Waiter) -> None:
         try:
             waiter.reservation.set_result(self._opened(waiter.payers, waiter.need))
-        except LimitReached as error:
+        except LimitReachedError as error:
             waiter.reservation.set_exception(error)
 
     def _give_up(self, waiter: _Waiter) -> None:
@@ -164,6 +164,6 @@ class Reservations:
             self.release(waiter.reservation.result())
 
 
-def _answer_tokens(payers: tuple[Spending, ...], need: Estimate) -> float:
+def _answer_tokens(payers: tuple[BudgetAccount, ...], need: Estimate) -> float:
     """How many tokens an answer may have when all others have been answered."""
     return min(need.answer_tokens, *(payer.answer_room(need, beside_open=False) for payer in payers))

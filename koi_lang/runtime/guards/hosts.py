@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from koi_lang.errors import AgentError, PermissionDenied, SettingsError
+from koi_lang.errors import AgentError, PermissionDeniedError, SettingsError
 
 Number = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -72,7 +72,7 @@ async def reachable(host: str, port: int, allowed: Allowed) -> list[str]:
     """The numbers of a host, in the order of the system, when all of them may be connected to.
 
     Raises:
-        PermissionDenied: one of them is not public and not allowed.
+        PermissionDeniedError: one of them is not public and not allowed.
         AgentError: the host has none.
     """
     numbers = await _numbers(host, port)
@@ -81,13 +81,13 @@ async def reachable(host: str, port: int, allowed: Allowed) -> list[str]:
 
 
 def require_public(host: str, port: int, numbers: Sequence[Number], allowed: Allowed) -> None:
-    """Raise PermissionDenied unless all numbers of a host are public or allowed."""
+    """Raise PermissionDeniedError unless all numbers of a host are public or allowed."""
     for number in numbers:
         if not is_public(number) and not allowed.covers(host, port, number):
             shown = f"`{host}`" if str(number) == host else f"`{host}` is {number}, which"
             entry = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             help = f'The person can allow it in `koi.toml`: `[http]` and `allow = ["{entry}"]`.'
-            raise PermissionDenied(f"{shown} is no public address", help=help)
+            raise PermissionDeniedError(f"{shown} is no public address", help=help)
 
 
 def is_public(number: Number) -> bool:

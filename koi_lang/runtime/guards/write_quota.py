@@ -28,7 +28,7 @@ FEW = 1000
 SHORT = 200
 
 
-class QuotaReached(AgentError):
+class QuotaReachedError(AgentError):
     """One answer of a model would have too much written."""
 
 
@@ -45,7 +45,7 @@ class WriteQuota:
     written: int = 0
 
     def require(self, data: Any, what: str) -> None:
-        """Raise QuotaReached where there is no room for some data.
+        """Raise QuotaReachedError where there is no room for some data.
 
         Args:
             what: says what it is, as in "what `print` is given".
@@ -54,7 +54,7 @@ class WriteQuota:
         if self.written + size > self.most:
             told = f"one answer may have {_megabytes(self.most)} written, and has had {_megabytes(self.written)}"
             help = "Pass on parts, such as `${id.output.items[0]}`, or go on in your next answer."
-            raise QuotaReached(f"{what} ({_megabytes(size)}) is too much: {told}", help=help)
+            raise QuotaReachedError(f"{what} ({_megabytes(size)}) is too much: {told}", help=help)
 
 
 _quota: ContextVar[WriteQuota | None] = ContextVar("koi_write_quota", default=None)
@@ -91,7 +91,7 @@ def count_written(data: Any) -> None:
 
 
 def require_quota(data: Any, what: str) -> None:
-    """Raise QuotaReached where the answer that is carried out may not have some data written, too."""
+    """Raise QuotaReachedError where the answer that is carried out may not have some data written, too."""
     quota = _quota.get()
     if quota is not None:
         quota.require(data, what)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from koi_lang.runtime.actions.registered import ActionKind
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.hooks.types import Hook
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
 
 CHANGED = "extension_state"
 
 
-class State(MutableMapping[str, Any]):
+class ExtensionState(MutableMapping[str, Any]):
     """What an extension remembers during a run: JSON values by name. A run that goes on has them again.
 
     A value is changed by setting it; a list or object that was taken out is a copy. What is set before the run has
@@ -35,7 +35,7 @@ class State(MutableMapping[str, Any]):
         self._events: Events | None = None
         self._changes = 0
 
-    def begin(self, events: Events, past: Past | None) -> None:
+    def begin(self, events: Events, past: History | None) -> None:
         """Tell changes as events from now on; where the run goes on, first take what was kept last."""
         self._events = events
         for entry in () if past is None else past.entries:
@@ -90,7 +90,7 @@ class Additions:
     actions: Mapping[str, ActionKind] = field(default_factory=dict)
     hooks: Sequence[Hook] = ()
     providers: Mapping[str, Any] = field(default_factory=dict)
-    states: Sequence[State] = ()
+    states: Sequence[ExtensionState] = ()
 
 
 NOTHING_ADDED = Additions()

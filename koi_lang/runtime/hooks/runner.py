@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.outcome import raised_as
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
@@ -27,7 +27,7 @@ from koi_lang.runtime.hooks.types import (
     Replace,
     Rewrite,
 )
-from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.replay.location import Path, current_place, passing
 from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
-    from koi_lang.runtime.journal.entries import Entry
+    from koi_lang.runtime.journal.entries import JournalEntry
 
 MOST_SHOWN = 6000
 DECIDED, REPLACED = "hook_decided", "hook_replaced"
@@ -47,7 +47,7 @@ class Unasked(Deny):
     """Do not do it, since the person was to decide and nobody is there."""
 
 
-class HookFailed(KoiError):
+class HookError(KoiError):
     """A hook raised, took too long, or said something that is no decision."""
 
 
@@ -88,7 +88,7 @@ class Hooks:
             work: carries it out with some fields.
 
         Raises:
-            PermissionDenied: a hook, or the person it let decide, denies the action.
+            PermissionDeniedError: a hook, or the person it let decide, denies the action.
         """
         path = passing("hooks")
         decision = self._decided_before(path)
@@ -140,8 +140,8 @@ class Hooks:
 
     # ------------------------------------------------------------ models
 
-    async def before_request(self, agent: str, use: str, model: str, request: Request) -> Hooked:
-        """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDenied."""
+    async def before_request(self, agent: str, use: str, model: str, request: Request) -> HookedRequest:
+        """What hooks make of a request; what these are, see `ModelCall`. Raises PermissionDeniedError."""
         call = ModelCall(agent, use, model, request)
         decision = await self._decide("before_model", call, lambda to: _with_request(call, to))
         told: dict[str, Any] = {"reason": decision.reason} if isinstance(decision, Deny) else {}
@@ -154,7 +154,7 @@ class Hooks:
             raise _denied(decision)
         if isinstance(decision, Rewrite):
             call = replace(call, request=decision.to)
-        return Hooked(self, call, str(decision.result) if isinstance(decision, Replace) else None)
+        return HookedRequest(self, call, str(decision.result) if isinstance(decision, Replace) else None)
 
     async def after_answer(self, call: ModelCall, text: str) -> str:
         """The text of a complete answer after its hooks."""
@@ -190,8 +190,8 @@ class Hooks:
             if isinstance(said, Rewrite):
                 return Rewrite(_rewriting(rewritten, said))
             if said is not None and not isinstance(said, DECISIONS):
-                raise HookFailed(f"it said {said!r}, which is no decision")
-        except HookFailed as failed:
+                raise HookError(f"it said {said!r}, which is no decision")
+        except HookError as failed:
             self._tell_failure(hook, call, str(failed))
             return Deny(f"{_shown(call)} was denied because the hook `{hook.name}` failed: {failed}")
         if isinstance(said, Ask):
@@ -209,7 +209,7 @@ class Hooks:
         detail = _shortened(visible(f"{ask.reason}: {content}"))
         try:
             answer = await self._run.host.approve(f"carry out {_shown(call)}", detail, call.agent)
-        except NobodyToAsk:
+        except NobodyToAskError:
             told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)
         if answer == "always":
@@ -226,8 +226,8 @@ class Hooks:
             try:
                 said = await self._said(hook, _copied_call(call), _copied(value))
                 if said is not None and not isinstance(said, (Allow, Replace)):
-                    raise HookFailed(f"it said {said!r}, which is no `Replace`")
-            except HookFailed as failed:
+                    raise HookError(f"it said {said!r}, which is no `Replace`")
+            except HookError as failed:
                 self._tell_failure(hook, call, str(failed))
                 continue
             value = said.result if isinstance(said, Replace) else value
@@ -236,13 +236,13 @@ class Hooks:
     # ------------------------------------------------------------ one hook
 
     async def _said(self, hook: Hook, *given: Any) -> Any:
-        """What a hook returns. Raises HookFailed."""
+        """What a hook returns. Raises HookError."""
         timeout = asyncio.timeout(hook.timeout_s)
 
-        def failure(error: Exception) -> HookFailed:
+        def failure(error: Exception) -> HookError:
             if timeout.expired():
-                return HookFailed(f"it did not answer within {hook.timeout_s:g} s")
-            return HookFailed(f"{type(error).__name__}: {str(error) or 'no message'}")
+                return HookError(f"it did not answer within {hook.timeout_s:g} s")
+            return HookError(f"{type(error).__name__}: {str(error) or 'no message'}")
 
         with raised_as(failure):
             async with timeout:
@@ -257,7 +257,7 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
-class Hooked:
+class HookedRequest:
     """A request that hooks have let pass.
 
     Attributes:
@@ -280,11 +280,11 @@ class Hooked:
 
 
 def _rewriting(rewritten: Callable[[Any], Call], said: Rewrite) -> Call:
-    """The call that a hook made. Raises HookFailed when it cannot be carried out."""
+    """The call that a hook made. Raises HookError when it cannot be carried out."""
     try:
         return rewritten(said.to)
     except (KoiError, TypeError) as error:
-        raise HookFailed(f"what it rewrote is wrong: {error}") from error
+        raise HookError(f"what it rewrote is wrong: {error}") from error
 
 
 def _with_fields(call: ActionCall, fields: Any, check: Callable[[Mapping[str, Any]], dict[str, Any]]) -> ActionCall:
@@ -307,7 +307,7 @@ def _content(call: ActionCall | ModelCall) -> Any:
     return dict(call.fields) if isinstance(call, ActionCall) else call.request
 
 
-def _decision_of(entry: Entry) -> Decision | None:
+def _decision_of(entry: JournalEntry) -> Decision | None:
     """The decision in a journal; None for one that the journal could not hold."""
     data = entry.data
     match data.get("decision"):
@@ -322,10 +322,10 @@ def _decision_of(entry: Entry) -> Decision | None:
     return None
 
 
-def _denied(decision: Deny) -> PermissionDenied:
+def _denied(decision: Deny) -> PermissionDeniedError:
     if isinstance(decision, Unasked):
-        return NobodyAllows(decision.reason, help="Run the program in a terminal.")
-    return PermissionDenied(decision.reason)
+        return NobodyAllowsError(decision.reason, help="Run the program in a terminal.")
+    return PermissionDeniedError(decision.reason)
 
 
 def _shown(call: ActionCall | ModelCall) -> str:

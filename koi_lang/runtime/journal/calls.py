@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.entries import Entry, Header
+from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import CALL_ENDED, in_doubt, is_cut
 
 CALL_STARTED, COMPACTION_ASKED = "call_started", "compaction_asked"
@@ -39,14 +39,14 @@ def require_run(header: Header) -> None:
         )
 
 
-def doubts(entries: Sequence[Entry]) -> list[Entry]:
+def doubts(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """What had begun, may not be done twice, and has not ended; in calls that were ended from outside it is over."""
     begun = {entry.path: entry.n for entry in entries if entry.kind == CALL_STARTED}
     cut = [(begun.get(entry.path, 0), entry.n) for entry in entries if is_cut(entry)]
     return [doubt for doubt in in_doubt(entries) if not any(first < doubt.n < last for first, last in cut)]
 
 
-def call_at(entries: Sequence[Entry], n: int) -> Entry | None:
+def call_at(entries: Sequence[JournalEntry], n: int) -> JournalEntry | None:
     """The call that the n-th entry is the beginning of: its own entry, or that of its handler."""
     chosen = next((entry for entry in entries if entry.n == n), None)
     if chosen is None or not (

@@ -98,7 +98,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One thing that happened.
 
     Attributes:
@@ -136,16 +136,16 @@ def kind_of(type: str) -> str:
     return KINDS.get(type, type)
 
 
-def entry_of(event: Event, n: int) -> Entry:
+def entry_of(event: Event, n: int) -> JournalEntry:
     """An event as the n-th entry; what a branch has taken over from its parent is marked as such."""
     data = {**event.data, "recalled": True} if event.recalled else event.data
-    return Entry(n, event.ts, kind_of(event.type), event.path, event.agent, data)
+    return JournalEntry(n, event.ts, kind_of(event.type), event.path, event.agent, data)
 
 
 # ---------------------------------------------------------------- to lines
 
 
-def line_of(content: Header | Entry, redact: Redact) -> bytes:
+def line_of(content: Header | JournalEntry, redact: Redact) -> bytes:
     """A header or entry as a line, its line break included."""
     line = json_line(content.as_data(), redact)
     if isinstance(content, Header) or content.kind not in GIVEN_AGAIN or HIDDEN.encode() not in line:
@@ -277,7 +277,7 @@ def _parent(value: Any) -> tuple[str, int] | None:
     return None
 
 
-def entry_in(line: bytes) -> Entry | None:
+def entry_in(line: bytes) -> JournalEntry | None:
     """The entry in a line, with or without a checksum; None when it holds none."""
     data = _object(unsealed(line))
     if data is None:
@@ -288,7 +288,7 @@ def entry_in(line: bytes) -> Entry | None:
         return None
     if not _are_texts(path) or not isinstance(agent, str):
         return None
-    return Entry(n, ts, kind, tuple(path), agent, data)
+    return JournalEntry(n, ts, kind, tuple(path), agent, data)
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.budget.limits import DISCARDED, PAID
-from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, Entry, Redact, kind_of, plain
+from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, JournalEntry, Redact, kind_of, plain
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.location import Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
@@ -33,7 +33,7 @@ ERRORS = frozenset({"failed", "handler_failed", FAILED, "timed_out"})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedAnswer:
     """What a model answered.
 
     Attributes:
@@ -42,7 +42,7 @@ class Answer:
     """
 
     text: str
-    end: Entry | None
+    end: JournalEntry | None
 
     @property
     def is_whole(self) -> bool:
@@ -50,7 +50,7 @@ class Answer:
         return self.end is not None and self.end.data.get("stop") != CUT
 
 
-class Past:
+class History:
     """What an earlier run of a program came to.
 
     Args:
@@ -67,11 +67,11 @@ class Past:
 
     def __init__(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[JournalEntry],
         mode: Mode,
         redact: Redact = str,
         decide: Decide = stop_always,
-        parent: Sequence[Entry] = (),
+        parent: Sequence[JournalEntry] = (),
     ) -> None:
         self.mode, self._redact, self.decide = mode, redact, decide
         self.entries = tuple(entries)
@@ -94,11 +94,11 @@ class Past:
         place = current_place()
         return self.has(kind_of(type), path) and (place is None or not place.changed)
 
-    def find(self, kind: str, path: Path) -> Entry | None:
+    def find(self, kind: str, path: Path) -> JournalEntry | None:
         """An entry; of several the latest."""
         return self._found.get((kind, path))
 
-    def outcome(self, path: Path) -> Entry | None:
+    def outcome(self, path: Path) -> JournalEntry | None:
         """How an action or effect ended: its entry `done` or `failed`, the later one; None when it did not."""
         done, failed = self.find("done", path), self.find("failed", path)
         return failed if done is None or (failed is not None and failed.n > done.n) else done
@@ -108,13 +108,13 @@ class Past:
         for kind in ("done", "failed", SETTLED):
             self._found.pop((kind, path), None)
 
-    def answer(self, path: Path) -> Answer | None:
+    def answer(self, path: Path) -> RecordedAnswer | None:
         """What a model answered; None when no action of its answer had been begun."""
         end = self.find(ANSWERED, path)
         if end is not None:
-            return Answer(str(end.data.get("text", "")), end)
+            return RecordedAnswer(str(end.data.get("text", "")), end)
         written = "".join(self._wrote.get(path, ()))
-        return Answer(written, None) if written else None
+        return RecordedAnswer(written, None) if written else None
 
     def was_killed_at(self, path: Path) -> bool:
         """Whether a request was under way when the process was killed, so that nobody has counted it."""
@@ -125,7 +125,7 @@ class Past:
         """Whether it was found out, when an effect took place, that it changes nothing."""
         return self.has(ONLY_READS, path)
 
-    def left_behind(self) -> list[Entry]:
+    def left_behind(self) -> list[JournalEntry]:
         """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
         return list(self._left)
 
@@ -137,7 +137,7 @@ class Past:
             self._left.remove(found)
         return found is not None
 
-    def can_give(self, entry: Entry) -> bool:
+    def can_give(self, entry: JournalEntry) -> bool:
         """Whether the program can be given what an entry holds: not where a secret was taken out, but for a replay."""
         return self.mode == "replay" or not entry.lacks_secret
 
@@ -158,18 +158,18 @@ class Past:
         return is_same_input(recorded, shown) or is_same_input(plain(recorded, self._redact), shown)
 
 
-def unsafe_effects(entries: Sequence[Entry]) -> list[Entry]:
+def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """The effects that took place and may not be done twice, by the entries of their beginning."""
     ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
     ended -= {entry.path for entry in entries if entry.kind == ONLY_READS}
     return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
 
 
-def _is_effect(entry: Entry, name: str, fields: Any) -> bool:
+def _is_effect(entry: JournalEntry, name: str, fields: Any) -> bool:
     return entry.data.get("intent") == name and is_same_input(entry.data.get("fields"), fields)
 
 
-def _turn_of(entry: Entry) -> str:
+def _turn_of(entry: JournalEntry) -> str:
     """What of an entry takes its turn; empty where nothing does."""
     if entry.kind == "begun":
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
@@ -180,12 +180,12 @@ def _turn_of(entry: Entry) -> str:
     return TURNS.get(entry.kind, "")
 
 
-def is_cut(entry: Entry) -> bool:
+def is_cut(entry: JournalEntry) -> bool:
     """Whether an entry is the end of a call of a session that was ended from outside."""
     return entry.kind == CALL_ENDED and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
 
 
-def _paid_by_path(entries: Iterable[Entry]) -> dict[Path, tuple[int, float, int]]:
+def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, float, int]]:
     paid: dict[Path, tuple[int, float, int]] = {}
     # Of an answer that was told twice the latest counts, as everywhere.
     latest = {(entry.kind, entry.path): entry for entry in entries if entry.kind in PAID}
@@ -203,23 +203,23 @@ def _paid_by_path(entries: Iterable[Entry]) -> dict[Path, tuple[int, float, int]
 # ---------------------------------------------------------------- what counts of a journal
 
 
-def in_doubt(entries: Sequence[Entry]) -> list[Entry]:
+def in_doubt(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
     over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ONLY_READS}
     begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
     return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
 
 
-def lasting_entries(entries: Iterable[Entry]) -> list[Entry]:
+def lasting_entries(entries: Iterable[JournalEntry]) -> list[JournalEntry]:
     """The entries that count when a run goes on: without the errors that ended it, and without its ends."""
     kept = until_interrupted(entries)
     _drop_unwinding(kept)
     return kept
 
 
-def until_interrupted(entries: Iterable[Entry]) -> list[Entry]:
+def until_interrupted(entries: Iterable[JournalEntry]) -> list[JournalEntry]:
     """The entries of the whole run as one that was never interrupted: errors that were followed by a new start left."""
-    kept: list[Entry] = []
+    kept: list[JournalEntry] = []
     start = 0
     for entry in entries:
         if entry.kind == RESUMED:
@@ -232,7 +232,7 @@ def until_interrupted(entries: Iterable[Entry]) -> list[Entry]:
     return kept
 
 
-def _with_killed(entries: list[Entry]) -> list[Entry]:
+def _with_killed(entries: list[JournalEntry]) -> list[JournalEntry]:
     """One part of a run, with a mark at the requests that were under way when it ended without an end."""
     if any(entry.kind == ENDED for entry in entries):
         return entries
@@ -241,11 +241,11 @@ def _with_killed(entries: list[Entry]) -> list[Entry]:
     return [_killed(entry) if entry.kind == ASKED and entry.path not in over else entry for entry in entries]
 
 
-def _killed(entry: Entry) -> Entry:
+def _killed(entry: JournalEntry) -> JournalEntry:
     return replace(entry, data={**entry.data, KILLED: True})
 
 
-def _drop_unwinding(entries: list[Entry]) -> None:
+def _drop_unwinding(entries: list[JournalEntry]) -> None:
     """Take away how a run ended: its last entry, and whatever was told of the error that led there.
 
     What a hook denied there was not done, so that it is neither in doubt nor decided.
@@ -260,7 +260,7 @@ def _drop_unwinding(entries: list[Entry]) -> None:
     entries[:] = [entry for entry in entries if id(entry) not in dropped]
 
 
-def _take_end(entries: list[Entry]) -> Any:
+def _take_end(entries: list[JournalEntry]) -> Any:
     """Take the end of a run off; gives where the error that ended it was first told, None where there was none."""
     end = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].kind == ENDED), None)
     if end is None:
@@ -273,11 +273,11 @@ def _take_end(entries: list[Entry]) -> Any:
     return last.data.get("origin") if last.kind in ERRORS else None
 
 
-def _is_denial(entry: Entry) -> bool:
+def _is_denial(entry: JournalEntry) -> bool:
     return entry.kind == "hook_decided" and entry.data.get("decision") == "deny"
 
 
-def until(entries: Sequence[Entry], n: int) -> list[Entry]:
+def until(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
     """The entries up to the n-th one, with the ends of the answers that were under way before it.
 
     What had begun and ended later is not in doubt: it is to be done anew, as everything after it.
@@ -288,7 +288,7 @@ def until(entries: Sequence[Entry], n: int) -> list[Entry]:
     return [entry for entry in kept if entry.kind != "begun" or entry.path not in anew]
 
 
-def with_answer(entries: Sequence[Entry], n: int, field: str, value: Any) -> list[Entry]:
+def with_answer(entries: Sequence[JournalEntry], n: int, field: str, value: Any) -> list[JournalEntry]:
     """The entries with another text in a field of the n-th one."""
     return [
         replace(entry, data={**entry.data, field: value, "changed": True}) if entry.n == n else entry

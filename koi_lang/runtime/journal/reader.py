@@ -10,7 +10,7 @@ from typing import BinaryIO, Literal
 
 from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.checksums import is_changed, is_sealed
-from koi_lang.runtime.journal.entries import Entry, Header, entry_in, header_of
+from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.signatures import Authenticity, Signer
 from koi_lang.runtime.journal.totals import Totals
 
@@ -19,7 +19,7 @@ LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JournalLine:
     """One line behind the header.
 
     Attributes:
@@ -31,7 +31,7 @@ class Line:
 
     number: int
     text: bytes
-    entry: Entry | None
+    entry: JournalEntry | None
     fault: str = ""
 
     @property
@@ -71,7 +71,7 @@ class Journal:
     """
 
     header: Header
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     faults: tuple[str, ...] = ()
     torn: bytes = b""
     size: int = field(default=0, compare=False)
@@ -112,20 +112,20 @@ def read(path: Path, signer: Signer | None = None) -> Journal:
     return Journal(header, entries, faults, torn, size, authenticity)
 
 
-def in_order(found: Sequence[Line]) -> list[Line]:
+def in_order(found: Sequence[JournalLine]) -> list[JournalLine]:
     """The sound lines in the order in which they were written, of those that stand twice the first."""
-    by_number: dict[int, Line] = {}
+    by_number: dict[int, JournalLine] = {}
     for line in found:
         if line.entry is not None:
             by_number.setdefault(line.entry.n, line)
     return [by_number[n] for n in sorted(by_number)]
 
 
-def _faults_of_lines(found: Sequence[Line]) -> Iterator[str]:
+def _faults_of_lines(found: Sequence[JournalLine]) -> Iterator[str]:
     return (f"line {line.number} {line.fault}" for line in found if line.fault)
 
 
-def _faults_of_order(found: Sequence[Line]) -> Iterator[str]:
+def _faults_of_order(found: Sequence[JournalLine]) -> Iterator[str]:
     seen: set[int] = set()
     last = 0
     for line in found:
@@ -138,7 +138,7 @@ def _faults_of_order(found: Sequence[Line]) -> Iterator[str]:
         last = max(last, n)
 
 
-def _missing(kept: Sequence[Line], found: Sequence[Line]) -> Iterator[str]:
+def _missing(kept: Sequence[JournalLine], found: Sequence[JournalLine]) -> Iterator[str]:
     """The entries that no line holds, but for those whose lines are there and damaged."""
     damaged = [line.number for line in found if line.fault]
     before, place = 0, 1
@@ -176,7 +176,7 @@ def opened(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
         raise JournalError(f"`{path}` cannot be {done}: {reason(error)}") from error
 
 
-def lines(path: Path) -> Iterator[Line]:
+def lines(path: Path) -> Iterator[JournalLine]:
     """The lines behind the header, one at a time. Raises JournalError."""
     with opened(path) as file:
         first = file.readline(LONGEST_HEADER)
@@ -185,7 +185,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 def _lines_in(
     file: BinaryIO, header: Header, first: bytes, take: Callable[[bytes], None] = lambda text: None
-) -> Iterator[Line]:
+) -> Iterator[JournalLine]:
     has_checksums = is_sealed(first)
     for number, text in enumerate(file, 2):
         take(text)
@@ -195,15 +195,15 @@ def _lines_in(
             return
 
 
-def _line(number: int, text: bytes, run: str, *, has_checksums: bool) -> Line:
+def _line(number: int, text: bytes, run: str, *, has_checksums: bool) -> JournalLine:
     """A line with what is wrong with it; where the header has a checksum each line must have one."""
     if not text.endswith(b"\n"):
-        return Line(number, text, None)
+        return JournalLine(number, text, None)
     if is_changed(text, run):
-        return Line(number, text, None, "was changed: it does not fit its checksum")
+        return JournalLine(number, text, None, "was changed: it does not fit its checksum")
     entry = entry_in(text)
     if entry is None or entry.n < 1:
-        return Line(number, text, None, "is damaged: it holds no entry")
+        return JournalLine(number, text, None, "is damaged: it holds no entry")
     if has_checksums and not is_sealed(text):
-        return Line(number, text, None, "was changed: its checksum is gone")
-    return Line(number, text, entry)
+        return JournalLine(number, text, None, "was changed: its checksum is gone")
+    return JournalLine(number, text, entry)

@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal
 
 from koi_lang.runtime.budget.limits import PAID
 from koi_lang.runtime.journal.checksums import is_changed
-from koi_lang.runtime.journal.entries import ENDED, Entry, Header, entry_in, header_of
+from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, opened
 from koi_lang.runtime.journal.store import is_running
@@ -36,7 +36,7 @@ TELLING = frozenset(kind.encode() for kind in (ENDED, STARTED, RESUMED, *PAID))
 
 
 @dataclass(slots=True)
-class Summary:
+class RunSummary:
     """What came of a run.
 
     Attributes:
@@ -49,7 +49,7 @@ class Summary:
     seconds: float = 0.0
     totals: Totals = field(default_factory=Totals)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Count an entry."""
         self.seconds = max(self.seconds, entry.ts - self.header.started)
         totals = Totals.of_data(entry.data.get(TOTALS))
@@ -63,7 +63,7 @@ class Summary:
             self.state = "interrupted"
 
 
-def summarise(path: Path) -> Summary:
+def summarise(path: Path) -> RunSummary:
     """What came of the run of a journal. Raises JournalError."""
     size, summary = _read(path)
     if summary.state != "interrupted":
@@ -82,10 +82,10 @@ def _size(path: Path) -> int:
         return file.seek(0, os.SEEK_END)
 
 
-def _read(path: Path) -> tuple[int, Summary]:
+def _read(path: Path) -> tuple[int, RunSummary]:
     """How many bytes a journal has, and what they tell."""
     with opened(path) as file:
-        summary = Summary(header_of(file.readline(LONGEST_HEADER), path.name))
+        summary = RunSummary(header_of(file.readline(LONGEST_HEADER), path.name))
         begin, run = file.tell(), summary.header.run
         size = file.seek(0, os.SEEK_END)
         for entry in _last_entries(file, begin, size, run) or _telling_entries(_lines_from(file, begin, size), run):
@@ -98,7 +98,7 @@ def _lines_from(file: BinaryIO, start: int, end: int) -> list[bytes]:
     return file.read(end - start).splitlines(keepends=True)
 
 
-def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[Entry]:
+def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[JournalEntry]:
     """The last entry that holds totals, with those behind it that tell something; empty where there is none."""
     length = END_BYTES
     while True:
@@ -113,7 +113,7 @@ def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[Entry
         length *= 8
 
 
-def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[Entry]:
+def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[JournalEntry]:
     """The entries that tell how a run ended and what its models took, and the last one."""
     for line in lines:
         found = KIND.search(line, 0, KIND_WITHIN)
@@ -125,5 +125,5 @@ def _telling_entries(lines: Sequence[bytes], run: str) -> Iterator[Entry]:
         yield last
 
 
-def _sound_entry(line: bytes, run: str) -> Entry | None:
+def _sound_entry(line: bytes, run: str) -> JournalEntry | None:
     return None if not line.endswith(b"\n") or is_changed(line, run) else entry_in(line)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.runtime.budget.limits import PAID, UNPAID
-from koi_lang.runtime.journal.entries import Entry
+from koi_lang.runtime.journal.entries import JournalEntry
 
 # Where entries hold those so far.
 TOTALS = "totals"
@@ -29,7 +29,7 @@ class Totals:
     unpriced: bool = False
 
     @staticmethod
-    def of(entries: Iterable[Entry]) -> Totals:
+    def of(entries: Iterable[JournalEntry]) -> Totals:
         """What some entries tell."""
         totals = Totals()
         for entry in entries:
@@ -48,7 +48,7 @@ class Totals:
         """The JSON form."""
         return {"requests": self.requests, "tokens": self.tokens, "usd": self.usd, "unpriced": self.unpriced}
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Count what an entry tells; what was known from an earlier run was paid for there."""
         if entry.kind in PAID and not (entry.data.get("replayed") or entry.data.get("recalled")):
             self._count(entry.data.get("tokens"), entry.data.get("usd"), entry.data.get("model"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.budget.limits import PAID
 from koi_lang.runtime.journal.checksums import sealed
-from koi_lang.runtime.journal.entries import ENDED, Entry, Header, Redact, entry_of, json_line, line_of
+from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import TOTALS
@@ -110,7 +110,7 @@ class Writer:
                 os.ftruncate(self._file, size)
             self._on_failure(error if isinstance(error, JournalError) else _broken_off(self._run, error))
 
-    def _with_totals(self, entry: Entry) -> Entry:
+    def _with_totals(self, entry: JournalEntry) -> JournalEntry:
         """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""
         self._totals.add(entry)
         is_due = entry.kind == ENDED or entry.kind in PAID or entry.n % EVERY == 0
@@ -128,7 +128,7 @@ class Writer:
     def note(self, kind: str, **data: Any) -> None:
         """Write an entry about the journal itself. Raises JournalError, and gives the file free, when that fails."""
         try:
-            self._add(Entry(self._count + 1, time.time(), kind, data=data))
+            self._add(JournalEntry(self._count + 1, time.time(), kind, data=data))
             self._count += 1
         except OSError as error:
             self.close()
@@ -153,7 +153,7 @@ class Writer:
             _sync_folder(self.path.parent)
             self._is_named = True
 
-    def _add(self, content: Header | Entry) -> None:
+    def _add(self, content: Header | JournalEntry) -> None:
         line = sealed(line_of(content, self._redact), self._run)
         self._write(line if self._chain is None else self._chain.signed(line))
 

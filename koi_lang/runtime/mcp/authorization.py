@@ -23,7 +23,7 @@ from mcp.shared.auth import (
 )
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
@@ -109,7 +109,7 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class SignInContext:
     """Whose sign-in it is.
 
     Attributes:
@@ -130,7 +130,7 @@ class Authorization(httpx2.Auth):
         client: a client that was registered by hand, `{ client_id, client_secret }`; empty to register one.
     """
 
-    def __init__(self, name: str, url: str, client: Mapping[str, Any], around: Around) -> None:
+    def __init__(self, name: str, url: str, client: Mapping[str, Any], around: SignInContext) -> None:
         self._name, self._url, self._client = name, url, client
         self._person, self._waits = around.person, around.waits
         self._known: Credentials | None = None
@@ -252,7 +252,7 @@ class Authorization(httpx2.Auth):
             return
         try:
             answer = await self._person.host.approve(f"sign in to the MCP server `{self._name}`", self._url, "")
-        except NobodyToAsk as error:
+        except NobodyToAskError as error:
             raise self._unanswered(lacks_scope) from error
         if answer == "no":
             self._person.failures[self._url] = self._unanswered(lacks_scope)

@@ -10,7 +10,7 @@ from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.budget.limits import Spending
+    from koi_lang.runtime.budget.limits import BudgetAccount
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,6 +22,6 @@ class Caller:
     """
 
     agent: Agent
-    spending: Spending | None = None
+    spending: BudgetAccount | None = None
     context: Context = field(default_factory=copy_context)
     path: Path = field(default_factory=current_path)

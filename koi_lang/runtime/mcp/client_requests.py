@@ -20,7 +20,7 @@ from mcp.types import (
 from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.forms import Form
-from koi_lang.runtime.host import NobodyToAsk
+from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import MODEL, may_ask_model
 from koi_lang.runtime.mcp.safe_text import clipped, one_line
@@ -33,7 +33,7 @@ REFUSED = -1
 MOST_SHOWN = 500
 
 
-class Errands:
+class ClientRequests:
     """The requests of one server. They are carried out for the call that began last, and refused without one."""
 
     def __init__(self, server: str) -> None:
@@ -81,7 +81,7 @@ class Errands:
         try:
             what = f"let the MCP server `{self._server}` ask its model"
             answer = await run.host.approve(what, told, caller.agent.name)
-        except NobodyToAsk:
+        except NobodyToAskError:
             return False
         if answer == "always":
             run.allow(f"mcp:{self._server}:{MODEL}")
@@ -96,7 +96,7 @@ class Errands:
         caller = self._callers[-1]
         try:
             return await _as(caller, self._answered(caller, params))
-        except NobodyToAsk:
+        except NobodyToAskError:
             return ElicitResult(action="decline")
 
     async def _answered(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:

@@ -26,15 +26,15 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.outcome import end_of
-from koi_lang.runtime.mcp.authorization import Around
+from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
-from koi_lang.runtime.mcp.client_requests import Errands
+from koi_lang.runtime.mcp.client_requests import ClientRequests
 from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits, limits_of
 from koi_lang.runtime.mcp.pagination import every
 from koi_lang.runtime.mcp.safe_text import one_line, plain
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
-from koi_lang.runtime.mcp.stderr_tail import LastWords
+from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.mcp.tools import Tool
 from koi_lang.runtime.mcp.transport import Listener, transport
 
@@ -44,7 +44,7 @@ PROBE_S = 5.0
 MOST_OF_A_CAUSE = 4000
 
 
-class Connection:
+class McpConnection:
     """A connection to a server: `serve` runs in a task of its own, everything else is called from elsewhere.
 
     Attributes:
@@ -56,7 +56,7 @@ class Connection:
         self.name, self._person = name, person
         self.tools: Mapping[str, Tool] = {}
         self._options, self._limits = options, Limits()
-        self._words, self._errands = LastWords(), Errands(name)
+        self._words, self._errands = StderrTail(), ClientRequests(name)
         self._client: Client | None = None
         self._failure: Exception | None = None
         self._limit: asyncio.Timeout | None = None
@@ -103,7 +103,7 @@ class Connection:
 
     async def _hold(self, limit: asyncio.Timeout) -> None:
         _keep_log_quiet()
-        around = None if self._person is None else Around(self._person, self._be_patient)
+        around = None if self._person is None else SignInContext(self._person, self._be_patient)
         listener = Listener(self._words, self._over.set, around)
         way = transport(self.name, self._options, self._limits, listener)
         async with Client(

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PermissionDenied, SettingsError
+from koi_lang.errors import PermissionDeniedError, SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import NobodyAllows, NobodyToAsk, visible
+from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.mcp.safe_text import clipped
 
 if TYPE_CHECKING:
@@ -67,16 +67,18 @@ class Access:
         return self.server.granted is None or bool(of_kind(self.server.granted, kind))
 
     def require(self, agent: Agent, name: str, kind: str = "") -> None:
-        """Raise PermissionDenied unless something is granted and not denied."""
+        """Raise PermissionDeniedError unless something is granted and not denied."""
         server, wanted = self.server.name, f"{kind}:{name}" if kind else name
         if not self.server.grants(name, kind):
             help = f"`uses mcp {server}({', '.join(self.server.granted or ())})` is all that it is granted."
-            raise PermissionDenied(f"`{agent.name}` may not use `{wanted}` of the MCP server `{server}`", help=help)
+            raise PermissionDeniedError(
+                f"`{agent.name}` may not use `{wanted}` of the MCP server `{server}`", help=help
+            )
         if covers(self.rules.deny, name, kind):
-            raise PermissionDenied(f"the rules for the MCP server `{server}` deny `{wanted}`")
+            raise PermissionDeniedError(f"the rules for the MCP server `{server}` deny `{wanted}`")
 
     async def permit(self, agent: Agent, name: str, kind: str = "", arguments: Any = None) -> None:
-        """The same, and the person is asked where a rule says so. Raises PermissionDenied."""
+        """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
         self.require(agent, name, kind)
         is_asked = covers(self.rules.ask, name, kind)
         if is_asked and not is_allowed(self.server.name, name, kind, agent.run.allowed):
@@ -88,13 +90,13 @@ class Access:
         detail = "" if arguments is None else visible(clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN))
         try:
             answer = await agent.run.host.approve(what, detail, agent.name)
-        except NobodyToAsk as error:
+        except NobodyToAskError as error:
             told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
-            raise NobodyAllows(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.') from error
+            raise NobodyAllowsError(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.') from error
         if answer == "always":
             agent.run.allow(_exactly(server, wanted))
         elif answer != "yes":
-            raise PermissionDenied(f"the person did not allow `{wanted}` of the MCP server `{server}`")
+            raise PermissionDeniedError(f"the person did not allow `{wanted}` of the MCP server `{server}`")
 
 
 def is_allowed(server: str, name: str, kind: str, rules: Set[str]) -> bool:

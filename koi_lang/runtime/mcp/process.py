@@ -39,7 +39,7 @@ Incoming = ObjectSendStream[SessionMessage | Exception]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ServerCommand:
     """What is started.
 
     Attributes:
@@ -56,7 +56,7 @@ class Command:
 
 @asynccontextmanager
 async def process_streams(
-    command: Command, stderr: TextIO, ended: Callable[[], None]
+    command: ServerCommand, stderr: TextIO, ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     """The streams of a process that is started; leaving ends it, and everything in its process group.
 
@@ -106,7 +106,7 @@ class _Running:
     has_ended: asyncio.Event
 
 
-async def _started(command: Command, stderr: TextIO) -> _Running:
+async def _started(command: ServerCommand, stderr: TextIO) -> _Running:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(loop),

@@ -70,7 +70,7 @@ def server(agent: Agent, name: str) -> McpServer:
     return McpServer(agent, name)
 
 
-class Remote(Agent, koi_name="mcp"):
+class RemoteAgent(Agent, koi_name="mcp"):
     """A tool of a server in the place of an agent; subclasses are the members of teams.
 
     Attributes:
@@ -80,7 +80,7 @@ class Remote(Agent, koi_name="mcp"):
     origin: tuple[Mcp, str]
 
 
-def tool(of: Mcp, name: str) -> type[Remote]:
+def tool(of: Mcp, name: str) -> type[RemoteAgent]:
     """A member of a team that handles one event, called as the tool: by calling it."""
 
     async def handle(this: Agent, args: Any = undefined) -> Any:
@@ -89,4 +89,6 @@ def tool(of: Mcp, name: str) -> type[Remote]:
     handler = Handler(name, handle, f"a tool of the MCP server {of.name}")
     # The address grants this tool and no other of its server.
     declared = {"koi_name": f"mcp://{of.name}/{name}", "role": lambda: ROLE, "mcps": lambda: [of.only(name)]}
-    return new_class("Remote", (Remote,), declared, lambda body: body.update({name: handler, "origin": (of, name)}))
+    return new_class(
+        "Remote", (RemoteAgent,), declared, lambda body: body.update({name: handler, "origin": (of, name)})
+    )

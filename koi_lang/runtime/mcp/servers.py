@@ -18,11 +18,11 @@ from koi_lang.runtime.mcp.configured import access_to, options_of
 from koi_lang.runtime.mcp.permissions import Access, Rules
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
-from koi_lang.runtime.mcp.tool_catalog import MemberTool, Offer, as_data
+from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.mcp.connection import Connection
+    from koi_lang.runtime.mcp.connection import McpConnection
 
 # What evaluates the options of a declaration, or the name of a server that files of the folder describe.
 Key: TypeAlias = Callable[[], Mapping[str, Any]] | str
@@ -47,8 +47,8 @@ class Servers:
         self._noted: set[str] = set()
         self._rules: dict[Key, Rules] = {}
         self._group = asyncio.TaskGroup()
-        self._connections: dict[Key, Connection] = {}
-        self._known: dict[Key, Offer] = {}
+        self._connections: dict[Key, McpConnection] = {}
+        self._known: dict[Key, ServerCatalog] = {}
 
     async def open(self) -> None:
         """Get ready; nothing is connected yet."""
@@ -60,7 +60,7 @@ class Servers:
             connection.stop()
         await self._group.__aexit__(None, None, None)
 
-    async def connected(self, server: Mcp) -> Connection:
+    async def connected(self, server: Mcp) -> McpConnection:
         """The live connection to a server, its tools as they are now. Raises KoiError when it cannot be reached."""
         key = _key(server)
         connection = self._connections.get(key)
@@ -79,7 +79,7 @@ class Servers:
             self._rules[key] = access_to(server, self._folder).rules
         return Access(server, self._rules[key])
 
-    def _note_unmatched(self, access: Access, connection: Connection) -> None:
+    def _note_unmatched(self, access: Access, connection: McpConnection) -> None:
         """Tell once of patterns that cover no tool: they grant, ask or deny nothing."""
         server, rules = access.server, access.rules
         used = {f"uses mcp {server.name}({pattern})": pattern for pattern in server.granted or ()}
@@ -92,13 +92,13 @@ class Servers:
                 near = nearest(pattern.replace("*", ""), list(connection.tools))
                 self._note(f"`{place}` covers no tool" + (f"; did you mean `{one_line(near)}`?" if near else ""))
 
-    async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> Connection:
+    async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> McpConnection:
         """A connection that may still be opening."""
         # What connects and checks takes about a second to load: in a thread, so that other agents go on meanwhile.
-        await asyncio.to_thread(lambda: (late.Connection, late.Checks))
+        await asyncio.to_thread(lambda: (late.McpConnection, late.Checks))
         connection = self._connections.get(key)
         if connection is None or connection.over:  # else somebody has begun it meanwhile
-            connection = self._connections[key] = late.Connection(name, options, self._person)
+            connection = self._connections[key] = late.McpConnection(name, options, self._person)
             _begin(self._group, connection)
         return connection
 
@@ -132,15 +132,15 @@ class Servers:
             await self.connected(server)
         except KoiError as error:
             told = f"{error.message}. {error.help}" if error.help else error.message
-            self._known[_key(server)] = Offer(server.name, problem=told)
+            self._known[_key(server)] = ServerCatalog(server.name, problem=told)
 
     def _told(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
         offers = [self._shown(server) for server in by_name(servers).values()]
         return as_data(offers, {address: self._member(*member) for address, member in members.items()})
 
-    def _shown(self, server: Mcp) -> Offer:
+    def _shown(self, server: Mcp) -> ServerCatalog:
         """What a server offers, as far as it may be used."""
-        offer = self._known.get(_key(server), Offer(server.name))
+        offer = self._known.get(_key(server), ServerCatalog(server.name))
         access = Access(server, self._rules.get(_key(server), Rules()))
         tools = tuple(tool for tool in offer.tools if access.shows(tool.name))
         has_resources, has_prompts = (access.has(kind) for kind in KINDS)
@@ -149,7 +149,7 @@ class Servers:
         )
 
     def _member(self, server: Mcp, name: str) -> MemberTool:
-        offer = self._known.get(_key(server), Offer(server.name))
+        offer = self._known.get(_key(server), ServerCatalog(server.name))
         tool = next((tool for tool in offer.tools if tool.name == name), None)
         return MemberTool(tool, offer.problem)
 
@@ -159,12 +159,12 @@ def _key(server: Mcp) -> Key:
     return server.name if server.options is None else server.options
 
 
-def _offer_of(connection: Connection) -> Offer:
+def _offer_of(connection: McpConnection) -> ServerCatalog:
     able = connection.abilities
     tools = tuple(tool for tool in connection.tools.values() if not tool.needs_task)
-    return Offer(connection.name, tools, resources=able.resources is not None, prompts=able.prompts is not None)
+    return ServerCatalog(connection.name, tools, resources=able.resources is not None, prompts=able.prompts is not None)
 
 
-def _begin(group: asyncio.TaskGroup, connection: Connection) -> None:
+def _begin(group: asyncio.TaskGroup, connection: McpConnection) -> None:
     """Run a connection in a task that knows nothing of the call that needs it first."""
     group.create_task(connection.serve(), context=Context())

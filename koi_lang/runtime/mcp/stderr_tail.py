@@ -14,7 +14,7 @@ MOST_BYTES = 16_384
 LAST_WORDS_S = 0.5
 
 
-class LastWords(asyncio.Protocol):
+class StderrTail(asyncio.Protocol):
     """What a server says beside its messages, such as on stderr; only the end is kept."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ LEAST_SAID = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServerCatalog:
     """What one server has, or why it has nothing now.
 
     Attributes:
@@ -39,7 +39,7 @@ class MemberTool:
     problem: str = ""
 
 
-def as_data(offers: Sequence[Offer], members: Mapping[str, MemberTool]) -> dict[str, Any]:
+def as_data(offers: Sequence[ServerCatalog], members: Mapping[str, MemberTool]) -> dict[str, Any]:
     """What prompts need of some offers, as JSON, so that a journal can keep it.
 
     Args:
@@ -63,7 +63,7 @@ def _of_member(member: MemberTool, room: int) -> str:
     return fitting.removeprefix(f"{tool.server}.{one_line(tool.name)}")
 
 
-def lines(offers: Sequence[Offer]) -> list[str]:
+def lines(offers: Sequence[ServerCatalog]) -> list[str]:
     """A line for each tool that there is room for, a few for the names of the others, and one for each problem.
 
     Servers share the room evenly; what one does not need is for the others.
@@ -76,11 +76,11 @@ def lines(offers: Sequence[Offer]) -> list[str]:
     return [line for number in range(len(offers)) for line in told[number]]
 
 
-def _needed(offer: Offer) -> int:
+def _needed(offer: ServerCatalog) -> int:
     return sum(len(tool.line) + len("- \n") for tool in offer.tools)
 
 
-def _lines_of(offer: Offer, room: int) -> list[str]:
+def _lines_of(offer: ServerCatalog, room: int) -> list[str]:
     if offer.problem:
         return [f"- {offer.server} cannot be used now: {one_line(offer.problem, MOST_TOLD)}"]
     if not offer.tools:
@@ -90,7 +90,7 @@ def _lines_of(offer: Offer, room: int) -> list[str]:
     return _chosen(offer, room)
 
 
-def _chosen(offer: Offer, room: int) -> list[str]:
+def _chosen(offer: ServerCatalog, room: int) -> list[str]:
     """The shortest tools of a server in full, and the names of all others."""
     head = f"### {offer.server}: {len(offer.tools)} tools; get_mcp_tool_info gives the schema of one, or finds some"
     left = room - len(head) - 1 - sum(map(_room_of_name, offer.tools))

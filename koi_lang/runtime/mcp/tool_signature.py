@@ -28,7 +28,7 @@ def signature(schema: Mapping[str, Any]) -> str:
     try:
         if len(json.dumps(schema)) > MOST_OF_A_SCHEMA:
             return UNREADABLE
-        writer = _Writer(schema)
+        writer = _TypeWriter(schema)
         return f"{writer.arguments()}{writer.definitions()}"
     except (RecursionError, OverflowError):
         return UNREADABLE
@@ -36,7 +36,7 @@ def signature(schema: Mapping[str, Any]) -> str:
 
 def field_types(schema: Mapping[str, Any]) -> dict[str, str]:
     """The type of every field in the same notation, without the definitions that it refers to."""
-    properties, writer = schema.get("properties"), _Writer(schema)
+    properties, writer = schema.get("properties"), _TypeWriter(schema)
     fields = properties if isinstance(properties, dict) else {}
     try:
         return {name: writer.type_of(about) for name, about in fields.items()}
@@ -44,7 +44,7 @@ def field_types(schema: Mapping[str, Any]) -> dict[str, str]:
         return dict.fromkeys(fields, UNREADABLE)
 
 
-class _Writer:
+class _TypeWriter:
     """Writes types of one schema; whatever a server puts into it has some form.
 
     A definition that is referred to is named, not copied, so that the text is never much longer than the schema.

@@ -16,11 +16,11 @@ from koi_lang.errors import REFUSED, AgentError
 from koi_lang.js.conversions import text as text_of
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.names import is_secret_variable
-from koi_lang.runtime.mcp.authorization import Around, Authorization
+from koi_lang.runtime.mcp.authorization import Authorization, SignInContext
 from koi_lang.runtime.mcp.configured import is_process
 from koi_lang.runtime.mcp.limits import Limits
-from koi_lang.runtime.mcp.process import Command, process_streams
-from koi_lang.runtime.mcp.stderr_tail import LastWords
+from koi_lang.runtime.mcp.process import ServerCommand, process_streams
+from koi_lang.runtime.mcp.stderr_tail import StderrTail
 from koi_lang.runtime.schema import problems
 from koi_lang.settings import environment
 
@@ -59,9 +59,9 @@ class Listener:
         around: who signs in; None where nobody can.
     """
 
-    words: LastWords
+    words: StderrTail
     ended: Callable[[], None]
-    around: Around | None = None
+    around: SignInContext | None = None
 
 
 def transport(
@@ -89,7 +89,7 @@ def transport(
 async def _process(options: Mapping[str, Any], limits: Limits, listener: Listener) -> AsyncIterator[TransportStreams]:
     """A process that is started; it ends when this is left."""
     words, environment = [options["command"], *options.get("args", [])], _environment(options.get("env", {}))
-    command = Command(words, environment, options.get("cwd"), limits.answer_bytes)
+    command = ServerCommand(words, environment, options.get("cwd"), limits.answer_bytes)
     async with listener.words.taken() as file, process_streams(command, file, listener.ended) as streams:
         file.close()
         yield streams

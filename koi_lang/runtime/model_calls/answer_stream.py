@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import AnswerTooLongError, ProviderError, RequestFailed
+from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
 from koi_lang.llm.layers import opened
-from koi_lang.llm.messages import Adapter, Discarded, Finished, Request, TextDelta, Usage
+from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.usage import usage_of, weight
 from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, UNPAID
@@ -23,15 +23,15 @@ from koi_lang.runtime.replay.location import Path
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
-    from koi_lang.runtime.hooks.runner import Hooked
-    from koi_lang.runtime.journal.history import Answer, Past
+    from koi_lang.runtime.hooks.runner import HookedRequest
+    from koi_lang.runtime.journal.history import History, RecordedAnswer
 
 
-class CutOff(ProviderError):
+class CutOffError(ProviderError):
     """The run was interrupted while an answer arrived; nothing is wrong with the model."""
 
 
-class Before:
+class RecordedBefore:
     """What is known of an answer beforehand.
 
     Attributes:
@@ -40,17 +40,17 @@ class Before:
         unended: whether its call took too long before it could end or break off.
     """
 
-    def __init__(self, answer: Answer | None, failure: BaseException | None, *, unended: bool = False) -> None:
+    def __init__(self, answer: RecordedAnswer | None, failure: BaseException | None, *, unended: bool = False) -> None:
         self.answer, self.failure, self.unended = answer, failure, unended
         if failure is None and answer is not None and not answer.is_whole:
-            self.failure = CutOff("the run was interrupted while the answer arrived")
+            self.failure = CutOffError("the run was interrupted while the answer arrived")
 
 
 NO_ANSWER = ProviderError("the recording holds no answer to this request")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """A request that an agent makes of a model, where in the run, and what pays for it."""
 
     agent: Agent
@@ -65,7 +65,7 @@ class Asked:
         return self.request.model or self.model.model
 
 
-class Arriving:
+class AnswerStream:
     """One answer on its way.
 
     Args:
@@ -77,7 +77,9 @@ class Arriving:
         counted: tokens of request and answer together, as the provider counted; 0 until the end, and where it did not.
     """
 
-    def __init__(self, run: Run, asked: Asked, before: Before | None, hooked: Hooked | None) -> None:
+    def __init__(
+        self, run: Run, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
+    ) -> None:
         self._run, self._before, self._hooked = run, before, hooked
         self._agent, self._model, self._path = asked.agent, asked.model, asked.path
         self.request = asked.request
@@ -85,7 +87,7 @@ class Arriving:
         self._pieces: list[str] = []
         self._told = self.counted = self._attempts = 0
         self._weight = 0.0
-        self._end = Finished(None, "cut")
+        self._end = StreamEnd(None, "cut")
         self._usage: Usage | None = None
         # Whether the model was asked and has neither answered to the end nor failed.
         self._is_open = False
@@ -103,7 +105,7 @@ class Arriving:
             async with aclosing(self._texts()) as texts:
                 async for text in texts:
                     yield text
-        except CutOff:
+        except CutOffError:
             raise
         except ProviderError as error:
             failure = error
@@ -151,14 +153,14 @@ class Arriving:
         self._is_open = False
         self._settle()
 
-    async def _after_hooks(self, hooked: Hooked) -> str:
+    async def _after_hooks(self, hooked: HookedRequest) -> str:
         """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
         if hooked.answer is not None:
-            self._end = Finished(None, "replaced", replayed=True)
+            self._end = StreamEnd(None, "replaced", replayed=True)
             return hooked.answer
         return await hooked.revise("".join([text async for text in self._written()]))
 
-    def _recalled(self, before: Before) -> Iterator[str]:
+    def _recalled(self, before: RecordedBefore) -> Iterator[str]:
         pass_over = getattr(self._model, "pass_over", None)
         if pass_over is not None:
             pass_over(self.request)
@@ -185,15 +187,15 @@ class Arriving:
         """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
         if self._before is not None:
             return
-        discarded = error.discarded if self._is_open and isinstance(error, RequestFailed) else None
+        discarded = error.discarded if self._is_open and isinstance(error, RequestError) else None
         self._is_open = False
         if discarded is not None and self._weight:
-            self._end = Finished(discarded.usage, "cut", discarded.answered_by)
+            self._end = StreamEnd(discarded.usage, "cut", discarded.answered_by)
         elif discarded is not None:
             self._discard(discarded)
         self._settle()
 
-    def __enter__(self) -> Arriving:
+    def __enter__(self) -> AnswerStream:
         return self
 
     def __exit__(
@@ -206,11 +208,11 @@ class Arriving:
             self._close()
 
     def _fail(self, error: ProviderError) -> None:
-        """Tell that the model could not answer, or not to the end. Raises LimitReached where that is why."""
+        """Tell that the model could not answer, or not to the end. Raises LimitReachedError where that is why."""
         limit, reservation = None, self._reserved
         if isinstance(error, AnswerTooLongError) and reservation is not None and reservation.limited_by is not None:
             limit = reservation.limited_by.too_little(reservation.answer_tokens)
-        if self._run.detailed and not isinstance(error, CutOff):
+        if self._run.detailed and not isinstance(error, CutOffError):
             self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(limit or error))
         if limit is not None:
             raise limit from error
@@ -222,7 +224,7 @@ class Arriving:
             self._count(ANSWERED, self._path, self._end, self._usage)
         self._payment.release()
 
-    def _count(self, type: str, path: Path, end: Finished | Discarded, usage: Usage) -> None:
+    def _count(self, type: str, path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
         """Count what an attempt took, and learn from it what later requests may take."""
         name = self._name_of(end)
         if not usage.estimated:
@@ -252,7 +254,7 @@ class Arriving:
             told = {"model": self._name_of(self._end), **about, **nothing}
             self._run.events.emit(ANSWERED, self._agent.name, path=self._path, **told)
 
-    def _name_of(self, end: Finished | Discarded) -> str:
+    def _name_of(self, end: StreamEnd | Discarded) -> str:
         return end.answered_by or self.request.model or self._model.model
 
     # ------------------------------------------------------------ attempts that nobody is given
@@ -267,7 +269,7 @@ class Arriving:
     def _next_attempt(self) -> Path:
         return (*self._path, f"attempt#{self._attempts + 1}")
 
-    def recall_discarded(self, past: Past) -> None:
+    def recall_discarded(self, past: History) -> None:
         """Count the attempts of an earlier part of the run again; those that are made now follow them.
 
         One that was under way when the process was killed is counted for the first time.

@@ -7,30 +7,30 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.llm.usage import estimate
-from koi_lang.runtime.budget.limits import RUN, UNPAID, LimitReached, Spending, current_spending
+from koi_lang.runtime.budget.limits import RUN, UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
-from koi_lang.runtime.model_calls.answer_stream import NO_ANSWER, Arriving, Asked, Before
+from koi_lang.runtime.model_calls.answer_stream import NO_ANSWER, AnswerStream, ModelRequest, RecordedBefore
 from koi_lang.runtime.model_calls.pool import Connect, Connections
 from koi_lang.runtime.replay.calls import is_over
-from koi_lang.runtime.replay.error_records import data_of, from_data
-from koi_lang.runtime.replay.location import Path, Place, current_place, passing
-from koi_lang.runtime.replay.request_digest import Told
+from koi_lang.runtime.replay.error_records import class_name, data_of, from_data
+from koi_lang.runtime.replay.location import Location, Path, current_place, passing
+from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import Run
-    from koi_lang.runtime.hooks.runner import Hooked
+    from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import Mode
 
 OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
 
-class Models:
+class ModelGateway:
     """The models of a run; agents with the same settings share one.
 
     Args:
@@ -47,7 +47,7 @@ class Models:
         self._run, self._usual = run, usual
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
-        self._told = Told(run.redact)
+        self._told = ToldDigests(run.redact)
         self.on_text: OnText | None = None
 
     def settings(self, agent: Agent, use: str = "default") -> dict[str, Any]:
@@ -75,13 +75,13 @@ class Models:
 
     @asynccontextmanager
     async def asked(
-        self, agent: Agent, request: Request, spending: Spending | None = None, use: str = "default"
-    ) -> AsyncIterator[Arriving]:
+        self, agent: Agent, request: Request, spending: BudgetAccount | None = None, use: str = "default"
+    ) -> AsyncIterator[AnswerStream]:
         """An answer on its way; at the end of the block it is paid for, whether or not it was read to its end.
 
         Raises:
-            LimitReached: a budget does not allow the request, or its time is up.
-            PermissionDenied: a hook denies the request.
+            LimitReachedError: a budget does not allow the request, or its time is up.
+            PermissionDeniedError: a hook denies the request.
             ProviderError: while it is read: the model cannot answer.
         """
         run, spending = self._run, spending or current_spending() or self._run.spending
@@ -92,11 +92,11 @@ class Models:
             if not request.json and self._lacks_secret(before):
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
             with Payment(run, agent.name, spending) as payment:
-                asked = Asked(agent, model, request, path, payment)
+                asked = ModelRequest(agent, model, request, path, payment)
                 hooked = None if before is not None else await self._hooked(asked, use)
                 if hooked is not None:
                     asked = replace(asked, request=hooked.call.request)
-                arriving = Arriving(run, await self._paid(asked, before, hooked), before, hooked)
+                arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
                 told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
                 run.events.emit("model_asked", agent.name, path=path, model=asked.name, **told)
                 if run.effects.past is not None and place is not None and not place.changed:
@@ -104,26 +104,28 @@ class Models:
                 with arriving:
                     yield arriving
 
-    async def _hooked(self, asked: Asked, use: str) -> Hooked | None:
-        """What hooks make of a request; one that is denied has failed for good. Raises PermissionDenied."""
+    async def _hooked(self, asked: ModelRequest, use: str) -> HookedRequest | None:
+        """What hooks make of a request; one that is denied has failed for good. Raises PermissionDeniedError."""
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
             return None
         try:
             return await hooks.before_request(asked.agent.name, use, asked.name, asked.request)
-        except PermissionDenied as denied:
+        except PermissionDeniedError as denied:
             await self._tell_failure(asked, denied)
             raise
 
-    async def _tell_failure(self, asked: Asked, error: KoiError) -> None:
+    async def _tell_failure(self, asked: ModelRequest, error: KoiError) -> None:
         """Tell, when it is its turn, that a request is not made."""
         await self._run.effects.in_order(path=asked.path)
         if self._run.detailed:
             self._run.events.emit("model_failed", asked.agent.name, path=asked.path, **data_of(error))
 
-    async def _paid(self, asked: Asked, before: Before | None, hooked: Hooked | None) -> Asked:
-        """A request that may be sent, with an answer as long as budgets leave. Raises LimitReached."""
-        if before is not None and isinstance(before.failure, LimitReached):
+    async def _paid(
+        self, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
+    ) -> ModelRequest:
+        """A request that may be sent, with an answer as long as budgets leave. Raises LimitReachedError."""
+        if before is not None and isinstance(before.failure, LimitReachedError):
             await self._tell_failure(asked, before.failure)
             raise before.failure
         if before is not None or (hooked is not None and hooked.answer is not None):
@@ -134,20 +136,20 @@ class Models:
             self._tell_unpriced(need.unpriced, asked)
         try:
             reservation = await asked.payment.reserve(need)
-        except LimitReached as error:
+        except LimitReachedError as error:
             await self._tell_failure(asked, error)
             raise
         limit = None if need is None else need.limit_for(reservation.answer_tokens)
         return asked if limit is None else replace(asked, request=replace(asked.request, max_tokens=limit))
 
-    def _tell_unpriced(self, name: str, asked: Asked) -> None:
+    def _tell_unpriced(self, name: str, asked: ModelRequest) -> None:
         """Tell once that a budget in usd does not bound what a model takes."""
         is_bounded = not name or not asked.payment.spending.limits_usd() or asked.model.provider in UNPAID
         if not is_bounded and name not in self._unpriced:
             self._unpriced.add(name)
             self._run.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
 
-    def _before(self, model: Adapter, place: Place | None, path: Path, fingerprint: str) -> Before | None:
+    def _before(self, model: Adapter, place: Location | None, path: Path, fingerprint: str) -> RecordedBefore | None:
         """What is known of the answer beforehand; None when the model is to be asked."""
         past = self._run.effects.past
         if past is None or place is None or place.changed:
@@ -160,23 +162,23 @@ class Models:
             return None
         answer, failed = past.answer(path), past.find("model_failed", path)
         if is_over(place) and failed is None and (answer is None or not answer.is_whole):
-            return Before(answer, None, unended=True)
+            return RecordedBefore(answer, None, unended=True)
         if answer is not None and not answer.is_whole and model.provider in UNPAID and past.mode != "replay":
             return None  # a model of this process answers the same again
         if answer is None and failed is None:
             if past.mode == "branch":
                 place.mark_changed()
-            return Before(None, NO_ANSWER) if past.mode == "replay" else None
-        is_refused = failed is not None and failed.data.get("class") == LimitReached.__name__
+            return RecordedBefore(None, NO_ANSWER) if past.mode == "replay" else None
+        is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__
         is_changed = answer is not None and answer.end is not None and answer.end.data.get("changed")
         if past.mode == "branch" and (is_changed or is_refused):
             place.mark_changed()
         failure = None if failed is None else from_data(failed.data)
-        if isinstance(failure, LimitReached) and _is_open_again(failure, past.mode):
+        if isinstance(failure, LimitReachedError) and _is_open_again(failure, past.mode):
             return None
-        return Before(answer, failure)
+        return RecordedBefore(answer, failure)
 
-    def _lacks_secret(self, before: Before | None) -> bool:
+    def _lacks_secret(self, before: RecordedBefore | None) -> bool:
         """Whether an answer cannot be given again, since a secret was taken out of it."""
         past, end = self._run.effects.past, None if before is None or before.answer is None else before.answer.end
         return past is not None and end is not None and not past.can_give(end)
@@ -189,7 +191,12 @@ class Models:
         return {"system": request.system, "kept": 0, "messages": messages}
 
     async def complete(
-        self, agent: Agent, instruction: str, data: str | Message, spending: Spending | None = None, use: str = "small"
+        self,
+        agent: Agent,
+        instruction: str,
+        data: str | Message,
+        spending: BudgetAccount | None = None,
+        use: str = "small",
     ) -> str:
         """A plain answer to an instruction about some data, from the agent's model for a use."""
         request = Request(instruction, (message_of(data),))
@@ -197,6 +204,6 @@ class Models:
             return await arriving.text()
 
 
-def _is_open_again(refusal: LimitReached, mode: Mode) -> bool:
+def _is_open_again(refusal: LimitReachedError, mode: Mode) -> bool:
     """Whether a refused request is made again when a run goes on, since another budget may count then."""
     return mode == "branch" or (mode == "resume" and refusal.what == RUN)

@@ -34,7 +34,7 @@ def image_in(value: Any) -> Image | None:
         return None
     try:
         return late.Image.encoded(value["data"])
-    except late.BadImage:
+    except late.BadImageError:
         return None
 
 

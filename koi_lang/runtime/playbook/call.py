@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.diagnostics import suggestion
-from koi_lang.errors import AgentError, PermissionDenied
+from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.messages import Result
+from koi_lang.llm.messages import ActionResult
 from koi_lang.outcome import end_of, failure_of
 from koi_lang.runtime.actions.lookup import allowed, found
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, perform
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.budget.limits import LimitReached, Spending
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota, require_quota
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
-from koi_lang.runtime.playbook.loop_guard import Circles, Failures
+from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED, Feedback
-from koi_lang.runtime.playbook.references import Names
+from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.replay.error_records import data_of, told
 from koi_lang.runtime.replay.location import step
 from koi_lang.runtime.replay.ordering import BEGIN
@@ -59,15 +59,15 @@ class Execution:
     agent: Agent
     event: str
     args: Any
-    names: Names
-    spending: Spending
-    circles: Circles
+    names: ActionScope
+    spending: BudgetAccount
+    circles: RepetitionGuard
     failures: Failures
     parent: Execution | None = None
     playbook: Rendered = field(default_factory=Rendered)
     tools: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
-    results: list[Result] = field(default_factory=list)
+    results: list[ActionResult] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
     repeated: int = 0
@@ -78,7 +78,7 @@ class Execution:
         """One action of an answer; gives the feedback for the model, whatever came of it.
 
         Raises:
-            LimitReached: a limit of this call, or of one around it, ends it.
+            LimitReachedError: a limit of this call, or of one around it, ends it.
         """
         self.repeated = 0
         ended = await end_of(self._announced(action, self.names, self._asked_for))
@@ -88,22 +88,24 @@ class Execution:
         return prompting.succeeded(action, ended.value)
 
     def _failed(self, action: Action, raised: Exception) -> Feedback:
-        """What the model is told of a failure; everybody was told of it by an event. Raises LimitReached."""
-        if isinstance(raised, LimitReached) and raised.what in self.spending.names():
+        """What the model is told of a failure; everybody was told of it by an event. Raises LimitReachedError."""
+        if isinstance(raised, LimitReachedError) and raised.what in self.spending.names():
             raise raised
         error = told(raised)
         self._note(action, False, error.message)
         self.failures.failed(f"{action.intent}: {error.message}")
         return prompting.failed(action, error)
 
-    async def nested(self, action: Action, names: Names) -> Any:
+    async def nested(self, action: Action, names: ActionScope) -> Any:
         """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
         self.repeated += 1
         if self.repeated > MOST_REPEATED:
             raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
         return await self._announced(action, names, self._value_of)
 
-    async def _announced(self, action: Action, names: Names, work: Callable[[Action, Names], Awaitable[Came]]) -> Any:
+    async def _announced(
+        self, action: Action, names: ActionScope, work: Callable[[Action, ActionScope], Awaitable[Came]]
+    ) -> Any:
         """Do the work of an action and tell that it began and ended; what came of it is known when it is its turn."""
         run, name, intent = self.agent.run, self.agent.name, action.intent
         with step(intent):
@@ -125,11 +127,11 @@ class Execution:
             run.events.emit("action_ended", name, intent=intent, **outcome)
         return value
 
-    def _tell_failure(self, action: Action, names: Names, raised: Exception) -> None:
+    def _tell_failure(self, action: Action, names: ActionScope, raised: Exception) -> None:
         names.lack(action.id, "failed")
         self.agent.run.events.emit("action_failed", self.agent.name, intent=action.intent, **data_of(raised))
 
-    def _details(self, action: Action, names: Names) -> dict[str, Any]:
+    def _details(self, action: Action, names: ActionScope) -> dict[str, Any]:
         """What an action is given, and whether its effect is lasting, for those who want to know."""
         if not self.agent.run.detailed:
             return {}
@@ -146,14 +148,14 @@ class Execution:
             return {"result": undefined if value is SKIPPED else value}
         return as_fields(value)
 
-    async def _asked_for(self, action: Action, names: Names) -> Came:
+    async def _asked_for(self, action: Action, names: ActionScope) -> Came:
         if action.intent == "prompt_user":
             self.circles.forget()  # an answer of the person is new to the model
         else:
             self.circles.note(action.intent, names.filled(action.data), self.failures)
         return await self._value_of(action, names)
 
-    async def _value_of(self, action: Action, names: Names) -> Came:
+    async def _value_of(self, action: Action, names: ActionScope) -> Came:
         """The fields of an action and its result; SKIPPED when its condition does not hold."""
         has_branches = action.intent in ("if", "while")
         if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
@@ -162,7 +164,7 @@ class Execution:
         fields = names.filled(action.data)
         return fields, await self._dispatch(action, fields, names)
 
-    def _keep(self, action: Action, names: Names, fields: Mapping[str, Any], value: Any) -> None:
+    def _keep(self, action: Action, names: ActionScope, fields: Mapping[str, Any], value: Any) -> None:
         """Have later actions, the model and whoever called the playbook know the result of an action."""
         if value is SKIPPED:
             self._note(action, True, None)
@@ -175,9 +177,9 @@ class Execution:
             self.ended, self.value = True, value
 
     def _note(self, action: Action, ok: bool, value: Any, fields: Mapping[str, Any] | None = None) -> None:
-        self.results.append(Result(action.intent, dict(action.data if fields is None else fields), ok, value))
+        self.results.append(ActionResult(action.intent, dict(action.data if fields is None else fields), ok, value))
 
-    async def _dispatch(self, action: Action, fields: Mapping[str, Any], names: Names) -> Any:
+    async def _dispatch(self, action: Action, fields: Mapping[str, Any], names: ActionScope) -> Any:
         """Hand an action to the built-in function or the team member it names."""
         kind = None if action.delegated else found(self.agent.run, action.intent)
         if kind is not None:
@@ -200,7 +202,7 @@ class Execution:
         """Have a team member do it, with fresh memory."""
         if not self.agent.role.allows("delegate"):
             role = self.agent.role.name
-            raise PermissionDenied(f"`{intent}` needs the permission `delegate`, which the role `{role}` lacks")
+            raise PermissionDeniedError(f"`{intent}` needs the permission `delegate`, which the role `{role}` lacks")
         member, event = await delegation.resolve(self.agent, intent, self.spending)
         around = (*_under_way.get(), (self.agent.name, self.event))
         asked = (member.about.name, event)
@@ -227,15 +229,15 @@ class Execution:
         call = hooks.action(self.agent, intent, {"data": payload}, by_model=True)
         return await hooks.around(call, _delegated, lambda fields: run.call(member, event, fields["data"]))
 
-    def block(self, names: Names, actions: Sequence[Any], where: str) -> Block:
+    def block(self, names: ActionScope, actions: Sequence[Any], where: str) -> ActionBlock:
         """The actions nested in a field of an action, all read before the first one is carried out."""
-        return Block(self, names, as_steps(actions, where))
+        return ActionBlock(self, names, as_steps(actions, where))
 
 
-class Block:
+class ActionBlock:
     """The body of a loop or branch: steps, each a group whose members run at the same time."""
 
-    def __init__(self, execution: Execution, around: Names, steps: Sequence[tuple[Action, ...]]) -> None:
+    def __init__(self, execution: Execution, around: ActionScope, steps: Sequence[tuple[Action, ...]]) -> None:
         self._execution, self._steps = execution, steps
         self._names = around.nested()
 

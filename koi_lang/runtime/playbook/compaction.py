@@ -11,25 +11,25 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from koi_lang.errors import ContextOverflow, ProviderError
+from koi_lang.errors import ContextOverflowError, ProviderError
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.context_window import LEAST_RECORD, Window, window_of
 from koi_lang.runtime.playbook.conversation import (
-    AlreadyCompacted,
+    AlreadyCompactedError,
     Compacted,
     Conversation,
-    NothingToCompact,
+    NothingToCompactError,
     Reason,
 )
-from koi_lang.runtime.playbook.summaries import Subject, Summary, plain, summed_up
-from koi_lang.runtime.replay.location import Place, current_place, passing, step
+from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask, plain, summed_up
+from koi_lang.runtime.replay.location import Location, current_place, passing, step
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import Execution
 
-__all__ = ["AlreadyCompacted", "Compacted", "NothingToCompact", "request_compaction"]
+__all__ = ["AlreadyCompactedError", "Compacted", "NothingToCompactError", "request_compaction"]
 
 COMPACTED, REQUESTED = "compacted", "compaction_requested"
 GIVE_LESS = "Give the agent a model that reads more, or have its actions give shorter results."
@@ -43,8 +43,8 @@ async def request_compaction(subject: Agent | Execution, instructions: str = "")
         instructions: what the record should pay attention to.
 
     Raises:
-        NothingToCompact: there is nothing to shorten, or the call ends before.
-        AlreadyCompacted: it has been shortened, and nothing was said since.
+        NothingToCompactError: there is nothing to shorten, or the call ends before.
+        AlreadyCompactedError: it has been shortened, and nothing was said since.
     """
     agent = subject if isinstance(subject, Agent) else subject.agent
     open_ones = agent.conversations if isinstance(subject, Agent) else [subject.conversation]
@@ -68,7 +68,7 @@ def open_for_wishes(conversation: Conversation) -> Iterator[None]:
         yield
     finally:
         known.remove(conversation)
-        conversation.answer(NothingToCompact("the playbook ended before its conversation was shortened"))
+        conversation.answer(NothingToCompactError("the playbook ended before its conversation was shortened"))
 
 
 async def fit(conversation: Conversation, system: str, playbook: str) -> None:
@@ -88,7 +88,7 @@ async def fit(conversation: Conversation, system: str, playbook: str) -> None:
 
 async def make_room(conversation: Conversation, error: ProviderError) -> bool:
     """Shorten a conversation that its model could not read, once; gives whether to send the request again."""
-    if not isinstance(error, ContextOverflow) or conversation.tried or not _window(conversation).enabled:
+    if not isinstance(error, ContextOverflowError) or conversation.tried or not _window(conversation).enabled:
         return False
     conversation.tried = True
     return await _shorten(conversation, "overflow") is not None
@@ -96,7 +96,7 @@ async def make_room(conversation: Conversation, error: ProviderError) -> bool:
 
 def explained(conversation: Conversation, error: ProviderError) -> ProviderError:
     """The error that ends a call; of a conversation that is too long also what was tried."""
-    if not isinstance(error, ContextOverflow) or not conversation.tried:
+    if not isinstance(error, ContextOverflowError) or not conversation.tried:
         return error
     told = error.told_as(f"{error.message}, and it could not be shortened enough")
     told.help = GIVE_LESS
@@ -134,12 +134,14 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
     keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
     cut = cut_of(conversation.messages, sizes, keep)
     gone = conversation.messages[:cut]
-    if all(isinstance(message, Summary) for message in gone) or (reason == "manual" and conversation.is_fresh):
+    if all(isinstance(message, ConversationSummary) for message in gone) or (
+        reason == "manual" and conversation.is_fresh
+    ):
         return None
     if reason != "overflow" and sum(sizes[:cut]) < LEAST_RECORD:
         return None  # the record would take as much
     agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
-    subject = Subject(agent, conversation.spending, gone, conversation.playbook, wish, most)
+    subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)
     with step("compaction") as place:
         record, fallback = _recalled(subject, place) or await summed_up(subject)
         standing = conversation.stand_in(record, cut)
@@ -152,7 +154,7 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
     return done
 
 
-def _recalled(subject: Subject, place: Place | None) -> tuple[str, str] | None:
+def _recalled(subject: SummaryTask, place: Location | None) -> tuple[str, str] | None:
     """A record that was made without a model in an earlier part of the run; no model is asked for it now."""
     past = subject.agent.run.effects.past
     if past is None or place is None or place.changed:

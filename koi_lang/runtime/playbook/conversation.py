@@ -11,13 +11,13 @@ from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.budget.limits import Spending
-from koi_lang.runtime.playbook.summaries import Summary
+from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.playbook.summaries import ConversationSummary
 
 Reason = Literal["threshold", "overflow", "manual"]
 
 
-class NothingToCompact(AgentError):
+class NothingToCompactError(AgentError):
     """A conversation is too short to be shortened.
 
     Attributes:
@@ -27,7 +27,7 @@ class NothingToCompact(AgentError):
     code = "nothing_to_compact"
 
 
-class AlreadyCompacted(NothingToCompact):
+class AlreadyCompactedError(NothingToCompactError):
     """A conversation has been shortened, and nothing was said since."""
 
     code = "already_compacted"
@@ -53,7 +53,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class CompactionRequest:
     """That a conversation be shortened, and the place for what comes of it."""
 
     instructions: str
@@ -75,19 +75,19 @@ class Conversation:
     """
 
     agent: Agent
-    spending: Spending
+    spending: BudgetAccount
     messages: list[Message]
     remembered: Sequence[Message]
     opening: Message | None = None
     system: str = ""
     playbook: str = ""
     tried: bool = False
-    wishes: list[Wish] = field(default_factory=list)
+    wishes: list[CompactionRequest] = field(default_factory=list)
     _counted: int = 0
     _covered: int = 0
 
     @staticmethod
-    def of(agent: Agent, spending: Spending, remembered: Sequence[Message]) -> Conversation:
+    def of(agent: Agent, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
         return Conversation(agent, spending, list(remembered), tuple(remembered))
 
@@ -118,18 +118,18 @@ class Conversation:
             return estimated
         return max(self._counted + tokens_of(self.messages[self._covered :]), estimated // 2)
 
-    def stand_in(self, record: str, cut: int) -> Summary:
+    def stand_in(self, record: str, cut: int) -> ConversationSummary:
         """The message for a record of the first messages, with the opening of the call if that is among them."""
         is_there = self.opening is None or any(message is self.opening for message in self.messages[cut:])
-        return Summary.of(record, None if is_there else self.opening, len(self.messages) - cut)
+        return ConversationSummary.of(record, None if is_there else self.opening, len(self.messages) - cut)
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing was said since it was shortened."""
         first = self.messages[0] if self.messages else None
-        return isinstance(first, Summary) and first.kept == len(self.messages) - 1
+        return isinstance(first, ConversationSummary) and first.kept == len(self.messages) - 1
 
-    def shorten(self, standing: Summary, cut: int) -> None:
+    def shorten(self, standing: ConversationSummary, cut: int) -> None:
         """Put a message in place of the first ones."""
         self.messages[:cut] = [standing]
         self._counted = self._covered = 0
@@ -138,20 +138,24 @@ class Conversation:
         """Have the agent remember the messages, beside what it has remembered since the call began."""
         known, stays = set(map(id, self.remembered)), set(map(id, self.messages))
         new = [message for message in self.messages if id(message) not in known]
-        records = [Summary.of(message.record, kept=message.kept) for message in new if isinstance(message, Summary)]
+        records = [
+            ConversationSummary.of(message.record, kept=message.kept)
+            for message in new
+            if isinstance(message, ConversationSummary)
+        ]
         others = [message for message in self.agent.memory if id(message) not in known - stays]
-        said = [message for message in new if not isinstance(message, Summary)]
+        said = [message for message in new if not isinstance(message, ConversationSummary)]
         self.agent.memory[:] = [*records, *others, *said]
 
     # ------------------------------------------------------------ wishes
 
     def wish(self, instructions: str) -> asyncio.Future[Compacted]:
         """Have it shortened before the next request."""
-        wish = Wish(instructions, asyncio.get_running_loop().create_future())
+        wish = CompactionRequest(instructions, asyncio.get_running_loop().create_future())
         self.wishes.append(wish)
         return wish.outcome
 
-    def answer(self, outcome: Compacted | NothingToCompact) -> None:
+    def answer(self, outcome: Compacted | NothingToCompactError) -> None:
         """Tell whoever had a wish what came of it."""
         wishes, self.wishes = self.wishes, []
         for wish in wishes:
@@ -162,8 +166,10 @@ class Conversation:
             else:
                 wish.outcome.set_exception(outcome)
 
-    def refusal(self) -> NothingToCompact:
+    def refusal(self) -> NothingToCompactError:
         """Why it cannot be shortened."""
-        if self.messages and isinstance(self.messages[0], Summary):
-            return AlreadyCompacted("the conversation has been shortened already, and hardly anything was said since")
-        return NothingToCompact("the conversation is too short to be shortened")
+        if self.messages and isinstance(self.messages[0], ConversationSummary):
+            return AlreadyCompactedError(
+                "the conversation has been shortened already, and hardly anything was said since"
+            )
+        return NothingToCompactError("the conversation is too short to be shortened")

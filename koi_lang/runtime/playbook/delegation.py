@@ -9,16 +9,16 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.budget.limits import Spending
-from koi_lang.runtime.mcp.remote import Remote
-from koi_lang.runtime.routing.lexical import Match, Offer, rank
+from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.mcp.remote import RemoteAgent
+from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
 
 # Words that fit so well are a name; nobody is asked what they mean.
 SURE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Reachable:
+class Delegate:
     """A team member under its key."""
 
     key: str
@@ -30,9 +30,9 @@ class Reachable:
         return list(self.agent.about.handlers)
 
 
-def reachable(agent: Agent) -> list[Reachable]:
+def reachable(agent: Agent) -> list[Delegate]:
     """The members of all teams of an agent that have handlers, each agent once, without itself."""
-    found: dict[type[Agent], Reachable] = {}
+    found: dict[type[Agent], Delegate] = {}
     for member in _members(agent):
         found.setdefault(member.agent, member)
     return list(found.values())
@@ -41,19 +41,21 @@ def reachable(agent: Agent) -> list[Reachable]:
 def remote_tools(agent: Agent) -> dict[str, tuple[Mcp, str]]:
     """The members that are tools of MCP servers, by address: the server and the name of the tool."""
     return {
-        member.agent.about.name: member.agent.origin for member in _members(agent) if issubclass(member.agent, Remote)
+        member.agent.about.name: member.agent.origin
+        for member in _members(agent)
+        if issubclass(member.agent, RemoteAgent)
     }
 
 
-def _members(agent: Agent) -> Iterator[Reachable]:
+def _members(agent: Agent) -> Iterator[Delegate]:
     """The members under all their keys."""
     for team in agent.peers.teams:
         for key, member in team.members().items():
             if not isinstance(member, str) and member is not type(agent) and member.about.handlers:
-                yield Reachable(key, member)
+                yield Delegate(key, member)
 
 
-async def resolve(agent: Agent, intent: str, spending: Spending) -> tuple[type[Agent], str]:
+async def resolve(agent: Agent, intent: str, spending: BudgetAccount) -> tuple[type[Agent], str]:
     """The member and event that an intent names.
 
     A qualified name (`member::event`, `member.event`) reaches that member and no other. Otherwise the first member
@@ -65,10 +67,10 @@ async def resolve(agent: Agent, intent: str, spending: Spending) -> tuple[type[A
 
     Raises:
         AgentError: nobody is meant; the message lists whom the agent can reach.
-        LimitReached: the budget does not allow to ask that model.
+        LimitReachedError: the budget does not allow to ask that model.
     """
     members = reachable(agent)
-    search = _Search(agent, spending)
+    search = _DelegateSearch(agent, spending)
     named = _addressed(list(_members(agent)), intent)
     if named is not None:
         return named[0].agent, await _event_of(*named, search)
@@ -84,13 +86,13 @@ async def resolve(agent: Agent, intent: str, spending: Spending) -> tuple[type[A
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _DelegateSearch:
     """A search by likeness on behalf of an agent."""
 
     agent: Agent
-    spending: Spending
+    spending: BudgetAccount
 
-    async def best(self, members: Sequence[Reachable], intent: str) -> tuple[type[Agent], str] | None:
+    async def best(self, members: Sequence[Delegate], intent: str) -> tuple[type[Agent], str] | None:
         """The event of some members that is most like an intent; None where none is."""
         offered = [(offer, member.agent) for member in members for offer in _offers(member)]
         match = await self._nearest(intent, [offer for offer, _ in offered])
@@ -98,7 +100,7 @@ class _Search:
             return None
         return next(agent for offer, agent in offered if offer is match.offer), match.offer.event
 
-    async def _nearest(self, intent: str, offers: Sequence[Offer]) -> Match | None:
+    async def _nearest(self, intent: str, offers: Sequence[Route]) -> RouteMatch | None:
         in_words = rank(intent, offers, limit=1)
         if in_words and in_words[0].score >= SURE:
             return in_words[0]
@@ -106,7 +108,7 @@ class _Search:
         return next(iter(matches + in_words), None)
 
 
-def _addressed(members: Sequence[Reachable], intent: str) -> tuple[Reachable, str] | None:
+def _addressed(members: Sequence[Delegate], intent: str) -> tuple[Delegate, str] | None:
     """The member that a qualified name begins with, and what follows."""
     for separator in ("::", "."):
         name, found, wanted = intent.partition(separator)
@@ -116,7 +118,7 @@ def _addressed(members: Sequence[Reachable], intent: str) -> tuple[Reachable, st
     return None
 
 
-async def _event_of(member: Reachable, wanted: str, search: _Search) -> str:
+async def _event_of(member: Delegate, wanted: str, search: _DelegateSearch) -> str:
     """The event of a member that is wanted. Raises AgentError."""
     event = _same(member.events, wanted)
     if event is not None:
@@ -128,7 +130,7 @@ async def _event_of(member: Reachable, wanted: str, search: _Search) -> str:
     return liked[1]
 
 
-def _called(members: Sequence[Reachable], name: str) -> Reachable | None:
+def _called(members: Sequence[Delegate], name: str) -> Delegate | None:
     """The member of a name: its key, else the name of its agent, in any letter case."""
     wanted = name.strip().lower()
     by_key = [member for member in members if member.key.lower() == wanted]
@@ -136,10 +138,10 @@ def _called(members: Sequence[Reachable], name: str) -> Reachable | None:
     return next(iter(by_key + by_name), None)
 
 
-def _offers(member: Reachable) -> list[Offer]:
+def _offers(member: Delegate) -> list[Route]:
     about = member.agent.about
     return [
-        Offer(
+        Route(
             member.key, handler.event, handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
         )
         for handler in about.handlers.values()

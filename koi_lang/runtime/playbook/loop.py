@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from koi_lang.errors import MissingKey, ProviderError, RequestFailed
+from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.messages import Member, Message, Request, Task
+from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
@@ -17,15 +17,15 @@ from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.call import Execution
 from koi_lang.runtime.playbook.compaction import explained, fit, make_room, open_for_wishes
 from koi_lang.runtime.playbook.conversation import Conversation
-from koi_lang.runtime.playbook.loop_guard import Circles, Failures
-from koi_lang.runtime.playbook.references import Names
-from koi_lang.runtime.playbook.steering import Note, Working
-from koi_lang.runtime.playbook.turn import Answer, carry_out, stops
-from koi_lang.runtime.prompts import Scope, joined
+from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
+from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
+from koi_lang.runtime.playbook.turn import ReceivedAnswer, carry_out, stops
+from koi_lang.runtime.prompts import PromptContext, joined
 from koi_lang.runtime.replay.calls import Effect
 
 MOST_BROKEN = 3
-Parts = Callable[[Scope], Sequence[Any]]
+Parts = Callable[[PromptContext], Sequence[Any]]
 
 
 async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any:
@@ -33,7 +33,7 @@ async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any
     execution = begin(agent, event, args)
     said = execution.conversation = Conversation.of(agent, execution.spending, remembered(execution))
     messages = said.begin(prompting.first_message(execution.args, agent.state))
-    work = Working(agent.name, event, messages, execution.parent is not None)
+    work = ActivePlaybook(agent.name, event, messages, execution.parent is not None)
     with agent.run.steering.working(work), open_for_wishes(said):
         while not execution.ended:
             await look_for_tools(execution)
@@ -66,9 +66,11 @@ def begin(agent: Agent, event: str, args: Any) -> Execution:
     assert spending is not None, "a handler that was called"
     what = f"`{agent.name}.{event}`"
     given = {} if args is undefined else args
-    names = Names(run.evaluate, given, agent.state)
+    names = ActionScope(run.evaluate, given, agent.state)
     patience = run.patience
-    return Execution(agent, event, given, names, spending, Circles(what, patience), Failures(what, patience), parent)
+    return Execution(
+        agent, event, given, names, spending, RepetitionGuard(what, patience), Failures(what, patience), parent
+    )
 
 
 def remembered(execution: Execution) -> list[Message]:
@@ -81,7 +83,7 @@ def remembers(execution: Execution) -> bool:
     return execution.parent is None and not execution.agent.about.amnesia
 
 
-async def take_turn(execution: Execution, messages: list[Message], parts: Parts) -> Answer:
+async def take_turn(execution: Execution, messages: list[Message], parts: Parts) -> ReceivedAnswer:
     """One answer, carried out as far as it goes. An answer that breaks off before anything happens is asked for again.
 
     Raises:
@@ -107,13 +109,13 @@ def talk(execution: Execution) -> Conversation:
 
 def may_succeed_later(error: ProviderError) -> bool:
     """Whether the same request may be answered another time."""
-    return not isinstance(error, MissingKey) and (not isinstance(error, RequestFailed) or error.repeatable)
+    return not isinstance(error, MissingKeyError) and (not isinstance(error, RequestError) or error.repeatable)
 
 
 async def next_request(execution: Execution, messages: list[Message], parts: Parts) -> Request:
     """The next request; prompts that depend on the state are rendered anew, the conversation grows while it fits."""
     agent = execution.agent
-    scope = Scope(agent, execution.args)
+    scope = PromptContext(agent, execution.args)
     execution.playbook = await joined(parts(scope), scope, "\n")
     if execution.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
@@ -133,7 +135,7 @@ def follow_up(execution: Execution, messages: list[Message]) -> None:
         execution.ended = not said
 
 
-def hear(execution: Execution, messages: list[Message], said: Sequence[Note]) -> None:
+def hear(execution: Execution, messages: list[Message], said: Sequence[QueuedMessage]) -> None:
     """Add what was said meanwhile to the conversation; it is new to the model, as an answer of the person is."""
     messages += [Message("user", note.message, note.images) for note in said]
     if said:
@@ -149,13 +151,13 @@ def task(execution: Execution, playbook: str) -> Task:
         args=execution.args,
         state=dict(agent.state),
         actions=tuple(kind.name for kind in allowed(agent)),
-        members=tuple(Member(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
+        members=tuple(DelegateInfo(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
         results=tuple(execution.results),
         parts=execution.playbook.parts,
     )
 
 
-def remember(messages: list[Message], answer: Answer, execution: Execution) -> None:
+def remember(messages: list[Message], answer: ReceivedAnswer, execution: Execution) -> None:
     """Add an answer and what came of it to the conversation."""
     text = prompting.clipped("".join(answer.pieces))
     if text:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any
 
-from koi_lang.runtime.budget.limits import LimitReached
+from koi_lang.runtime.budget.limits import LimitReachedError
 
 PLAIN = "Run with `--verbose` to see every action and what came of it, or with `-m` to try another model."
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class GuardLimits:
     """How long a playbook that gets nowhere is left alone.
 
     Attributes:
@@ -31,16 +31,16 @@ class Patience:
     unread: int = 5
 
     @staticmethod
-    def of(declared: Mapping[str, Any]) -> Patience:
+    def of(declared: Mapping[str, Any]) -> GuardLimits:
         """From the settings of a run; what they leave open has its default."""
-        known = [field.name for field in fields(Patience)]
-        return Patience(**{name: declared[name] for name in known if name in declared})
+        known = [field.name for field in fields(GuardLimits)]
+        return GuardLimits(**{name: declared[name] for name in known if name in declared})
 
 
-class Circles:
+class RepetitionGuard:
     """Notices answers that repeat themselves: A-A-A… and A-B-A-B…; what one answer asks for twice is its business."""
 
-    def __init__(self, what: str, patience: Patience) -> None:
+    def __init__(self, what: str, patience: GuardLimits) -> None:
         self._what, self._patience = what, patience
         self._answers: list[list[str]] = []
         self._now: list[str] = []
@@ -58,7 +58,7 @@ class Circles:
         self._now.clear()
 
     def note(self, intent: str, fields: Mapping[str, Any], failures: Failures) -> None:
-        """Count an action that is about to be carried out. Raises LimitReached when it goes round in circles.
+        """Count an action that is about to be carried out. Raises LimitReachedError when it goes round in circles.
 
         Args:
             failures: of the same call; where the circle is made of them, the last one is told.
@@ -72,15 +72,17 @@ class Circles:
         if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
             raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
 
-    def _repeated(self, intent: str, failure: str) -> LimitReached:
+    def _repeated(self, intent: str, failure: str) -> LimitReachedError:
         message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
         if not failure:
             return self._circle(message)
-        return LimitReached("circles", self._what, f"{message}, and it failed each time; the last: {failure}", PLAIN)
+        return LimitReachedError(
+            "circles", self._what, f"{message}, and it failed each time; the last: {failure}", PLAIN
+        )
 
-    def _circle(self, message: str) -> LimitReached:
+    def _circle(self, message: str) -> LimitReachedError:
         help = "Say in the playbook when to stop, or use `repeat` for what is to happen several times."
-        return LimitReached("circles", self._what, message, help)
+        return LimitReachedError("circles", self._what, message, help)
 
 
 def _same(last: Sequence[list[str]], count: int) -> bool:
@@ -99,7 +101,7 @@ def _alternating(last: Sequence[list[str]], count: int) -> bool:
 class Failures:
     """Counts failures in a row, and how often the model was told to change its approach."""
 
-    def __init__(self, what: str, patience: Patience) -> None:
+    def __init__(self, what: str, patience: GuardLimits) -> None:
         self._what, self._patience = what, patience
         self._row = self._pivots = self._unread = 0
         self._has_acted = False
@@ -119,21 +121,21 @@ class Failures:
         return self.last if self._row >= count else ""
 
     def unreadable(self, message: str) -> None:
-        """An answer holds no actions. Raises LimitReached when the model seems to know no other answers."""
+        """An answer holds no actions. Raises LimitReachedError when the model seems to know no other answers."""
         self.failed(message)
         self._unread += 1
         if not self._has_acted and self._unread >= self._patience.unread:
             told = f"gave up after {self._unread} answers without any action; the last: {message}"
-            raise LimitReached("failures", self._what, told, PLAIN)
+            raise LimitReachedError("failures", self._what, told, PLAIN)
 
     def must_pivot(self) -> bool:
-        """Whether it is time to demand a change of approach. Raises LimitReached when enough was demanded."""
+        """Whether it is time to demand a change of approach. Raises LimitReachedError when enough was demanded."""
         patience = self._patience
         if self._row < patience.failures:
             return False
         if self._pivots == patience.pivots:
             count = patience.failures * (patience.pivots + 1)
             told = f"gave up after {count} failures; the last: {self.last}"
-            raise LimitReached("failures", self._what, told, PLAIN)
+            raise LimitReachedError("failures", self._what, told, PLAIN)
         self._pivots, self._row = self._pivots + 1, 0
         return True

@@ -12,14 +12,14 @@ from typing import Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.playbook.references import HOLE, KEPT, PATH, Names
+from koi_lang.runtime.playbook.references import HOLE, KEPT, PATH, ActionScope
 
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
 LAST = re.compile(r"(previousResult|lastResult)(?![\w$-])")
 MOST_LISTED = 8
 
 
-def require_results(names: Names, fields: Mapping[str, Any]) -> None:
+def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
     """Raise AgentError where a field refers to an action that failed or was skipped, or to what it did not give."""
     for key, value in fields.items():
         for text in _texts(value) if key not in KEPT else ():
@@ -36,7 +36,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _require(names: Names, spelled: str, hole: str, text: str) -> None:
+def _require(names: ActionScope, spelled: str, hole: str, text: str) -> None:
     # In JavaScript that a model writes, holes stand in backticks.
     alone, in_code = hole == text.strip(), "`" in text
     known, referred = names.results(), REFERENCE.findall(spelled)

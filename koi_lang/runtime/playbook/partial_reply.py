@@ -29,7 +29,7 @@ TAG_BEGUN = re.compile(r"<[^<>{\[]{0,40}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReplyPreview:
     """What is being written.
 
     Attributes:
@@ -102,7 +102,7 @@ class _Begun:
     telling: _Text = field(default_factory=_Text)
 
 
-class Draft(ReplyReader):
+class PartialReply(ReplyReader):
     """Follows an answer piece by piece. What cannot be read as actions counts as prose."""
 
     def __init__(self) -> None:
@@ -129,12 +129,12 @@ class Draft(ReplyReader):
         if self._is_broken or not self._open:
             self._said.add(self._piece[self._outside : len(self._piece) - len(self._begun)])
 
-    def written(self) -> Written | None:
+    def written(self) -> ReplyPreview | None:
         """What is being written now; None as long as nothing can be said about it."""
         if self._shown is None or self._is_broken or not self._open:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
-                return Written("prose" if self._closing is None else "thought", text=prose)
+                return ReplyPreview("prose" if self._closing is None else "thought", text=prose)
         return None if self._shown is None else _written(self._shown)
 
     # ------------------------------------------------------------ what the reader comes across
@@ -196,8 +196,8 @@ class Draft(ReplyReader):
             action.name = name
 
 
-def _written(action: _Begun) -> Written:
+def _written(action: _Begun) -> ReplyPreview:
     text = action.telling
     if text.key in THOUGHTS and not action.name:
-        return Written("thought", text=text.words(), is_whole=text.is_whole)
-    return Written("action", action.name, action.number, text.words(), text.is_whole)
+        return ReplyPreview("thought", text=text.words(), is_whole=text.is_whole)
+    return ReplyPreview("action", action.name, action.number, text.words(), text.is_whole)

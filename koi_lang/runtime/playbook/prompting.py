@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.errors import KoiError, PermissionDenied
+from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.inspect_value import inspect as inspect_value
 from koi_lang.js.undefined import undefined
@@ -16,7 +16,7 @@ from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.model_calls.images import images_in, told
 from koi_lang.runtime.playbook.action_parsing import Action
-from koi_lang.runtime.playbook.delegation import Reachable, reachable
+from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.schema import of_function, signature_text
 
 RULES = """\
@@ -89,7 +89,7 @@ def _actions(agent: Agent, is_delegate: bool, tools: Mapping[str, Any]) -> list[
     return [f"- {kind.signature} {kind.description}" for kind in allowed(agent) if kind.name not in hidden]
 
 
-def _member(member: Reachable, tools: Mapping[str, str]) -> list[str]:
+def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
     about = member.agent.about
     if about.name in tools:
         event = next(iter(about.handlers))
@@ -151,7 +151,7 @@ def succeeded(action: Action, value: Any) -> Feedback:
 
 def failed(action: Action, error: KoiError) -> Feedback:
     """Feedback on an action that was not."""
-    if isinstance(error, PermissionDenied):
+    if isinstance(error, PermissionDeniedError):
         return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", False)
     help = f". {error.help}" if error.help else ""
     return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", False)

@@ -29,7 +29,7 @@ KEPT = frozenset({"condition", "instruction", "options", "actions", "then", "els
 SILENT = frozenset({"print", "log", "format"})
 
 
-class Names:
+class ActionScope:
     """What references can mention: results by id, the last ones, args, state, and the counters of a loop.
 
     A nested block sees the names of the block around it.
@@ -46,9 +46,9 @@ class Names:
         self.missing: dict[str, str] = {}
         self.copied: set[str] = set()
 
-    def nested(self) -> Names:
+    def nested(self) -> ActionScope:
         """Names for the body of a loop or branch."""
-        inner = Names(self._evaluate, None, {})
+        inner = ActionScope(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
         inner.missing, inner.copied = self.missing, self.copied
         return inner

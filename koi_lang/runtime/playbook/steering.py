@@ -17,12 +17,12 @@ from koi_lang.runtime import late
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
 from koi_lang.runtime.replay.calls import is_over
-from koi_lang.runtime.replay.location import Path, Place, current_place, passing
+from koi_lang.runtime.replay.location import Location, Path, current_place, passing
 
 if TYPE_CHECKING:
     from koi_lang.llm.images import Image
     from koi_lang.llm.messages import Message
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
 
 How = Literal["steer", "follow_up"]
 Mode = Literal["one", "all"]
@@ -33,7 +33,7 @@ POINTS: Mapping[How, str] = {"steer": "turn", "follow_up": "end"}
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class QueuedMessage:
     """Something said to a playbook.
 
     Attributes:
@@ -64,15 +64,15 @@ class Note:
         return f"{who} says, now that you have returned:\n{self.text}\nSee to that, then `return` again."
 
 
-def note_of(data: Mapping[str, Any]) -> Note:
+def note_of(data: Mapping[str, Any]) -> QueuedMessage:
     """The note in the data of an event."""
     how: How = "follow_up" if data.get("mode") == "follow_up" else "steer"
     to, sender = str(data.get("to", "")), str(data.get("from", PERSON))
-    return Note(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
+    return QueuedMessage(int(data["id"]), str(data["text"]), how, to, sender, images_in(data.get("images")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Working:
+class ActivePlaybook:
     """A playbook that is being carried out.
 
     Attributes:
@@ -94,9 +94,9 @@ class Steering:
         held: names of the agents that wait because the run is paused.
     """
 
-    def __init__(self, events: Events, past: Past | None = None) -> None:
+    def __init__(self, events: Events, past: History | None = None) -> None:
         self.modes: dict[How, Mode] = {"steer": "one", "follow_up": "one"}
-        self.at_work: list[Working] = []
+        self.at_work: list[ActivePlaybook] = []
         self.held: list[str] = []
         self._events, self._past = events, past
         self._free = asyncio.Event()
@@ -106,18 +106,18 @@ class Steering:
 
     # ------------------------------------------------------------ what surfaces do
 
-    def say(self, said: str | Message, how: How = "steer", *, to: str = "", sender: str = PERSON) -> Note:
+    def say(self, said: str | Message, how: How = "steer", *, to: str = "", sender: str = PERSON) -> QueuedMessage:
         """Queue a note. Raises AgentError when it is empty."""
         message = late.message_of(said)
         if not message.text.strip() and not message.images:
             raise AgentError("there is nothing to say in an empty message")
         self._last_id += 1
-        note = Note(self._last_id, message.text, how, to, sender, message.images)
+        note = QueuedMessage(self._last_id, message.text, how, to, sender, message.images)
         self._queue.append(note)
         self.tell()
         return note
 
-    def take_back(self, id: int | None = None) -> list[Note]:
+    def take_back(self, id: int | None = None) -> list[QueuedMessage]:
         """Take a note out of the queues, or all of them; gives what was taken out."""
         taken = [note for note in self._queue if id is None or note.id == id]
         if taken:
@@ -125,7 +125,7 @@ class Steering:
             self.tell()
         return taken
 
-    def queued(self, how: How | None = None) -> list[Note]:
+    def queued(self, how: How | None = None) -> list[QueuedMessage]:
         """What has not been delivered yet, in order."""
         return [note for note in self._queue if how is None or note.how == how]
 
@@ -166,7 +166,7 @@ class Steering:
     # ------------------------------------------------------------ what playbooks do
 
     @contextmanager
-    def working(self, work: Working) -> Iterator[None]:
+    def working(self, work: ActivePlaybook) -> Iterator[None]:
         """Be known to be at work. What is queued when that fails stays queued, and is told."""
         self.at_work.append(work)
         has_returned = False
@@ -178,7 +178,7 @@ class Steering:
             if self._queue and not has_returned:
                 self.tell()
 
-    async def before_request(self, agent: str, *, delegated: bool) -> list[Note]:
+    async def before_request(self, agent: str, *, delegated: bool) -> list[QueuedMessage]:
         """What an agent is told before its model is asked; waits while the run is paused."""
         if self.is_paused:
             self.held.append(agent)
@@ -188,11 +188,11 @@ class Steering:
                 self.held.remove(agent)
         return self._delivered("steer", agent, delegated)
 
-    def at_end(self, agent: str, *, delegated: bool) -> list[Note]:
+    def at_end(self, agent: str, *, delegated: bool) -> list[QueuedMessage]:
         """What an agent is told when its playbook would end; nothing lets it end."""
         return self._delivered("follow_up", agent, delegated)
 
-    def _delivered(self, how: How, agent: str, delegated: bool) -> list[Note]:
+    def _delivered(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
         place, path = current_place(), passing(POINTS[how])
         known = [] if place is None else self._recalled(place, path)
         new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
@@ -203,22 +203,22 @@ class Steering:
             self.tell()
         return [*known, *new]
 
-    def _next(self, how: How, agent: str, delegated: bool) -> list[Note]:
+    def _next(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
         meant = [note for note in self.queued(how) if note.to == agent or (not note.to and not delegated)]
         return meant[:1] if self.modes[how] == "one" else meant
 
     # ------------------------------------------------------------ runs that go on
 
-    def _recalled(self, place: Place, path: Path) -> list[Note]:
+    def _recalled(self, place: Location, path: Path) -> list[QueuedMessage]:
         """What was delivered here in an earlier part of the run."""
-        notes: list[Note] = []
+        notes: list[QueuedMessage] = []
         if self._past is None or place.changed:
             return notes
         while entry := self._past.find(STEERED, (*path, f"{STEERED}#{len(notes) + 1}")):
             notes.append(note_of(entry.data))
         return notes
 
-    def _goes_over(self, place: Place, how: How) -> bool:
+    def _goes_over(self, place: Location, how: How) -> bool:
         """Whether a run that goes on does here what it has done before, so that nothing new may be said."""
         past = self._past
         if past is None or place.changed:
@@ -230,7 +230,7 @@ class Steering:
         return any(past.has(kind, outer) for outer in around for kind in ("handler_ended", "handler_failed"))
 
 
-def _left(past: Past | None) -> tuple[list[Note], int]:
+def _left(past: History | None) -> tuple[list[QueuedMessage], int]:
     """What an earlier part of a run left in its queues, and the last number of a note."""
     if past is None or past.mode == "replay":
         return [], 0

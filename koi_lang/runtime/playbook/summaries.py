@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from koi_lang.errors import ContextOverflow, PermissionDenied, ProviderError
+from koi_lang.errors import ContextOverflowError, PermissionDeniedError, ProviderError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
 from koi_lang.llm.usage import CHARACTERS_PER_TOKEN
-from koi_lang.runtime.budget.limits import LimitReached, Spending
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.context_window import THRESHOLD, window_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ USUAL_ANSWER = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Summary(Message):
+class ConversationSummary(Message):
     """A message that stands for others which are gone.
 
     Attributes:
@@ -65,17 +65,17 @@ class Summary(Message):
     kept: int = -1
 
     @staticmethod
-    def of(record: str, opening: Message | None = None, kept: int = -1) -> Summary:
+    def of(record: str, opening: Message | None = None, kept: int = -1) -> ConversationSummary:
         """The message for a record, with the first message of the call when that is gone, too."""
         text = f"{INTRODUCTION}\n\n{record}"
         if opening is None:
-            return Summary("user", text, record=record, kept=kept)
+            return ConversationSummary("user", text, record=record, kept=kept)
         text += f"\n\n{OPENING}\n{clipped(opening.text, LONGEST_OPENING)}"
-        return Summary("user", text, opening.images, record, kept)
+        return ConversationSummary("user", text, opening.images, record, kept)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class SummaryModel:
     """What the model that sums up can take and give.
 
     Attributes:
@@ -88,14 +88,14 @@ class Reader:
     record: int
     answer: int
 
-    def narrowed(self, length: int) -> Reader:
+    def narrowed(self, length: int) -> SummaryModel:
         """A reader that is given a quarter of some characters, or of what it was given before."""
         part = min(self.part, length) // 4
         return replace(self, part=max(LEAST_PART, part), record=max(LEAST_PART // 2, min(self.record, part)))
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class SummaryTask:
     """What is to be summed up.
 
     Attributes:
@@ -106,7 +106,7 @@ class Subject:
     """
 
     agent: Agent
-    spending: Spending
+    spending: BudgetAccount
     gone: Sequence[Message]
     playbook: str
     wish: str
@@ -115,23 +115,23 @@ class Subject:
     @property
     def record(self) -> str:
         """The record so far; empty without one."""
-        return "\n\n".join(message.record for message in self.gone if isinstance(message, Summary))
+        return "\n\n".join(message.record for message in self.gone if isinstance(message, ConversationSummary))
 
     @property
     def fresh(self) -> list[Message]:
         """What is not in a record yet."""
-        return [message for message in self.gone if not isinstance(message, Summary)]
+        return [message for message in self.gone if not isinstance(message, ConversationSummary)]
 
 
-async def summed_up(subject: Subject) -> tuple[str, str]:
+async def summed_up(subject: SummaryTask) -> tuple[str, str]:
     """The record of some messages, and why it had to be made without a model; empty when it was made by one."""
     try:
         return await _by_model(subject), ""
-    except (ProviderError, LimitReached, PermissionDenied) as error:
+    except (ProviderError, LimitReachedError, PermissionDeniedError) as error:
         return plain(subject), error.message
 
 
-def plain(subject: Subject) -> str:
+def plain(subject: SummaryTask) -> str:
     """A record without a model: the one so far, and the beginning of everything the agent was told, if there is room.
 
     Where there is too much, each part gets less room, and the oldest have none.
@@ -154,18 +154,18 @@ def clipped(text: str, most: int) -> str:
 # ---------------------------------------------------------------- by a model
 
 
-async def _by_model(subject: Subject) -> str:
-    """The record, read in smaller parts where the model cannot read them. Raises ProviderError or LimitReached."""
+async def _by_model(subject: SummaryTask) -> str:
+    """The record, read in smaller parts where the model cannot read them. Raises ProviderError or LimitReachedError."""
     reader, texts = reader_of(subject), _rendered(subject.fresh)
     for _ in range(MOST_NARROWED):
         try:
             return await _read(subject, reader, texts)
-        except ContextOverflow:  # how much a model reads may show only when it is asked
+        except ContextOverflowError:  # how much a model reads may show only when it is asked
             reader = reader.narrowed(sum(map(len, texts)))
     return await _read(subject, reader, texts)
 
 
-def reader_of(subject: Subject) -> Reader:
+def reader_of(subject: SummaryTask) -> SummaryModel:
     """What the small model of an agent can do. Raises ProviderError and SettingsError."""
     models = subject.agent.run.models
     model = models.of(subject.agent, "small")
@@ -174,10 +174,10 @@ def reader_of(subject: Subject) -> Reader:
     tokens = min(subject.most // CHARACTERS_PER_TOKEN, window.beside(RULES_TOKENS).record, most)
     part = (limit - RULES_TOKENS - tokens) * CHARACTERS_PER_TOKEN
     answer = min(max(tokens, min(THOUGHTS_TOKENS, limit // 3)), most)
-    return Reader(max(LEAST_PART, part), tokens * CHARACTERS_PER_TOKEN, answer)
+    return SummaryModel(max(LEAST_PART, part), tokens * CHARACTERS_PER_TOKEN, answer)
 
 
-async def _read(subject: Subject, reader: Reader, texts: Sequence[str]) -> str:
+async def _read(subject: SummaryTask, reader: SummaryModel, texts: Sequence[str]) -> str:
     """The record after texts were read part by part."""
     record = clipped(subject.record, reader.record)
     for part in _parts(texts, reader.part):
@@ -188,7 +188,7 @@ async def _read(subject: Subject, reader: Reader, texts: Sequence[str]) -> str:
     return record
 
 
-async def _asked(subject: Subject, reader: Reader, record: str, part: str) -> str:
+async def _asked(subject: SummaryTask, reader: SummaryModel, record: str, part: str) -> str:
     rules = RULES.format(most=reader.record)
     sections = [rules, *([UPDATE] if record else []), *([WISH.format(subject.wish)] if subject.wish else [])]
     told = {"playbook": clipped(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.guards.write_quota import write_quota
-from koi_lang.runtime.model_calls.answer_stream import Arriving
+from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
 from koi_lang.runtime.playbook.call import Execution
 from koi_lang.runtime.playbook.prompting import Feedback
@@ -22,7 +22,7 @@ GRACE_S = 1.0
 
 
 @dataclass(slots=True)
-class Answer:
+class ReceivedAnswer:
     """What has arrived of one answer.
 
     Attributes:
@@ -39,7 +39,7 @@ class Answer:
     failed: bool = False
     problem: str = ""
     broken: ProviderError | None = None
-    arriving: Arriving | None = None
+    arriving: AnswerStream | None = None
 
     @property
     def counted(self) -> int:
@@ -52,12 +52,12 @@ class Answer:
         self.failed |= not feedback.ok
 
 
-async def carry_out(execution: Execution, request: Request) -> Answer:
+async def carry_out(execution: Execution, request: Request) -> ReceivedAnswer:
     """Read an answer and carry out its actions as they become complete.
 
     Reading goes on while an action runs. A failure or `return` ends the answer: what would follow is not read.
     """
-    answer = Answer()
+    answer = ReceivedAnswer()
     actions: asyncio.Queue[Action | None] = asyncio.Queue()
     async with together() as group:
         reading = group.create_task(read(execution, request, answer, actions))
@@ -69,7 +69,9 @@ async def carry_out(execution: Execution, request: Request) -> Answer:
     return answer
 
 
-async def read(execution: Execution, request: Request, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:
+async def read(
+    execution: Execution, request: Request, answer: ReceivedAnswer, actions: asyncio.Queue[Action | None]
+) -> None:
     """Put the actions of an answer into a queue while it arrives, then None."""
     reader = ReplyReader(shapes_of(execution.playbook))
     try:
@@ -87,7 +89,7 @@ async def read(execution: Execution, request: Request, answer: Answer, actions: 
 
 
 async def read_pieces(
-    arriving: Arriving, reader: ReplyReader, answer: Answer, actions: asyncio.Queue[Action | None]
+    arriving: AnswerStream, reader: ReplyReader, answer: ReceivedAnswer, actions: asyncio.Queue[Action | None]
 ) -> None:
     """Feed pieces of an answer to the reader; what an action was read from is kept before it can begin."""
     async with aclosing(arriving.pieces()) as pieces:
@@ -98,7 +100,7 @@ async def read_pieces(
                 actions.put_nowait(action)
 
 
-async def execute(execution: Execution, answer: Answer, actions: asyncio.Queue[Action | None]) -> None:
+async def execute(execution: Execution, answer: ReceivedAnswer, actions: asyncio.Queue[Action | None]) -> None:
     """Carry out the actions of a queue in order; members of a parallel group run at the same time."""
     waiting = await actions.get()
     while waiting is not None and not stops(execution, answer):
@@ -111,7 +113,7 @@ async def execute(execution: Execution, answer: Answer, actions: asyncio.Queue[A
 
 
 async def execute_group(
-    execution: Execution, first: Action, answer: Answer, actions: asyncio.Queue[Action | None]
+    execution: Execution, first: Action, answer: ReceivedAnswer, actions: asyncio.Queue[Action | None]
 ) -> Action | None:
     """Start the members of a group as they come, and wait for all of them; gives what follows the group."""
     following: Action | None = first
@@ -125,6 +127,6 @@ async def execute_group(
     return following
 
 
-def stops(execution: Execution, answer: Answer) -> bool:
+def stops(execution: Execution, answer: ReceivedAnswer) -> bool:
     """Whether the rest of an answer is not carried out: the playbook has returned, or something failed."""
     return execution.ended or answer.failed

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from koi_lang.errors import RegistryError
 from koi_lang.runtime.registry.characters import LINE_ENDS, is_word
-from koi_lang.runtime.registry.patterns import Char, Choice, Edge, Node, Repeat, Sequence, parse_pattern
+from koi_lang.runtime.registry.patterns import Alternation, Char, Edge, Node, Repeat, Sequence, parse_pattern
 
 MOST_STEPS = 2000
 MOST_REMEMBERED_PLACES = 200_000
@@ -27,7 +27,7 @@ def compile_pattern(pattern: str, flags: str = "") -> Callable[[str], bool]:
     steps = _Steps(pattern)
     steps.add(tree)
     steps.append(_Found())
-    return _Search(steps.steps, multiline="m" in flags).finds
+    return _StateSearch(steps.steps, multiline="m" in flags).finds
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Steps:
             case Sequence(parts):
                 for part in parts:
                     self.add(part)
-            case Choice(branches):
+            case Alternation(branches):
                 self._add_choice(branches)
             case Repeat():
                 self._add_repeat(node)
@@ -121,7 +121,7 @@ class _State:
     following: dict[str, _State | None] = field(default_factory=dict)
 
 
-class _Search:
+class _StateSearch:
     """A finished program with the states it has met so far."""
 
     def __init__(self, steps: list[_Step], *, multiline: bool) -> None:

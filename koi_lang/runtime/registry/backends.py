@@ -9,7 +9,7 @@ from typing import Any
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.sqlite_store import DurableStore
-from koi_lang.runtime.registry.store import MemoryStore, Store
+from koi_lang.runtime.registry.store import MemoryStore, RegistryStore
 from koi_lang.runtime.registry.v1_import import JsonFile, KeyvTable
 
 FOLDER = ".koi/registry"
@@ -36,22 +36,22 @@ def open_registry(folder: Path, config: Mapping[str, Any] | None) -> Registry:
     return Registry(build(folder, _object(section, "options", "registry.options")), backend=backend)
 
 
-def _local(folder: Path, options: Mapping[str, Any]) -> Store:
+def _local(folder: Path, options: Mapping[str, Any]) -> RegistryStore:
     place = folder / _text(options, "path", FOLDER)
     return DurableStore(place / FILE, NAMESPACE, JsonFile(place / "data.json"))
 
 
-def _keyv_sqlite(folder: Path, options: Mapping[str, Any]) -> Store:
+def _keyv_sqlite(folder: Path, options: Mapping[str, Any]) -> RegistryStore:
     file = folder / _text(options, "path", f"{FOLDER}/{FILE}")
     namespace = _text(options, "namespace", NAMESPACE)
     return DurableStore(file, namespace, KeyvTable(namespace))
 
 
-def _memory(folder: Path, options: Mapping[str, Any]) -> Store:
+def _memory(folder: Path, options: Mapping[str, Any]) -> RegistryStore:
     return MemoryStore()
 
 
-_BACKENDS: Mapping[str, Callable[[Path, Mapping[str, Any]], Store]] = {
+_BACKENDS: Mapping[str, Callable[[Path, Mapping[str, Any]], RegistryStore]] = {
     "local": _local,
     "memory": _memory,
     "keyv-sqlite": _keyv_sqlite,

@@ -48,7 +48,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     """One of several."""
 
     branches: tuple[Node, ...]
@@ -63,7 +63,7 @@ class Repeat:
     high: int | None
 
 
-Node = Char | Edge | Sequence | Choice | Repeat
+Node = Char | Edge | Sequence | Alternation | Repeat
 
 
 def parse_pattern(pattern: str, *, ignore_case: bool = False, dot_all: bool = False) -> Node:
@@ -118,7 +118,7 @@ class _Parser:
         branches = [self._sequence()]
         while self._skip("|"):
             branches.append(self._sequence())
-        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+        return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
     def _sequence(self) -> Node:
         parts: list[Node] = []

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from koi_lang.runtime.registry.entries import key_text, value_of, value_text
 from koi_lang.runtime.registry.query import compile_query
-from koi_lang.runtime.registry.store import IdempotencyKey, Store, T
+from koi_lang.runtime.registry.store import IdempotencyKey, RegistryStore, T
 
 
 class Registry:
@@ -21,7 +21,7 @@ class Registry:
         name: name for name in ("get", "set", "delete", "has", "keys", "search", "clear", "stats")
     }
 
-    def __init__(self, store: Store, *, backend: str) -> None:
+    def __init__(self, store: RegistryStore, *, backend: str) -> None:
         self._store = store
         self._backend = backend
 

@@ -17,7 +17,7 @@ class IdempotencyKey:
     place: str
 
 
-class Store(Protocol):
+class RegistryStore(Protocol):
     """Keys to JSON texts, in the order in which the keys were first written.
 
     Calls are short and block. A store opens at its first use and may be used again after `close`.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from koi_lang.runtime.context import current
-from koi_lang.runtime.replay.location import Path, Place, current_place
+from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.ordering import FIRED
 
 
@@ -85,7 +85,7 @@ def turn_to_fire(path: Path) -> Awaitable[None] | None:
     return run.effects.turns.take(FIRED, path)
 
 
-def is_over(place: Place | None) -> bool:
+def is_over(place: Location | None) -> bool:
     """Whether nothing new begins at a place, because it took too long when it was recorded."""
     return place is not None and place.late and not place.changed
 

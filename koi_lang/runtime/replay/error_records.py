@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from koi_lang import errors
-from koi_lang.errors import AgentError, KoiError, RequestFailed
+from koi_lang.errors import AgentError, KoiError, RequestError
 from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, caught, thrown
 from koi_lang.js.inspect_value import inspect
 from koi_lang.runtime.replay.location import passing
@@ -14,6 +14,17 @@ from koi_lang.runtime.replay.tagged_values import is_plain
 
 T = TypeVar("T")
 ORIGIN = "__koi_origin__"
+# What classes were called when older journals were written.
+FORMER_NAMES = {
+    "AlreadyCompacted": "AlreadyCompactedError", "BadImage": "BadImageError", "CannotSee": "VisionUnsupportedError",
+    "ContextOverflow": "ContextOverflowError", "CutOff": "CutOffError", "ExpectationFailed": "ExpectationError",
+    "HookFailed": "HookError", "KeyringFailed": "KeyringError", "LimitReached": "LimitReachedError",
+    "MissingKey": "MissingKeyError", "NobodyAllows": "NobodyAllowsError", "NobodyToAsk": "NobodyToAskError",
+    "NothingToCompact": "NothingToCompactError", "PermissionDenied": "PermissionDeniedError",
+    "QuotaReached": "QuotaReachedError", "Refused": "SessionError", "RequestFailed": "RequestError",
+    "SendTimeout": "SendTimeoutError", "TookTooLong": "AttemptTimeoutError", "UnknownModel": "UnknownModelError",
+    "Unscripted": "UnscriptedError",
+}  # fmt: skip
 # What of an error is not kept as its attribute: it is kept otherwise, or told by events of its own.
 NOT_KEPT = ("help", "discarded", ORIGIN, MADE)
 
@@ -63,7 +74,7 @@ def data_of(raised: BaseException) -> dict[str, Any]:
 def _class_data(error: KoiError) -> dict[str, Any]:
     """The class of an error, and its attributes, unless they hold more than can be kept."""
     data: dict[str, Any] = {"class": type(error).__name__}
-    if isinstance(error, RequestFailed):
+    if isinstance(error, RequestError):
         data |= {"status": error.status, "repeatable": error.repeatable}
     own = {name: value for name, value in vars(error).items() if name not in NOT_KEPT}
     return data | {"attributes": own} if _has_attributes(type(error)) and is_plain(own) else data
@@ -98,9 +109,15 @@ def _error_value(data: Mapping[str, Any]) -> ErrorValue:
     return value
 
 
+def class_name(data: Mapping[str, Any]) -> str:
+    """The name that the class of an error has now; empty where none was kept."""
+    name = str(data.get("class", ""))
+    return FORMER_NAMES.get(name, name)
+
+
 def _koi_error(data: Mapping[str, Any], message: str, help: Any) -> KoiError:
     """An error of a class that is defined by now; of several with a name the newest."""
-    kind = {kind.__name__: kind for kind in _below(KoiError)}.get(str(data["class"]), AgentError)
+    kind = {kind.__name__: kind for kind in _below(KoiError)}.get(class_name(data), AgentError)
     if isinstance(data.get("attributes"), dict):
         error = kind.__new__(kind, message)
         vars(error).update({**data["attributes"], "help": help})
@@ -108,7 +125,7 @@ def _koi_error(data: Mapping[str, Any], message: str, help: Any) -> KoiError:
     if _has_attributes(kind) and kind.__module__ != errors.__name__:
         kind = AgentError  # what makes it up is not known
     error = kind(message, help=help)
-    if isinstance(error, RequestFailed):
+    if isinstance(error, RequestError):
         error.status, error.repeatable = data.get("status"), bool(data.get("repeatable"))
     return error
 

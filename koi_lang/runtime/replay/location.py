@@ -20,7 +20,7 @@ BRANCH = "~"
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Place:
+class Location:
     """A handler call, an action or a branch that is under way.
 
     Attributes:
@@ -34,7 +34,7 @@ class Place:
         late: whether it took too long when it was recorded, so that nothing begins inside that had not begun then.
     """
 
-    outer: Place | None = None
+    outer: Location | None = None
     label: str = ""
     trail: str = ""
     counts: dict[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Place:
     def path(self) -> Path:
         """The labels from the outside in."""
         labels: list[str] = []
-        place: Place | None = self
+        place: Location | None = self
         while place is not None:
             if place.label:
                 labels.append(place.label)
@@ -58,10 +58,10 @@ class Place:
         count = self.counts[name] = self.counts.get(name, 0) + 1
         return count
 
-    def inside(self, name: str) -> Place:
+    def inside(self, name: str) -> Location:
         """The place of something that begins here."""
         label = f"{name}#{self.occurrence(name)}"
-        return Place(self, label, covered=self.covered, changed=self.changed, late=self.late)
+        return Location(self, label, covered=self.covered, changed=self.changed, late=self.late)
 
     @contextmanager
     def cover(self) -> Iterator[None]:
@@ -72,14 +72,14 @@ class Place:
         finally:
             self.covered = before
 
-    def branched(self) -> Place:
+    def branched(self) -> Location:
         """The place of work that will go on beside this one."""
         number = self.occurrence(BRANCH)
         trail = f"{self.trail}.{number}" if self.trail else str(number)
         if len(trail) > LONGEST_TRAIL:
             trail = hashlib.sha256(trail.encode()).hexdigest()[:16]
         outer = self.outer if self.trail else self
-        return Place(outer, BRANCH + trail, trail, covered=self.covered, changed=self.changed, late=self.late)
+        return Location(outer, BRANCH + trail, trail, covered=self.covered, changed=self.changed, late=self.late)
 
     def mark_changed(self) -> None:
         """Note that what was recorded of later steps counts no more; a branch tells the code it was branched off."""
@@ -88,15 +88,15 @@ class Place:
             self.outer.changed = True
 
 
-_place: ContextVar[Place | None] = ContextVar("koi_place", default=None)
+_place: ContextVar[Location | None] = ContextVar("koi_place", default=None)
 
 
-def enter_run() -> Token[Place | None]:
+def enter_run() -> Token[Location | None]:
     """Begin to count for a run; `leave_run` takes what this gives."""
-    return _place.set(Place())
+    return _place.set(Location())
 
 
-def leave_run(token: Token[Place | None]) -> None:
+def leave_run(token: Token[Location | None]) -> None:
     """Go back to where the run was entered."""
     _place.reset(token)
 
@@ -107,13 +107,13 @@ def current_path() -> Path:
     return () if place is None else place.path
 
 
-def current_place() -> Place | None:
+def current_place() -> Location | None:
     """The place of the current code; None outside of runs."""
     return _place.get()
 
 
 @contextmanager
-def step(name: str) -> Iterator[Place | None]:
+def step(name: str) -> Iterator[Location | None]:
     """Be inside of something of a name for a while; None outside of runs."""
     place = _place.get()
     own = None if place is None else place.inside(name)

@@ -25,7 +25,7 @@ PAUSE_S = 0.002
 Turn = tuple[str, Path]
 
 
-class Turns:
+class CompletionOrder:
     """Those of a run that goes on come in their old order, however fast they are this time; new ones as they come.
 
     Args:

@@ -12,21 +12,21 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from koi_lang.errors import AgentError, JournalError, KoiError
-from koi_lang.outcome import Ended, end_of, failure_of
+from koi_lang.outcome import Outcome, end_of, failure_of
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.replay.calls import Effect, is_over, never
 from koi_lang.runtime.replay.doubts import Doubt
 from koi_lang.runtime.replay.error_records import data_of, from_data
-from koi_lang.runtime.replay.location import Path, Place, current_place, passing, step
+from koi_lang.runtime.replay.location import Location, Path, current_place, passing, step
 from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
-from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, Turns
+from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
 from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 from koi_lang.runtime.tasks import together
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.journal.entries import Entry
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.entries import JournalEntry
+    from koi_lang.runtime.journal.history import History
 
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ HOW_TO_DECIDE = (
 )
 
 
-class NotRecorded(KoiError):
+class NotRecordedError(KoiError):
     """A replayed program asks for something that its recording does not hold."""
 
 
@@ -62,12 +62,12 @@ class Effects:
         *,
         recorded: bool = False,
         seed: str = "",
-        past: Past | None = None,
+        past: History | None = None,
     ) -> None:
         self.past = past
         self._events, self._halt, self._seed = events, halt, seed
         self.is_kept = recorded or past is not None
-        self.turns = Turns(past.order if past is not None else ())
+        self.turns = CompletionOrder(past.order if past is not None else ())
         self._missed = MissedCalls()
 
     def count_steps(self) -> AbstractContextManager[None]:
@@ -111,7 +111,7 @@ class Effects:
             ended = await self.complete(self.once(effect, work))
             if ended.error is None and effect.safe:  # what has been changed is told in any case
                 refusal = failure_of(require_quota, ended.value, f"what `{effect.name}` gave")
-                ended = ended if refusal is None else Ended(error=refusal)
+                ended = ended if refusal is None else Outcome(error=refusal)
             if ended.error is not None:
                 self._tell_failure(effect, ended.error)
             else:
@@ -155,7 +155,7 @@ class Effects:
         fields = {**effect.told(), **as_fields(value), **_changes(effect)}
         self._events.emit("effect_ended", effect.agent, **fields)
 
-    async def complete(self, work: Awaitable[T]) -> Ended[T]:
+    async def complete(self, work: Awaitable[T]) -> Outcome[T]:
         """How some work at the current place ends, when it is its turn to end: nobody hears of it before.
 
         So what follows from it happens in the order that is recorded, also in the run that records it.
@@ -176,7 +176,7 @@ class Effects:
             failure_of(call.work)
         return work()
 
-    def _known(self, place: Place, effect: Effect, work: Callable[[], Any]) -> Ended[Any] | Doubt | None:
+    def _known(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
         """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
         past = self.past
         if past is None:
@@ -206,7 +206,7 @@ class Effects:
             return None
         return Doubt(effect.name, path, "unknown", effect.given, effect.agent)
 
-    def _recall(self, effect: Effect, before: Entry, work: Callable[[], Any]) -> Ended[Any]:
+    def _recall(self, effect: Effect, before: JournalEntry, work: Callable[[], Any]) -> Outcome[Any]:
         """The outcome in an entry, with what it did to what the effect was given."""
         if self.past is not None and not effect.safe:
             self.past.take_over(effect.name, dict(effect.given))
@@ -215,7 +215,7 @@ class Effects:
             self._missed.add(effect.name, lacking, work, safe=effect.safe)
         return outcome_of(before)
 
-    def _lost(self, place: Place, effect: Effect) -> Ended[Any] | None:
+    def _lost(self, place: Location, effect: Effect) -> Outcome[Any] | None:
         """What was decided where an effect works on objects that lack calls; None when these are made, and then it."""
         if effect.call is None or self.past is None or self.past.mode == "replay":
             return None
@@ -241,17 +241,17 @@ class Effects:
         with place.cover():
             return self._do(effect, look) if known is None else known.result()
 
-    def _lack(self, before: Entry) -> Literal["opaque", "redacted"] | None:
+    def _lack(self, before: JournalEntry) -> Literal["opaque", "redacted"] | None:
         """Why an outcome cannot be given again as it was; None when it can."""
         if before.data.get("opaque"):
             return "opaque"
         return None if self.past is None or self.past.can_give(before) else "redacted"
 
-    def _unknown(self, place: Place, effect: Effect, *, has_begun: bool) -> Doubt | None:
+    def _unknown(self, place: Location, effect: Effect, *, has_begun: bool) -> Doubt | None:
         """What is in doubt about an effect that has no outcome; None when it is to be done now."""
         assert self.past is not None
         if self.past.mode == "replay":
-            raise NotRecorded(f"the recording holds no outcome of `{effect.name}`")
+            raise NotRecordedError(f"the recording holds no outcome of `{effect.name}`")
         path = place.path
         if self.past.mode == "branch":
             place.mark_changed()
@@ -265,7 +265,7 @@ class Effects:
             return None
         return Doubt(effect.name, path, "again", effect.given, effect.agent)
 
-    def _settle(self, doubt: Doubt) -> Ended[Any] | None:
+    def _settle(self, doubt: Doubt) -> Outcome[Any] | None:
         """What was decided about an effect in doubt: its outcome, or None when it is to be done.
 
         Raises:
@@ -276,14 +276,14 @@ class Effects:
         self.past.forget(doubt.path)
         self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
         if decision.choice == "done":
-            return Ended(decision.result)
+            return Outcome(decision.result)
         if decision.choice == "skip":
             raise AgentError(f"{doubt.reason}; it was not done again", help="Find out whether it took place.")
         if decision.choice == "stop":
             self._halt(JournalError(doubt.text, help=HOW_TO_DECIDE))
         return None
 
-    def _differ(self, place: Place, how: str) -> None:
+    def _differ(self, place: Location, how: str) -> None:
         """Note that the program asks for something else than before; a replay tells that and takes what there is."""
         assert self.past is not None
         if self.past.mode == "resume":
@@ -324,11 +324,11 @@ class Effects:
             work()
         self._events.emit(type, path=path, **data)
 
-    def _has_shown(self, before: Entry, data: Mapping[str, Any]) -> bool:
+    def _has_shown(self, before: JournalEntry, data: Mapping[str, Any]) -> bool:
         """Whether the person has seen the same; a program that has been changed may show something else."""
         return self.past is not None and all(self.past.is_same(before.data.get(name), data[name]) for name in data)
 
-    def _found(self, kind: str, place: Place, path: Path) -> Entry | None:
+    def _found(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
         if self.past is None or place.changed:
             return None
         found = self.past.find(kind, path)
@@ -388,10 +388,10 @@ async def _result(work: Callable[[], Any]) -> Any:
     return await value if isawaitable(value) else value
 
 
-def outcome_of(entry: Entry) -> Ended[Any]:
+def outcome_of(entry: JournalEntry) -> Outcome[Any]:
     """What an entry says came of something."""
     if entry.kind != "failed":
-        return Ended(from_fields(entry.data))
+        return Outcome(from_fields(entry.data))
     error = from_data(entry.data)
     assert isinstance(error, Exception), "only errors are kept"
-    return Ended(error=error)
+    return Outcome(error=error)

@@ -9,11 +9,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message, Request
-from koi_lang.runtime.replay.location import Place
+from koi_lang.runtime.replay.location import Location
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class RequestDelta:
     """What a model is told that it was not told before in the same call.
 
     Attributes:
@@ -44,7 +44,7 @@ class _Known:
     chain: bytes = b""
 
 
-class Told:
+class ToldDigests:
     """What the models of a run have been told; it is forgotten when a call ends.
 
     Args:
@@ -53,9 +53,9 @@ class Told:
 
     def __init__(self, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
-        self._known: WeakKeyDictionary[Place, _Known] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[Location, _Known] = WeakKeyDictionary()
 
-    def news(self, place: Place | None, request: Request) -> News:
+    def news(self, place: Location | None, request: Request) -> RequestDelta:
         """What is new in a request that is made at a place; all of it outside of places."""
         before = _Known() if place is None else self._known.get(place, _Known())
         messages, kept, chain = request.messages, len(before.messages), before.chain
@@ -67,7 +67,7 @@ class Told:
         if place is not None:
             self._known[place] = _Known(request.system, messages, chain)
         system = None if request.system == before.system else request.system
-        return News(self._fingerprint(request, chain), kept, messages[kept:], system)
+        return RequestDelta(self._fingerprint(request, chain), kept, messages[kept:], system)
 
     def _chained(self, chain: bytes, messages: Sequence[Message]) -> bytes:
         for message in messages:

@@ -28,7 +28,7 @@ class NotEncodableError(TypeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TypeEncoding:
     """How values of one type are encoded.
 
     Attributes:
@@ -199,28 +199,28 @@ def _from_text(kind: Any, content: Any) -> Any:
     return kind.fromisoformat(content)
 
 
-FORMS: Mapping[str, Form] = {
-    "builtins.int": Form(hex, lambda kind, content: kind(content, 16)),
-    "builtins.float": Form(repr, _call),
-    "builtins.complex": Form(lambda value: [value.real, value.imag], _call_with),
-    "builtins.dict": Form(_pairs, _call_with_pairs),
-    "builtins.tuple": Form(list, _call),
-    "builtins.set": Form(list, _call),
-    "builtins.frozenset": Form(list, _call),
-    "builtins.bytes": Form(_bytes_content, _make_bytes),
-    "builtins.bytearray": Form(_bytes_content, _make_bytes),
-    "builtins.range": Form(lambda value: [value.start, value.stop, value.step], _call_with),
-    "datetime.date": Form(lambda value: value.isoformat(), _from_text),
-    "datetime.time": Form(_time_content, _from_text),
-    "datetime.datetime": Form(_time_content, _from_text),
-    "datetime.timedelta": Form(lambda value: [value.days, value.seconds, value.microseconds], _call_with),
-    "decimal.Decimal": Form(str, _call),
-    "fractions.Fraction": Form(lambda value: [value.numerator, value.denominator], _call_with),
-    "uuid.UUID": Form(str, _call),
-    "collections.OrderedDict": Form(_pairs, _call),
-    "collections.Counter": Form(_pairs, _call_with_pairs),
-    "collections.defaultdict": Form(_default_content, _make_default),
-    "collections.deque": Form(lambda value: [list(value), value.maxlen], _call_with),
-    "pathlib.PosixPath": Form(str, _call),
-    "koi_lang.js.undefined.Undefined": Form(lambda value: None, lambda kind, content: undefined),
+FORMS: Mapping[str, TypeEncoding] = {
+    "builtins.int": TypeEncoding(hex, lambda kind, content: kind(content, 16)),
+    "builtins.float": TypeEncoding(repr, _call),
+    "builtins.complex": TypeEncoding(lambda value: [value.real, value.imag], _call_with),
+    "builtins.dict": TypeEncoding(_pairs, _call_with_pairs),
+    "builtins.tuple": TypeEncoding(list, _call),
+    "builtins.set": TypeEncoding(list, _call),
+    "builtins.frozenset": TypeEncoding(list, _call),
+    "builtins.bytes": TypeEncoding(_bytes_content, _make_bytes),
+    "builtins.bytearray": TypeEncoding(_bytes_content, _make_bytes),
+    "builtins.range": TypeEncoding(lambda value: [value.start, value.stop, value.step], _call_with),
+    "datetime.date": TypeEncoding(lambda value: value.isoformat(), _from_text),
+    "datetime.time": TypeEncoding(_time_content, _from_text),
+    "datetime.datetime": TypeEncoding(_time_content, _from_text),
+    "datetime.timedelta": TypeEncoding(lambda value: [value.days, value.seconds, value.microseconds], _call_with),
+    "decimal.Decimal": TypeEncoding(str, _call),
+    "fractions.Fraction": TypeEncoding(lambda value: [value.numerator, value.denominator], _call_with),
+    "uuid.UUID": TypeEncoding(str, _call),
+    "collections.OrderedDict": TypeEncoding(_pairs, _call),
+    "collections.Counter": TypeEncoding(_pairs, _call_with_pairs),
+    "collections.defaultdict": TypeEncoding(_default_content, _make_default),
+    "collections.deque": TypeEncoding(lambda value: [list(value), value.maxlen], _call_with),
+    "pathlib.PosixPath": TypeEncoding(str, _call),
+    "koi_lang.js.undefined.Undefined": TypeEncoding(lambda value: None, lambda kind, content: undefined),
 }

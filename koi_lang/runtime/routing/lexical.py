@@ -51,7 +51,7 @@ UNRELATED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Route:
     """Something that can be asked for: an event of a member, with what is said about it."""
 
     key: str
@@ -71,14 +71,14 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RouteMatch:
     """An offer with how well it answers, from 0 to 1."""
 
-    offer: Offer
+    offer: Route
     score: float
 
 
-def rank(intent: str, offers: Sequence[Offer], *, limit: int = 3) -> list[Match]:
+def rank(intent: str, offers: Sequence[Route], *, limit: int = 3) -> list[RouteMatch]:
     """Order offers by how well they answer an intent, best first.
 
     Args:
@@ -95,14 +95,14 @@ def rank(intent: str, offers: Sequence[Offer], *, limit: int = 3) -> list[Match]
     weights = _weights(documents)
     wanted = _words(intent)
     matches = [
-        Match(offer, max(_by_words(wanted, offer, document, weights), _by_spelling(intent, offer)))
+        RouteMatch(offer, max(_by_words(wanted, offer, document, weights), _by_spelling(intent, offer)))
         for offer, document in zip(offers, documents, strict=True)
     ]
     found = [match for match in matches if match.score >= THRESHOLD]
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-async def rank_by_meaning(intent: str, offers: Sequence[Offer], *, embed: Embed, limit: int = 3) -> list[Match]:
+async def rank_by_meaning(intent: str, offers: Sequence[Route], *, embed: Embed, limit: int = 3) -> list[RouteMatch]:
     """Order offers by how near their meaning is to that of an intent, nearest first.
 
     Models differ in how near they put what has nothing in common, so a score is how much of the way from there to the
@@ -123,11 +123,11 @@ async def rank_by_meaning(intent: str, offers: Sequence[Offer], *, embed: Embed,
     near = [_cosine(wanted, other) for other in others]
     unrelated, nearness = min(sum(near[: len(UNRELATED)]) / len(UNRELATED), 0.99), near[len(UNRELATED) :]
     scores = [min((each - unrelated) / (1 - unrelated), 1.0) for each in nearness]
-    found = [Match(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= THRESHOLD]
+    found = [RouteMatch(offer, score) for offer, score in zip(offers, scores, strict=True) if score >= THRESHOLD]
     return sorted(found, key=lambda match: -match.score)[:limit]
 
 
-def texts(intent: str, offers: Sequence[Offer]) -> list[str]:
+def texts(intent: str, offers: Sequence[Route]) -> list[str]:
     """What is embedded to rank offers: the intent, the unrelated sentences, the offers."""
     return [intent[:LONGEST_TEXT], *UNRELATED, *(offer.text for offer in offers)]
 
@@ -137,7 +137,7 @@ def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(map(mul, one, other))
 
 
-def _by_words(wanted: set[str], offer: Offer, document: set[str], weights: Mapping[str, float]) -> float:
+def _by_words(wanted: set[str], offer: Route, document: set[str], weights: Mapping[str, float]) -> float:
     """The mean of how much of the intent is in the offer and how much of the event's name is in the intent."""
     named = _share(_words(offer.event), wanted, weights)
     answered = _share(wanted, document, weights)
@@ -158,7 +158,7 @@ def _weights(documents: Sequence[set[str]]) -> dict[str, float]:
     return {word: 1 + math.log(len(documents) / seen) for word, seen in count.items()}
 
 
-def _by_spelling(intent: str, offer: Offer) -> float:
+def _by_spelling(intent: str, offer: Route) -> float:
     """How alike an intent and the name of an event are, letter by letter; 0 unless one is a slip of the other."""
     alike = SequenceMatcher(None, _letters(intent), _letters(offer.event)).ratio()
     return alike if alike >= SPELLING else 0.0

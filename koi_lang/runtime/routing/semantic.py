@@ -11,22 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError, PermissionDenied, ProviderError, SettingsError
+from koi_lang.errors import KoiError, PermissionDeniedError, ProviderError, SettingsError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Candidate, Estimate, estimate
-from koi_lang.runtime.budget.limits import EMBEDDED, Spending
+from koi_lang.runtime.budget.limits import EMBEDDED, BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.replay.location import Path, Place, passing, step
-from koi_lang.runtime.routing.lexical import Match, Offer, rank_by_meaning, texts
+from koi_lang.runtime.replay.location import Location, Path, passing, step
+from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank_by_meaning, texts
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
     from koi_lang.llm.messages import Usage
     from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.engine import ConnectEmbedder, Run
-    from koi_lang.runtime.journal.history import Past
+    from koi_lang.runtime.journal.history import History
 
 USE, RANK = "embedding", "rank_by_meaning"
 LIMIT_S = 30.0
@@ -47,11 +47,13 @@ class Meaning:
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
 
-    async def ranked(self, agent: Agent, intent: str, offers: Sequence[Offer], spending: Spending) -> list[Match]:
+    async def ranked(
+        self, agent: Agent, intent: str, offers: Sequence[Route], spending: BudgetAccount
+    ) -> list[RouteMatch]:
         """The offers that mean what an intent says, nearest first; none where no model is asked, or it cannot answer.
 
         Raises:
-            LimitReached: a budget does not allow the request.
+            LimitReachedError: a budget does not allow the request.
         """
         settings = self._settings(agent)
         if not (intent.strip() and offers) or (settings is None and self._run.effects.past is None):
@@ -78,7 +80,7 @@ class Meaning:
         declared = agent.about.llm.get(USE) or self._usual.get(USE)
         return dict(declared()) if declared is not None and self._connect is not None else None
 
-    def _is_asked(self, settings: Settings | None, place: Place | None) -> bool:
+    def _is_asked(self, settings: Settings | None, place: Location | None) -> bool:
         """Whether there is a ranking to be had: what was recorded counts before what is configured now."""
         past = self._run.effects.past
         if past is None or place is None or place.changed:
@@ -87,14 +89,14 @@ class Meaning:
             return True
         return settings is not None and past.mode != "replay" and not _was_decided(past, place.path[:-1])
 
-    def _is_known(self, place: Place | None) -> bool:
+    def _is_known(self, place: Location | None) -> bool:
         """Whether the ranking at a place is known from an earlier part of the run."""
         past = self._run.effects.past
         if past is None or place is None or place.changed:
             return False
         return past.outcome((*place.path, f"{RANK}#1")) is not None
 
-    def _need(self, settings: Settings | None, embedded: Sequence[str], spending: Spending) -> Estimate | None:
+    def _need(self, settings: Settings | None, embedded: Sequence[str], spending: BudgetAccount) -> Estimate | None:
         """The most that embedding some texts takes; None where no budget counts it."""
         if not spending.limits_requests():
             return None
@@ -107,7 +109,7 @@ class Meaning:
     # ------------------------------------------------------------ the effect
 
     async def _asked(
-        self, agent: Agent, settings: Settings | None, intent: str, offers: Sequence[Offer]
+        self, agent: Agent, settings: Settings | None, intent: str, offers: Sequence[Route]
     ) -> dict[str, Any]:
         """The ranking, and what it took, as they are recorded; or why there is none."""
         taken: list[Usage] = []
@@ -120,7 +122,7 @@ class Meaning:
                 matches = await rank_by_meaning(intent, offers, embed=embed)
         except TimeoutError:
             failed: KoiError = ProviderError(f"there were no embeddings within {LIMIT_S:g} s", help="Try again later.")
-        except (ProviderError, PermissionDenied, SettingsError) as error:
+        except (ProviderError, PermissionDeniedError, SettingsError) as error:
             failed = error
         else:
             ranked = [[match.offer.name, round(match.score, DIGITS)] for match in matches]
@@ -144,7 +146,7 @@ class Meaning:
         async def before(request: Request) -> Request:
             hooked = await hooks.before_request(agent.name, USE, model, request)
             if hooked.answer is not None:
-                raise PermissionDenied("a hook answers in place of the model for embeddings")
+                raise PermissionDeniedError("a hook answers in place of the model for embeddings")
             return hooked.call.request
 
         return before
@@ -167,7 +169,7 @@ class Meaning:
             self._run.host.log(text)
 
 
-def _was_decided(past: Past, action: Path) -> bool:
+def _was_decided(past: History, action: Path) -> bool:
     """Whether it was known, without embeddings, who is meant by an action at a path."""
     if past.find("begun", action) is None:
         return False
@@ -185,7 +187,7 @@ def _cost(model: str, taken: Sequence[Usage]) -> dict[str, Any]:
     return {"model": model, "tokens": sum(usage.input_tokens for usage in taken), "usd": usd}
 
 
-def _matches(came: Mapping[str, Any], offers: Sequence[Offer]) -> list[Match]:
+def _matches(came: Mapping[str, Any], offers: Sequence[Route]) -> list[RouteMatch]:
     """A recorded ranking with the offers it is of; those that are gone are left out."""
     by_name = {offer.name: offer for offer in reversed(offers)}
-    return [Match(by_name[name], score) for name, score in came.get("ranked", ()) if name in by_name]
+    return [RouteMatch(by_name[name], score) for name, score in came.get("ranked", ()) if name in by_name]

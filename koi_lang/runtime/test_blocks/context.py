@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.errors import AgentError, Unscripted
+from koi_lang.errors import AgentError, UnscriptedError
 from koi_lang.js.inspect_value import console_text
 from koi_lang.js.json_text import stringify
 
@@ -32,11 +32,11 @@ class Trial:
     model: Answers | None = None
     person: list[str] | None = None
     output: list[str] = field(default_factory=list)
-    missed: Unscripted | None = None
+    missed: UnscriptedError | None = None
 
-    def miss(self, message: str, help: str) -> Unscripted:
+    def miss(self, message: str, help: str) -> UnscriptedError:
         """The error of a request that there is no answer for; the first one of the test is kept."""
-        self.missed = self.missed or Unscripted(message, help=help)
+        self.missed = self.missed or UnscriptedError(message, help=help)
         return self.missed
 
 
@@ -57,13 +57,13 @@ def current_trial() -> Trial:
 
 
 def given(who: str, answers: Any) -> None:
-    """`given model answers …` and `given person answers …`. Raises Unscripted for answers of another form."""
+    """`given model answers …` and `given person answers …`. Raises UnscriptedError for answers of another form."""
     trial = current_trial()
     if who == "model" and isinstance(answers, dict) and all(isinstance(texts, list) for texts in answers.values()):
         trial.model = {key: [_as_answer(answer) for answer in texts] for key, texts in answers.items()}
         return
     if not isinstance(answers, list):
-        raise Unscripted(f"`given {who} answers` takes a list", help=FORMS[who])
+        raise UnscriptedError(f"`given {who} answers` takes a list", help=FORMS[who])
     if who == "model":
         trial.model = [_as_answer(answer) for answer in answers]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from koi_lang.errors import ExpectationFailed, Unscripted
+from koi_lang.errors import ExpectationError, UnscriptedError
 from koi_lang.js import operators
 from koi_lang.js.dates import DateValue
 from koi_lang.js.errors import ErrorValue, caught
@@ -34,40 +34,40 @@ Difference: TypeAlias = tuple[str, Value, Value]
 
 
 def expect(value: Value) -> None:
-    """`expect value`. Raises ExpectationFailed."""
+    """`expect value`. Raises ExpectationError."""
     if isinstance(value, Promise):
         raise _not_awaited()
     if not operators.truth(value):
-        raise ExpectationFailed(f"this is not true, it is `{inspect(value)}`")
+        raise ExpectationError(f"this is not true, it is `{inspect(value)}`")
 
 
 def compare(operator: str, left: Value, right: Value) -> None:
-    """`expect left == right` and other comparisons. Raises ExpectationFailed, which shows both sides."""
+    """`expect left == right` and other comparisons. Raises ExpectationError, which shows both sides."""
     if isinstance(left, Promise) or isinstance(right, Promise):
         raise _not_awaited()
     if operator not in EQUALITY or not (_has_content(left) and _has_content(right)):
         if not OPERATORS[operator](left, right):
-            raise ExpectationFailed(MEANINGS[operator], details=_sides(left, right))
+            raise ExpectationError(MEANINGS[operator], details=_sides(left, right))
         return
     found = difference(left, right)
     if (found is None) == operator.startswith("!"):
-        raise ExpectationFailed(MEANINGS[operator], details=(*_sides(left, right), *_told(found)))
+        raise ExpectationError(MEANINGS[operator], details=(*_sides(left, right), *_told(found)))
 
 
 def expect_failure(text: str, error: Exception | None = None) -> None:
-    """`expect … fails "text"`. Raises ExpectationFailed when there is no error, or one that says something else."""
-    if isinstance(error, (ExpectationFailed, Unscripted)):
+    """`expect … fails "text"`. Raises ExpectationError when there is no error, or one that says something else."""
+    if isinstance(error, (ExpectationError, UnscriptedError)):
         raise error
     if error is None:
-        raise ExpectationFailed("this did not fail", details=(f"expected a failure with: {text}",))
+        raise ExpectationError("this did not fail", details=(f"expected a failure with: {text}",))
     said = _message(error)
     if text not in said:
         details = (f"expected: {text}", f"failed with: {said}")
-        raise ExpectationFailed("this failed with another message", details=details) from error
+        raise ExpectationError("this failed with another message", details=details) from error
 
 
-def _not_awaited() -> ExpectationFailed:
-    return ExpectationFailed("this is a promise, whose value comes later", help="write `await` in front of it.")
+def _not_awaited() -> ExpectationError:
+    return ExpectationError("this is a promise, whose value comes later", help="write `await` in front of it.")
 
 
 def _message(error: Exception) -> str:

@@ -16,7 +16,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.redaction.redactor import MOST_FOUND, Redactor, Secrets, redactor
 from koi_lang.setup.keys import late
-from koi_lang.setup.keys.store import Store
+from koi_lang.setup.keys.store import KeyStore
 
 LONG = 20
 DOTENV, ADDRESS = ".env", "_BASE_URL"
@@ -24,7 +24,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Found:
+class StoredKey:
     """A key where it was found; printing it does not show the key.
 
     Attributes:
@@ -59,10 +59,10 @@ class Keys:
         folder: Path,
         *,
         given: Mapping[str, str] = NOTHING,
-        store: Store | None = None,
+        store: KeyStore | None = None,
         found: Secrets | None = None,
     ) -> None:
-        self.store = store or Store(settings.config_folder())
+        self.store = store or KeyStore(settings.config_folder())
         self._variables = {
             "command line": given,
             "environment": settings.environment(),
@@ -78,7 +78,7 @@ class Keys:
             self._require_own_key(found)
         return found.value if found else None
 
-    def _require_own_key(self, address: Found) -> None:
+    def _require_own_key(self, address: StoredKey) -> None:
         """Raise SettingsError where `.env`, which may come with a project, would lead a key of the person elsewhere."""
         provider = address.name.removesuffix(ADDRESS).lower()
         names = next((row.keys for row in late.PROVIDERS if row.name == provider), ())
@@ -92,18 +92,18 @@ class Keys:
         """Keep a secret that came up meanwhile, such as a token, out of all that is shown and written."""
         self._given_out.add(secret)
 
-    def copies(self, name: str) -> Iterator[Found]:
+    def copies(self, name: str) -> Iterator[StoredKey]:
         """Every place that has a key, the one that counts first. Raises KoiError."""
         names = _family(name)
         for place, variables in self._variables.items():
-            yield from (Found(each, place, variables[each].strip()) for each in names if variables.get(each))
+            yield from (StoredKey(each, place, variables[each].strip()) for each in names if variables.get(each))
         places = self.store.places()
         for each in names:
             value = self.store.value(each) if each in places else None
             if value:
                 if is_secret_variable(each):
                     self._given_out.add(value)
-                yield Found(each, places[each], value)
+                yield StoredKey(each, places[each], value)
 
     def redactor(self, fields: Mapping[str, Any] | None = None) -> Redactor:
         """What takes secrets out of a text, also those of keys that the keyring gives out later.

@@ -22,7 +22,7 @@ KEYRING, IN_FILE = "keyring", "file"
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class KeyStore:
     """The keys kept for one person, by the name of their environment variable.
 
     Attributes:
@@ -60,7 +60,7 @@ class Store:
             try:
                 system.write(name, value)
                 entry = None
-            except system.KeyringFailed:
+            except system.KeyringError:
                 entry = value
             self._write({**entries, name: entry})
         return IN_FILE if entry else KEYRING
@@ -126,7 +126,7 @@ def _deleted(name: str, *, listed: bool) -> bool:
     """Whether the keyring had a key, which is then gone. A keyring that fails matters only for a listed key."""
     try:
         return system.delete(name)
-    except system.KeyringFailed:
+    except system.KeyringError:
         if listed:
             raise
         return False

@@ -21,7 +21,7 @@ UNUSABLE = ("keyring.backends.fail", "keyring.backends.null")
 T = TypeVar("T")
 
 
-class KeyringFailed(KoiError):
+class KeyringError(KoiError):
     """The keyring of the system cannot be used."""
 
 
@@ -32,31 +32,31 @@ def backend(limit_s: float = LIMIT_S) -> str | None:
 
 
 def read(name: str, limit_s: float = LIMIT_S) -> str | None:
-    """The value under a name. Raises KeyringFailed."""
+    """The value under a name. Raises KeyringError."""
     return _asked(lambda: late.get_password(SERVICE, name), limit_s)
 
 
 def write(name: str, value: str) -> None:
-    """Keep a value, and see that it is there. Raises KeyringFailed."""
+    """Keep a value, and see that it is there. Raises KeyringError."""
     if backend() is None:
-        raise KeyringFailed("this system has no keyring")
+        raise KeyringError("this system has no keyring")
     _asked(lambda: late.set_password(SERVICE, name, value), LIMIT_S)
     if read(name) != value:
-        raise KeyringFailed("the keyring does not keep what it is given")
+        raise KeyringError("the keyring does not keep what it is given")
 
 
 def delete(name: str) -> bool:
-    """Remove a value, and see that it is gone; says whether it was there. Raises KeyringFailed."""
+    """Remove a value, and see that it is gone; says whether it was there. Raises KeyringError."""
     if backend() is None or read(name) is None:
         return False
     _asked(lambda: late.delete_password(SERVICE, name), LIMIT_S)
     if read(name) is not None:
-        raise KeyringFailed("the keyring does not remove what it keeps")
+        raise KeyringError("the keyring does not remove what it keeps")
     return True
 
 
 def _asked(ask: Callable[[], T], limit_s: float) -> T:
-    """What the keyring answers. Raises KeyringFailed when it fails, or says nothing within the limit."""
+    """What the keyring answers. Raises KeyringError when it fails, or says nothing within the limit."""
     answers, failures = list[T](), list[Exception]()
 
     def look() -> None:
@@ -70,8 +70,8 @@ def _asked(ask: Callable[[], T], limit_s: float) -> T:
     if answers:
         return answers[0]
     if not failures:
-        raise KeyringFailed(f"the keyring did not answer within {limit_s:g} s")
-    raise KeyringFailed(f"the keyring cannot be used: {_reason(failures[0])}")
+        raise KeyringError(f"the keyring did not answer within {limit_s:g} s")
+    raise KeyringError(f"the keyring cannot be used: {_reason(failures[0])}")
 
 
 def _reason(error: Exception) -> str:
