@@ -26,8 +26,8 @@ def seen(request: Request, connection: ProviderConnection) -> Request:
     """The request with as many of its images as its model may be sent, the newest; what is left out is told in texts.
 
     A model that is known to read text only can go on with a conversation in which there were images. Raises
-    VisionUnsupportedError
-    when there are some that no answer has followed yet. Of other models nothing is known, and the provider decides.
+    VisionUnsupportedError when there are some that no answer has followed yet. Of other models nothing is known, and
+    the provider decides.
     """
     if not any(message.images for message in request.messages):
         return request

@@ -23,10 +23,10 @@ from koi_lang.compiler.codegen.prompts import (
 )
 from koi_lang.compiler.codegen.statements import chain
 from koi_lang.compiler.compositions import (
-    TemplateConditional,
     Directive,
     Fragment,
     Let,
+    TemplateConditional,
     TemplateError,
     TemplateLine,
     acts,
