@@ -60,13 +60,10 @@ def _own_fields(object: n.Object, file: Analysis) -> Iterator[tuple[n.Member, bo
     `this` is the agent in JavaScript, too."""
     properties = [item for item in object.properties if isinstance(item, n.Property)]
     keys = {property.key for property in properties}
-    for property in properties:
-        function = property.value
-        if isinstance(function, n.Function):
-            is_arrow = "=>" in file.unit.source.text[function.span.start : function.body.span.start]
-            for node in everything(function):
-                if isinstance(node, n.Member) and _is_this(node.object) and node.name in keys:
-                    yield node, is_arrow
+    for function in [property.value for property in properties if isinstance(property.value, n.Function)]:
+        is_arrow = "=>" in file.unit.source.text[function.span.start : function.body.span.start]
+        used = (node for node in everything(function) if isinstance(node, n.Member) and _is_this(node.object))
+        yield from ((node, is_arrow) for node in used if node.name in keys)
 
 
 def _is_this(node: n.Node) -> bool:
