@@ -56,7 +56,7 @@ async def _timed(work: Any) -> float:
 async def _delegate(module: ModuleType, url: str) -> None:
     delegates = [{"actionType": "delegate", "intent": "asker::ask", "data": {"n": n}} for n in range(DELEGATES)]
     lead = Scripted([{"batch": [{"parallel": delegates}]}, {"actionType": "direct", "intent": "return", "data": {}}])
-    await run_playbook(module.Lead, lambda options: _openai(url) if options else lead)
+    await run_playbook(module.Lead, lambda options: _openai(url) if options else lead, concurrency=DELEGATES)
 
 
 async def _cpu(module: ModuleType) -> Figure:

@@ -75,10 +75,10 @@ def figures(folder: Path) -> list[Figure]:
 
 
 async def run_playbook(
-    agent: type[Agent], connect: Callable[[Any], Adapter], consumers: Sequence[Consumer] = ()
+    agent: type[Agent], connect: Callable[[Any], Adapter], consumers: Sequence[Consumer] = (), **limits: int
 ) -> float:
     """Have an agent `start`; gives its CPU seconds."""
-    async with Run(Services(connect, Quiet(), consumers=consumers)) as run:
+    async with Run(Services(connect, Quiet(), consumers=consumers, limits=limits)) as run:
         start_s = time.process_time()
         await run.call(agent, "start", {})
         return time.process_time() - start_s
