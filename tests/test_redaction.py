@@ -311,6 +311,16 @@ def test_json_stays_json(value: Any) -> None:
     json.loads(json.loads(REDACT(json.dumps({"text": inner})))["text"])
 
 
+@pytest.mark.parametrize("depth", [100, 400, 600, 900, 5000])
+def test_deep_json_is_redacted(depth: int) -> None:
+    """However deep a tool nests its answer, nothing is raised, and its secrets are hidden."""
+    inside = f'{{"password": "{HIDDEN}"}}'
+
+    assert f"{'[' * depth}{inside}{']' * depth}" == REDACT(
+        f"{'[' * depth}{inside.replace(HIDDEN, 'hunter2x99')}{']' * depth}"
+    )
+
+
 HOSTILE = [
     "pass:", "token=", 'password="', "key", "\\", '"password":[', '"passwords":["a",', "sk-", "eyJ", "eyJaaaaaaaa.",
     "-----BEGIN PRIVATE KEY-----", "://a:b", "Bearer ", "cookie: a=", "--token ", "password:'\"", '"password\\":\\"',

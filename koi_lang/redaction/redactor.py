@@ -151,10 +151,9 @@ def _still_json(text: str, shown: str, redact: Redactor) -> str:
     if not text.lstrip().startswith(("{", "[", '"')):
         return shown
     try:
-        value = json.loads(text)
+        by_value = _without_secrets(json.loads(text), redact)
     except (ValueError, RecursionError):
         return shown
-    by_value = _without_secrets(value, redact)
     try:
         return shown if json.loads(shown) == by_value else json.dumps(by_value)
     except (ValueError, RecursionError):
