@@ -17,12 +17,13 @@ from benchmarks.programs import PLAYBOOKS
 from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 SIGNER = Signer(b"0123456789abcdef" * 2, "/work")
 ACTIONS, LATENCY_S, PAIRS, EFFECTS = 200, 0.010, 7, 200

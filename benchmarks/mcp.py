@@ -14,7 +14,8 @@ from benchmarks.measuring import CHECKOUT, Figure
 from benchmarks.playbooks import Quiet
 from koi_lang.llm.scripted import Scripted
 from koi_lang.program import loader
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 SERVER = CHECKOUT / "tests" / "mcp" / "server.py"
 CALLS, ROUNDS = 200, 9

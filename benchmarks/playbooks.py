@@ -18,9 +18,10 @@ from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta
 from koi_lang.llm.scripted import Scripted
 from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 ACTIONS = 20
 TOKENS_PER_S, TOKEN = 50, 4

@@ -11,7 +11,8 @@ from typing import Any
 from benchmarks.measuring import Cost, Figure, repeat
 from benchmarks.programs import sending_program
 from koi_lang.program import declarations, loader
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 SENDS = 1000
 

@@ -19,9 +19,10 @@ from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.host import SilentHost
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 MARK = re.compile(r"//\s*(expect|expect-log|expect-told|expect-error|expect-warning|stdin|answers):(?: (.*))?$")
 LIMIT_S = 30.0

@@ -10,8 +10,9 @@ import pytest
 
 from koi_lang.errors import JournalError, KoiError
 from koi_lang.js.promises import spawn
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.replay.error_records import origin_of
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 
 def failure_of(work: Callable[[Run], Coroutine[Any, Any, None]]) -> BaseException | None:

@@ -14,7 +14,8 @@ from koi_lang.errors import KoiError, exit_code
 from koi_lang.llm.retry import retry
 from koi_lang.program.error_report import message
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import BOTH, KEY, adapter

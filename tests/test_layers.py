@@ -193,7 +193,7 @@ def test_compiler_and_runtime_are_strangers() -> None:
     known = {(layer(found.by), layer(found.target)) for found in imports()}
 
     assert not {("compiler", "runtime"), ("runtime", "compiler")} & known
-    assert not goes_down(Imported("koi_lang.runtime.engine", "koi_lang.compiler.nodes", True))
+    assert not goes_down(Imported("koi_lang.runtime.run", "koi_lang.compiler.nodes", True))
 
 
 def test_no_module_imports_itself() -> None:

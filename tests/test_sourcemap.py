@@ -149,7 +149,8 @@ PARTS = {
 RUN = """
     import asyncio
     import out
-    from koi_lang.runtime.engine import Run, Services
+    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.services import Services
 
     async def main():
         async with Run(Services(connect=None)):

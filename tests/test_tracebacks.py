@@ -14,7 +14,8 @@ import pytest
 
 from koi_lang.js.errors import ErrorValue, Thrown, TypeErrorValue
 from koi_lang.program.error_report import causes, explain, message
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.projects import Project
 
 

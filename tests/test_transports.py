@@ -14,7 +14,8 @@ from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.openai import OpenAI
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.llm.server import Answer, ModelServer
 from tests.projects import Project
 from tests.running import RecordingHost

@@ -18,8 +18,8 @@ from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
 from koi_lang.program import cache, declarations
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared, prepared
 from koi_lang.sessions.recording import recorded

@@ -25,8 +25,8 @@ from koi_lang.mcp_server.results import failure_of, result_of
 from koi_lang.mcp_server.sessions import ClientSession, OpenRun, Sessions, Work, sessions_of
 from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.prompts import Prompt
+from koi_lang.runtime.run import Run
 
 SESSION = "koi session"
 Named = TypeVar("Named")

@@ -21,9 +21,9 @@ from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.actions.lookup import all_actions
 from koi_lang.runtime.budget.limits import Budget
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.prepared import Prepared
 
 

@@ -15,9 +15,9 @@ from koi_lang.mcp_server.watching import Watch
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.cancellation import detached_context
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.run import Run
 
 # How long a client may take to hear something that it did not ask for.
 TELL_S = 10.0

@@ -10,9 +10,9 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named

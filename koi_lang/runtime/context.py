@@ -9,8 +9,8 @@ from koi_lang.errors import AgentError
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.playbook.call import Execution
+    from koi_lang.runtime.run import Run
 
 current: ContextVar[Run | None] = ContextVar("koi_run", default=None)
 # The agent whose handler is running, and the payload of that.

@@ -15,11 +15,12 @@ from koi_lang.runtime.actions import shell
 from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, may_ask_model
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 
 # What becomes of a command that no pattern covers.
 ALLOW, ASK, DENY = "allow", "ask", "deny"

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from koi_lang.errors import JournalError
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.run import Run
 
 ExtensionCommand = Callable[[Mapping[str, Any]], Any]
 

@@ -16,10 +16,11 @@ from koi_lang.cli.options import RunOptions
 from koi_lang.extensions import additions
 from koi_lang.program import cache, declarations, late, loader
 from koi_lang.program.files import absolute
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from koi_lang.setup.preferences import Preferences, preferences
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"

@@ -13,12 +13,12 @@ from koi_lang.cli.trust import signer
 from koi_lang.cli.ui.colours import command_words
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
 

@@ -17,8 +17,9 @@ from koi_lang.extensions import additions
 from koi_lang.js.clock import use_clock
 from koi_lang.program import declarations, loader
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.host import use_host
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
 from koi_lang.testing.loops import JumpingLoop, Overtime

@@ -18,7 +18,6 @@ from koi_lang.program.error_report import message
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.redaction.redactor import redactor
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import require_run
@@ -26,6 +25,8 @@ from koi_lang.runtime.journal.entries import ENDED, JournalEntry, entry_in, entr
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.tagged_values import is_same_input
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.

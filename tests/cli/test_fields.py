@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.projects import Project
 
 PROGRAM = """

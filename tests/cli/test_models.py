@@ -12,7 +12,8 @@ from types import ModuleType
 
 import koi_lang
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.engine import Run, Services
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests import forks
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import adapter

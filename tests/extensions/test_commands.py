@@ -225,7 +225,7 @@ def test_a_run_without_extensions_loads_nothing_for_them(project: Project) -> No
         """
     found = set(project.python(script).stdout.split())
 
-    assert {"koi_lang.runtime.engine", "koi_lang.extensions.finding"} <= found
+    assert {"koi_lang.runtime.run", "koi_lang.extensions.finding"} <= found
     assert found.isdisjoint(
         {
             "importlib.metadata",

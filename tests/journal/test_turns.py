@@ -14,9 +14,10 @@ from unittest import mock
 import pytest
 
 from koi_lang.llm.scripted import Scripted
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.replay.ordering import END, CompletionOrder
 from koi_lang.runtime.replay.ready_steps import ReadySteps
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.playbook.playing import Player
 
 LIMIT_S = 10.0

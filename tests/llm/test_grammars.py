@@ -22,8 +22,9 @@ from koi_lang.mcp_server.tools import exposed, offers
 from koi_lang.program import declarations
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.actions.lookup import all_actions
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.playbook.reply_parser import read_reply
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.llm.grammars import ANY, LIBRARIES, grammar
 from tests.llm.server import ModelServer
 from tests.playbook.playing import Player, act, ask, done, solo

@@ -17,8 +17,9 @@ from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.budget.limits import LimitReachedError
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.running import RecordingHost
 
 LIMIT_S = 30.0

@@ -14,10 +14,11 @@ from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.context import current
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.playbook.compaction import AlreadyCompactedError, NothingToCompactError, request_compaction
 from koi_lang.runtime.playbook.summaries import ConversationSummary
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from tests.playbook.playing import Played, Player, done
 from tests.playbook.tellers import (
     Teller,

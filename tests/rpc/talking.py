@@ -19,7 +19,6 @@ from koi_lang.program.error_report import explain
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.budget.limits import Budget
-from koi_lang.runtime.engine import Run, Services
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.entries import Header
@@ -27,6 +26,8 @@ from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import find, path_of
 from koi_lang.runtime.journal.writer import Writer
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
 from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from tests.playbook.playing import Player, Voice
 

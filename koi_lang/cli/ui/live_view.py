@@ -15,9 +15,9 @@ from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.replay.location import Path
+from koi_lang.runtime.run import Run
 
 INDENT = "  "
 # An action that takes less is not told how long it took.

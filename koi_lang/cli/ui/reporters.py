@@ -15,7 +15,7 @@ from koi_lang.runtime.host import NobodyAllowsError
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 # What is recorded is too long for a line.
 TOLD = frozenset({"system", "messages", "request"})

@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import heard_when
 from koi_lang.errors import EXIT_INTERRUPTED, KoiError
-from koi_lang.runtime.engine import Run
 from koi_lang.runtime.events import Event
 from koi_lang.runtime.playbook.steering import PERSON, STEERED, How
+from koi_lang.runtime.run import Run
 
 COMMANDS = "/queue TEXT says something at the end, /back takes it back, /pause, /continue, /abort"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koi_lang.runtime.journal.store import output_folder, remove_output
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 # All sizes are in bytes. What is shown of one stream.
 MOST_OUTPUT = 30_000

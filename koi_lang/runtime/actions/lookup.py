@@ -13,7 +13,7 @@ from koi_lang.runtime.actions.registered import ActionContext, ActionKind, find,
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 # The order in which prompts and documentation list them.
 MODULES = (core, registry, control, shell, mcp)

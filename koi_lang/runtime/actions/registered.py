@@ -16,9 +16,9 @@ from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_t
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.playbook.call import Execution
     from koi_lang.runtime.playbook.references import ActionScope
+    from koi_lang.runtime.run import Run
 
 ActionFunction = Callable[..., Awaitable[Any]]
 # What an action may say of itself, whichever it is.

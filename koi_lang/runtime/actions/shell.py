@@ -24,7 +24,7 @@ from koi_lang.runtime.mcp.safe_text import clipped
 from koi_lang.settings import environment
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 MOST_DESCRIBED = 300
 # The rule that allows every command.

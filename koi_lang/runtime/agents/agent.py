@@ -24,7 +24,7 @@ from koi_lang.runtime.schema import convert, problems, signature_text, type_text
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
     from koi_lang.runtime.agents.team import Query, Team
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 
 @dataclass(frozen=True, slots=True)

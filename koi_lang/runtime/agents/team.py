@@ -17,7 +17,7 @@ from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.engine import Run
+    from koi_lang.runtime.run import Run
 
 Select = Literal["any", "all", ""]
 

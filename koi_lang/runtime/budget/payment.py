@@ -13,8 +13,8 @@ from koi_lang.runtime.budget.limits import BudgetAccount, Reservation
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.journal.entries import JournalEntry
+    from koi_lang.runtime.run import Run
 
 
 @dataclass(slots=True)

@@ -34,8 +34,8 @@ from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.journal.entries import JournalEntry
+    from koi_lang.runtime.run import Run
 
 MOST_SHOWN = 6000
 DECIDED, REPLACED = "hook_decided", "hook_replaced"

@@ -22,9 +22,9 @@ from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import History, RecordedAnswer
+    from koi_lang.runtime.run import Run
 
 
 class CutOffError(ProviderError):

@@ -22,9 +22,9 @@ from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import Run
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import Mode
+    from koi_lang.runtime.run import Run
 
 OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
     from koi_lang.llm.messages import Usage
     from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.engine import ConnectEmbedder, Run
     from koi_lang.runtime.journal.history import History
+    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.services import ConnectEmbedder
 
 USE, RANK = "embedding", "rank_by_meaning"
 LIMIT_S = 30.0
