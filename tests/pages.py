@@ -12,8 +12,15 @@ from pathlib import Path
 from koi_lang.llm.scripted import Answers
 from tests.running import Outcome, run_file
 
+ROOT = Path(__file__).resolve().parent.parent
 # A block whose first line names a file, as in ```python tools.py, is that file.
 FENCE = re.compile(r"^```(\w*) ?(\S*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+# Links within the text, `[words](target)`, and what is no text.
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`[^`\n]+`")
+HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,24 @@ class Example:
     def run(self, folder: Path) -> Outcome:
         """What comes of the program in a folder."""
         return run_file(self.written(folder), folder, answers=self.answers)
+
+
+def manual() -> dict[str, str]:
+    """The pages that people read, by their path: the front page and all of `docs`."""
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+
+
+def links(page: str) -> list[str]:
+    """Where the links of a page lead, but for those to other sites."""
+    text = CODE.sub("code", FENCE.sub("", page))
+    return [target for target in LINK.findall(text) if "://" not in target]
+
+
+def anchors(page: str) -> set[str]:
+    """What links may name behind `#`: the headings of a page, as forges spell them."""
+    headings = HEADING.findall(FENCE.sub("", page))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def blocks(page: str) -> list[Block]:

@@ -1,0 +1,181 @@
+"""The front page and the manual: their programs do what the pages say, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from koi_lang.cli.chat.commands import COMMANDS
+from koi_lang.diagnostics import render
+from koi_lang.llm.scripted import read_answers
+from koi_lang.program import build
+from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
+from koi_lang.testing import blocks as tested
+from tests import pages
+from tests.pages import ROOT
+from tests.projects import Project
+from tests.running import run_file
+
+MANUAL = pages.manual()
+LINKING = [ROOT / name for name in (*MANUAL, "CONTRIBUTING.md")] + [
+    path for folder in ("grammar", "examples", "stdlib_skills") for path in sorted((ROOT / folder).rglob("*.md"))
+]
+PROGRAMS = ROOT / "examples" / "readme"
+BLOCKS = [block for page in MANUAL.values() for block in pages.blocks(page)]
+FILES = [path.read_text("utf-8") for path in (ROOT / "examples").rglob("*.koi")]
+# Pieces of a program that is nowhere as a whole, by what they begin with.
+PIECES = ("agent Clerk", "export function slug")
+TESTS = 'import "./greeter.koi"'
+CLEAN = sorted(path.name for path in PROGRAMS.glob("*.koi") if path.name != "oops.koi")
+EXAMPLES = [
+    pytest.param(each, id=f"{name} line {each.line}") for name, page in MANUAL.items() for each in pages.examples(page)
+]
+PRINTING = [param for param in EXAMPLES if "\ntest " not in param.values[0].program]
+TESTING = [param for param in EXAMPLES if "\ntest " in param.values[0].program]
+SESSIONS = [name for name, page in MANUAL.items() if any(block.text.startswith(">>>") for block in pages.blocks(page))]
+
+
+def block_of(start: str) -> str:
+    """The text of the block that begins like this."""
+    (text,) = [block.text for block in BLOCKS if block.text.startswith(start)]
+    return text
+
+
+def is_of_a_file(text: str) -> bool:
+    """Whether a program stands word for word in an example, or is known to be a piece."""
+    return text.startswith((*PIECES, TESTS)) or any(text in file for file in FILES)
+
+
+@pytest.fixture
+def programs(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """The files of the manual in a folder of their own, which is the current one."""
+    shutil.copytree(PROGRAMS, project.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".koi"))
+    monkeypatch.chdir(project.folder)
+    return project
+
+
+@pytest.mark.parametrize("path", LINKING, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(path: Path) -> None:
+    """Every link within the project names a file, and a heading of it where it names one."""
+    lost = []
+    for link in pages.links(path.read_text("utf-8")):
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists() or (anchor and anchor not in pages.anchors(target.read_text("utf-8"))):
+            lost.append(link)
+
+    assert [] == lost
+
+
+def test_every_page_is_listed() -> None:
+    """The page of contents leads to every other page of the manual."""
+    listed = {f"docs/{link}" for link in pages.links(MANUAL["docs/README.md"])}
+
+    assert [] == sorted({*MANUAL} - listed - {"README.md", "docs/README.md"})
+
+
+@pytest.mark.parametrize("example", PRINTING)
+def test_a_program_prints_this(example: pages.Example, project: Project) -> None:
+    """A program that is followed by its output prints that, or ends with the error that stands there."""
+    assert example.told == pages.shown(example.run(project.folder), project.folder)
+
+
+@pytest.mark.parametrize("example", TESTING)
+def test_tests_pass(example: pages.Example, project: Project) -> None:
+    """Tests that are followed by their outcome pass, as many as it says."""
+    outcomes = [case.run() for case in tested.collect(example.written(project.folder), False)]
+
+    assert (True, "") == (all(outcome.ok for outcome in outcomes), "".join(outcome.message for outcome in outcomes))
+    assert example.told == f"{len(outcomes)} passed\n"
+
+
+@pytest.mark.parametrize("name", MANUAL)
+def test_programs_are_clean(name: str, project: Project) -> None:
+    """No check has anything to say about a program on a page that is not one of the examples."""
+    blocks = [block for block in pages.blocks(MANUAL[name]) if block.name or block.kind == "koi"]
+    for block in blocks:
+        if block.name or not is_of_a_file(block.text):
+            project.write(block.name or f"line{block.line}.koi", block.text)
+    programs = [path for path in project.folder.iterdir() if path.suffix == ".koi"]
+
+    assert [] == [found.message for path in programs for found in build.check(str(path), strict=True).diagnostics]
+
+
+@pytest.mark.parametrize("name", CLEAN)
+def test_a_program_is_clean(name: str) -> None:
+    """No check has anything to say about a program of the manual but the one that shows what a check says."""
+    assert () == build.check(str(PROGRAMS / name), strict=True).diagnostics
+
+
+def test_a_check_says_this(programs: Project) -> None:
+    """The mistake is told as the manual shows it."""
+    (found,) = build.check("oops.koi").diagnostics
+
+    assert block_of(f"error: {found.message}") == render(found, programs.folder.as_posix()) + "\n"
+
+
+@pytest.mark.parametrize("name", ["trace", "lead"])
+def test_a_run_ends_like_this(name: str, programs: Project) -> None:
+    """A run ends with the error that the manual shows."""
+    answers = programs.folder / f"{name}.answers.json"
+    outcome = run_file(
+        programs.folder / f"{name}.koi", programs.folder, answers=read_answers(answers) if answers.exists() else None
+    )
+    told = pages.shown(outcome, programs.folder).removeprefix("".join(f"{line}\n" for line in outcome.printed))
+
+    assert block_of(told.split("\n")[0]) == told
+
+
+def test_a_recorded_run_prints_this(programs: Project) -> None:
+    """The program whose journal the manual shows prints what stands there, and adds a line to a file."""
+    words = ("--answers", "notes.answers.json", "--allow", "shell", "notes.koi")
+    done = programs.koi("run", *words, stdin="Files\n")
+
+    assert ("counted 5 words\nnoted Files\n", 0) == (done.stdout, done.returncode), done.stderr
+    assert (programs.folder / "notes.txt").read_text() == "Files: 5\n"
+    assert [] == [line for line in done.stdout.splitlines() if f"\n{line}\n" not in MANUAL["docs/runs.md"]]
+
+
+def test_tests_say_this(programs: Project) -> None:
+    """The tests in the manual pass and fail as it says."""
+    programs.write("greeter.test.koi", block_of(TESTS))
+    told = programs.koi("test", "greeter.test.koi").stdout
+
+    assert block_of("$ koi test\nfailed").partition(" in ")[0] == f"$ koi test\n{told}".rpartition(" in ")[0]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives the results that a page shows."""
+    blocks = pages.blocks(MANUAL[name])
+    for block in blocks:
+        if block.name:
+            programs.write(block.name, block.text)
+    monkeypatch.syspath_prepend(str(programs.folder))
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.delitem(sys.modules, "mathops", raising=False)
+    sessions = [block.text for block in blocks if block.text.startswith(">>>")]
+
+    assert [(0, text.count(">>> ")) for text in sessions] == [tuple(pages.replayed(text)) for text in sessions]
+
+
+def test_every_command_of_other_surfaces_is_named() -> None:
+    """The table of `koi rpc` and the list of `koi chat` hold the commands that there are, and no others."""
+    rows = re.findall(r"^\| (?:begin|talk|hold, end|look|change|list) \| (.*) \|$", MANUAL["docs/rpc.md"], re.MULTILINE)
+    answers = {"approve", "answer"}
+    (chat,) = re.findall(r"^Commands: `(.*?)`", MANUAL["docs/chat.md"], re.MULTILINE | re.DOTALL)
+
+    assert {each.name for each in commands.known()} - answers == {*re.findall(r"`(\w+)`", "".join(rows))}
+    assert set(COMMANDS) == set(chat.split())
+
+
+def test_packages_are_counted() -> None:
+    """`koi doctor` counts the packages that the project depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    assert f"and the {len(project['dependencies'])} packages it needs" in MANUAL["docs/models.md"]
