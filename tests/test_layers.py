@@ -84,7 +84,7 @@ STILL_UP: dict[str, set[str]] = {
         "koi_lang.cli.ui.terminal",
     },
     "koi_lang.sessions.known_history": {"koi_lang.cli.trust"},
-    "koi_lang.sessions.prepared": {"koi_lang.cli.browser", "koi_lang.cli.options"},
+    "koi_lang.sessions.prepared": {"koi_lang.cli.browser"},
     "koi_lang.sessions.recording": {"koi_lang.cli.trust", "koi_lang.cli.ui.colours"},
     "koi_lang.sessions.replay_calls": {"koi_lang.rpc.configure", "koi_lang.rpc.start"},
     "koi_lang.setup.preferences": {"koi_lang.program.late"},

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from koi_lang.cli.options import RunOptions, allow_option, allow_rules
+from koi_lang.cli.options import allow_option, allow_rules
 from koi_lang.grants import EVERYTHING
 from koi_lang.sessions.audit import ALLOW, DENY, audit
+from koi_lang.sessions.options import RunOptions
 from koi_lang.text_width import clean
 
 # Rows that are lists of names.
@@ -30,7 +31,7 @@ def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool)
 
     No server is started, and no model is asked.
     """
-    options = RunOptions(False, False, None, False, allow_rules(allow), {}, {}, no_extensions=no_extensions)
+    options = RunOptions(allow=allow_rules(allow), no_extensions=no_extensions)
     redact = options.key_lookup().redactor()
     audited = audit(
         file, limits=options.limits_here, allow=options.allowed_here, use_installed=not options.no_extensions

@@ -1,21 +1,17 @@
-"""The words of a command line to what they say about running a program."""
+"""The options of commands that run programs, and their parser."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from koi_lang import settings
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import UsageError
-from koi_lang.redaction.redactor import MOST_FOUND, Secrets
-from koi_lang.setup.keys.lookup import Keys
+from koi_lang.sessions.options import RunOptions
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -45,61 +41,6 @@ class Amount(click.FloatRange):
 
     def __init__(self) -> None:
         super().__init__(0, min_open=True)
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What the command line says about a run.
-
-    Attributes:
-        record: whether a journal is written; None does without where none can be.
-        no_extensions: whether installed extensions are left out.
-        plain: whether a terminal gets finished lines only.
-        found: secrets that came up by their names; all that is shown and written of the run shares them.
-    """
-
-    debug: bool
-    quiet: bool
-    answers: str | None
-    rehearse: bool
-    allow: Sequence[str]
-    limits: Mapping[str, Any]
-    payload: Mapping[str, Any]
-    verbose: bool = False
-    as_json: bool = False
-    record: bool | None = None
-    model: str | None = None
-    keys: str | None = None
-    no_extensions: bool = False
-    plain: bool = False
-    found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
-
-    @property
-    def limits_here(self) -> dict[str, Any]:
-        """The limits that count in the current folder: those of `koi.toml`, then those of the command line."""
-        return {**settings.limits(Path.cwd()), **self.limits}
-
-    @property
-    def session_limits(self) -> dict[str, Any]:
-        """The limits of a session, which lasts as long as its client likes; the time is that of each call."""
-        return {name: value for name, value in self.limits_here.items() if name != "time"}
-
-    @property
-    def call_time_s(self) -> float | None:
-        """The time that a call of a session may take."""
-        return self.limits_here.get("time")
-
-    @property
-    def allowed_here(self) -> list[str]:
-        """What is allowed in the current folder: by the command line, and by `koi.toml`."""
-        here = Path.cwd()
-        commands = (f"shell:{command}" for command in settings.allowed_commands(here))
-        return [*self.allow, *commands, *settings.allowed_tools(here)]
-
-    def key_lookup(self) -> Keys:
-        """Where the models of a run find their keys."""
-        given = settings.variables_in(self.keys) if self.keys else {}
-        return Keys(Path.cwd(), given=given, found=self.found)
 
 
 def running_options(whole: str, one: str) -> Callable[[Command], Command]:

@@ -13,7 +13,7 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.doubts import Doubts, Wish, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
-from koi_lang.cli.options import RunOptions, added, fields_of, limiting_options, limiting_words
+from koi_lang.cli.options import added, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import require_trust
@@ -30,6 +30,7 @@ from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
+from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 

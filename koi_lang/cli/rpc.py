@@ -12,11 +12,12 @@ import click
 
 from koi_lang.cli.interrupts import carried_out, leave
 from koi_lang.cli.messages import exit_code_of, show_warnings
-from koi_lang.cli.options import RunOptions, options_from, running_options, seconds
+from koi_lang.cli.options import options_from, running_options, seconds
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.factory import SessionFactory
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."

@@ -11,10 +11,11 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.messages import show_warnings
-from koi_lang.cli.options import RunOptions, options_from, running_options
+from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
 from koi_lang.program import loader
+from koi_lang.sessions.options import RunOptions
 
 
 @click.command()

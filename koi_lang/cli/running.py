@@ -12,7 +12,6 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.options import RunOptions
 from koi_lang.cli.ui.reporters import DETAILS, TOLD, CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
@@ -21,6 +20,7 @@ from koi_lang.program import cache, declarations
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepared
 from koi_lang.sessions.recording import recorded
 

@@ -16,10 +16,11 @@ from koi_lang import settings
 from koi_lang.cli import late
 from koi_lang.cli.interrupts import served
 from koi_lang.cli.messages import exit_code_of, show_warnings
-from koi_lang.cli.options import RunOptions, options_from, running_options
+from koi_lang.cli.options import options_from, running_options
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 
 ADDRESS = "127.0.0.1:8420"

@@ -38,7 +38,7 @@ def continuation(
         JournalError: there is no such session, it goes on, or it is of another program.
         UsageError: there is no such entry.
     """
-    path = _last(ready) if run == store.LAST else store.find(Path.cwd(), run)
+    path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
     journal = readable(path) if at is None else own(path)
     header = journal.header
     _require_session(header, ready)
@@ -78,7 +78,7 @@ def _model_of(header: Header, entries: Sequence[JournalEntry]) -> str:
 
 def _last(ready: Prepared) -> Path:
     """The journal of the latest session of a program. Raises JournalError."""
-    for path in reversed(store.journals(Path.cwd())):
+    for path in reversed(store.journals(ready.folder)):
         with suppress(JournalError):  # one that cannot be read is none
             if is_session_of(read_header(path), ready.path):
                 return path

@@ -44,7 +44,7 @@ class SessionFactory:
 
     def served(self) -> SessionConfig:
         """What is served."""
-        ready, folder, redact = self._ready, Path.cwd().as_posix(), self._ready.redactor()
+        ready, folder, redact = self._ready, self._ready.folder.as_posix(), self._ready.redactor()
         return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),
@@ -84,7 +84,7 @@ class SessionFactory:
         if not model or self._choice.name():
             return
         try:
-            self._choice.wanted = preferences(Path.cwd(), model, self._choice.wanted.keys)
+            self._choice.wanted = preferences(self._ready.folder, model, self._choice.wanted.keys)
         except KoiError as error:
             self._note(f"`{model}` cannot be used any more: {error.message}")
         else:

@@ -12,7 +12,6 @@ from typing import Any
 
 from koi_lang import settings
 from koi_lang.cli.browser import sign_in_with
-from koi_lang.cli.options import RunOptions
 from koi_lang.extensions import additions
 from koi_lang.program import cache, declarations, late, loader
 from koi_lang.program.files import absolute
@@ -21,6 +20,7 @@ from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
@@ -49,6 +49,11 @@ class Prepared:
         """Of its file, absolute."""
         return str(self.module.__file__)
 
+    @property
+    def folder(self) -> Path:
+        """Where it is run."""
+        return self.options.folder
+
     def redactor(self) -> Callable[[str], str]:
         """Takes the secrets of its runs out of a text."""
         return self.wanted.keys.redactor(self.options.payload)
@@ -66,8 +71,8 @@ class Prepared:
         """
         usual = {
             "teams": partial(declarations.teams_of, self.module),
-            "folder": Path.cwd(),
-            "config": settings.koi_config(Path.cwd()),
+            "folder": self.folder,
+            "config": settings.koi_config(self.folder),
             "evaluate": evaluate,
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
@@ -119,7 +124,7 @@ class Prepared:
 
 def prepared(file: str, entry: cache.CachedModule, options: RunOptions) -> Prepared:
     """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
-    wanted = preferences(Path.cwd(), options.model, options.key_lookup())
+    wanted = preferences(options.folder, options.model, options.key_lookup())
     sys.setrecursionlimit(MOST_FRAMES)
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted)
 

@@ -49,7 +49,7 @@ def recorded(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | 
 
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
-    path, redact, options = path_of(Path.cwd(), run.id), ready.redactor(), ready.options
+    path, redact, options = path_of(ready.folder, run.id), ready.redactor(), ready.options
     signed_with = _signer(run, ready)
     if going.end is not None:
         writer = Writer(path, going.end, redact, run.stop, signed_with)
@@ -65,7 +65,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
 def _signer(run: Run, ready: Prepared) -> Signer | None:
     """What signs the journal; where there can be no key that is told, and resuming it needs somebody who agrees."""
     try:
-        return signer(Path.cwd())
+        return signer(ready.folder)
     except SettingsError as error:
         if not ready.options.quiet:
             run.host.log(f"warning: the journal is not signed: {error.message}")

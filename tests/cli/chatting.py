@@ -16,12 +16,12 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.editor import Editor
-from koi_lang.cli.options import RunOptions
 from koi_lang.cli.ui.text import ASCII
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import targets
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 from tests.cli.screens import Shown
 from tests.playbook.playing import act

@@ -16,12 +16,12 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.interrupts import carried_out
 from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.options import RunOptions
 from koi_lang.cli.ui.text import look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.program import cache, declarations
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
+from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 from koi_lang.sessions.session import GRACE_S
 

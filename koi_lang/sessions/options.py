@@ -1,0 +1,68 @@
+"""The options of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from koi_lang import settings
+from koi_lang.redaction.redactor import MOST_FOUND, Secrets
+from koi_lang.setup.keys.lookup import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a person says about a run, on a command line or from Python.
+
+    Attributes:
+        record: whether a journal is written; None does without where none can be.
+        no_extensions: whether installed extensions are left out.
+        plain: whether a terminal gets finished lines only.
+        folder: where the program is run: its settings, keys, journals and registry are looked for there.
+        found: secrets that came up by their names; all that is shown and written of the run shares them.
+    """
+
+    debug: bool = False
+    quiet: bool = False
+    answers: str | None = None
+    rehearse: bool = False
+    allow: Sequence[str] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    verbose: bool = False
+    as_json: bool = False
+    record: bool | None = None
+    model: str | None = None
+    keys: str | None = None
+    no_extensions: bool = False
+    plain: bool = False
+    folder: Path = field(default_factory=Path.cwd)
+    found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
+
+    @property
+    def limits_here(self) -> dict[str, Any]:
+        """The limits that count in the folder: those of `koi.toml`, then those that were given."""
+        return {**settings.limits(self.folder), **self.limits}
+
+    @property
+    def session_limits(self) -> dict[str, Any]:
+        """The limits of a session, which lasts as long as its client likes; the time is that of each call."""
+        return {name: value for name, value in self.limits_here.items() if name != "time"}
+
+    @property
+    def call_time_s(self) -> float | None:
+        """The time that a call of a session may take."""
+        return self.limits_here.get("time")
+
+    @property
+    def allowed_here(self) -> list[str]:
+        """What is allowed in the folder: what was given, and what `koi.toml` says."""
+        commands = (f"shell:{command}" for command in settings.allowed_commands(self.folder))
+        return [*self.allow, *commands, *settings.allowed_tools(self.folder)]
+
+    def key_lookup(self) -> Keys:
+        """Where the models of a run find their keys."""
+        given = settings.variables_in(self.keys) if self.keys else {}
+        return Keys(self.folder, given=given, found=self.found)
