@@ -9,12 +9,16 @@ import site
 import sys
 import tomllib
 import zipfile
+from pathlib import Path
 
 from koi_lang import resources
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
 
 # Loaded by coverage.py alone, whose plugin it is; who measures coverage has it.
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage"}
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+# What the extra `dev` brings to be run, or loaded by pytest, and not to be imported.
+COMMANDS = {"build", "coverage", "hatchling", "mypy", "pytest_timeout", "pytest_xdist", "ruff"}
 
 # Runs the command line and writes the name of every file that was opened into its first argument.
 WATCHED = """
@@ -62,18 +66,40 @@ def test_the_wheel_brings_the_command(installed: Installed) -> None:
 
 def test_what_is_imported_is_declared() -> None:
     """Every package that a module imports is one that the project asks for, and the other way round."""
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-    declared = {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    imported = imports_of(resources.PACKAGE)
+
+    assert imported == packages_in(PROJECT["dependencies"])
+
+
+def test_what_tests_import_is_declared() -> None:
+    """Who installs the project with its extra `dev` has every package that tests and benchmarks import."""
+    extra = packages_in(PROJECT["optional-dependencies"]["dev"])
+    imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
+
+    assert imported - packages_in(PROJECT["dependencies"]) - {"tests", "benchmarks"} == extra - COMMANDS
+
+
+def packages_in(requirements: list[str]) -> set[str]:
+    """The packages that requirements name, as they are imported."""
+    return {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in requirements}
+
+
+def imports_of(folder: Path) -> set[str]:
+    """The packages of others that Python files below a folder import."""
     imported: set[str] = set()
-    for path in resources.PACKAGE.rglob("*.py"):
+    for path in folder.rglob("*.py"):
         tree, plugin_of = ast.parse(path.read_bytes()), PLUGIN_OF.get(path.relative_to(CHECKOUT).as_posix())
         imported |= {name for node in ast.walk(tree) for name in packages_of(node)} - {plugin_of}
-
-    assert imported - sys.stdlib_module_names - {"koi_lang"} == declared
+    return imported - sys.stdlib_module_names - {"koi_lang"}
 
 
 def packages_of(node: ast.AST) -> set[str]:
-    """The top packages of an import."""
-    if isinstance(node, ast.Import):
-        return {alias.name.partition(".")[0] for alias in node.names}
-    return {str(node.module).partition(".")[0]} if isinstance(node, ast.ImportFrom) and not node.level else set()
+    """The top packages of an import, by a statement or by a test that needs them."""
+    match node:
+        case ast.Import(names=names):
+            return {alias.name.partition(".")[0] for alias in names}
+        case ast.ImportFrom(module=module, level=0):
+            return {str(module).partition(".")[0]}
+        case ast.Call(func=ast.Attribute(attr="importorskip"), args=[ast.Constant(value=str(name))]):
+            return {name.partition(".")[0]}
+    return set()
