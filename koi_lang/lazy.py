@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+
+class LazyModule(ModuleType):
+    """A module that is imported when something of it is asked for first."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+
+def lazy_module(name: str) -> Any:
+    """Stand in for `import name` where only some runs need it; for type checkers there is a plain import."""
+    return LazyModule(name)
 
 
 def on_demand(module: str, places: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:

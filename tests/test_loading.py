@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang import resources
-from koi_lang.lazy import on_demand
+from koi_lang.lazy import lazy_module, on_demand
 from koi_lang.program import late
 
 LENDING = sorted(path for path in resources.PACKAGE.rglob("*.py") if "= on_demand(" in path.read_text("utf-8"))
@@ -27,6 +27,17 @@ def test_a_module_is_loaded_with_the_first_name(tmp_path: Path, monkeypatch: pyt
 
     assert value is sys.modules.pop("lent_early").lent_early_value
     assert "lent_never" not in sys.modules
+
+
+def test_a_lazy_module_is_loaded_with_the_first_attribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is executed before something of it is asked for; then it is the thing itself."""
+    (tmp_path / "lazy_shop.py").write_text("value = object()\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    shop = lazy_module("lazy_shop")
+
+    assert "lazy_shop" not in sys.modules
+    assert shop.value is sys.modules.pop("lazy_shop").value
 
 
 def test_other_names_are_unknown() -> None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from koi_lang.js.console_state import current_marks, duration
 from koi_lang.js.conversions import text, truth
+from koi_lang.js.environment import current_environment
 from koi_lang.js.inspect_layout import display_width
 from koi_lang.js.inspect_value import console_text, inspect
 from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.process import now_ms
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.runtime.host import current_host
 
 METHODS = MethodTable()
 
 
 def _print(text: str) -> Value:
-    current_host().print(current_marks().placed(text))
+    current_environment().print(current_marks().placed(text))
     return undefined
 
 
 def _tell(text: str) -> Value:
-    current_host().log(current_marks().placed(text))
+    current_environment().log(current_marks().placed(text))
     return undefined
 
 

@@ -9,12 +9,12 @@ from koi_lang.js import timestamps
 from koi_lang.js.calendar_days import clip, join, offset_ms, part, to_utc
 from koi_lang.js.clock import wall_ms
 from koi_lang.js.conversions import number, primitive, text
+from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.intl_dates import form_of, require_american, written
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.runtime.replay.calls import seen
 
 C = TypeVar("C", bound=type)
 _INVALID = "Invalid Date"
@@ -162,7 +162,7 @@ STATICS = MethodTable()
 @STATICS.named("now")
 def now() -> int:
     """Milliseconds since 1970."""
-    return int(seen("clock", wall_ms))
+    return int(current_environment().observe("clock", wall_ms))
 
 
 @STATICS.named("parse")

@@ -7,11 +7,11 @@ from array import array
 from collections.abc import Callable
 
 from koi_lang.js.conversions import number
+from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.number_format import INFINITY, LARGEST, NAN, shorten
 from koi_lang.js.operators import power
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.runtime.replay.calls import random_bytes
 
 METHODS = MethodTable()
 
@@ -142,7 +142,7 @@ def _hypot(*values: Value) -> int | float:
 @METHODS.named("random")
 def _random() -> float:
     # 53 bits are all that a float can hold.
-    return (int.from_bytes(random_bytes(7)) >> 3) / (1 << 53)
+    return (int.from_bytes(current_environment().random_bytes(7)) >> 3) / (1 << 53)
 
 
 @METHODS.named("fround")

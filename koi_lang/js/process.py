@@ -6,13 +6,20 @@ import os
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from koi_lang.js.clock import steady_ms
+from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.undefined import Value
-from koi_lang.runtime import late
-from koi_lang.runtime.replay.calls import random_bytes, seen
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import uuid
+
+    from koi_lang import settings
+else:
+    uuid, settings = lazy_module("uuid"), lazy_module("koi_lang.settings")
 
 
 class Process:
@@ -29,7 +36,7 @@ class Process:
     @property
     def env(self) -> Mapping[str, str]:
         """The variables of the environment."""
-        return MappingProxyType(late.environment())
+        return MappingProxyType(settings.environment())
 
     @property
     def argv(self) -> list[Value]:
@@ -58,12 +65,12 @@ CRYPTO = MethodTable()
 @PERFORMANCE.named("now")
 def now_ms() -> float:
     """Milliseconds since some moment, as the run saw them when it is carried out again."""
-    return float(seen("clock", steady_ms))
+    return float(current_environment().observe("clock", steady_ms))
 
 
 @CRYPTO.named("randomUUID")
 def _random_uuid() -> str:
-    return str(late.UUID(bytes=random_bytes(16), version=4))
+    return str(uuid.UUID(bytes=current_environment().random_bytes(16), version=4))
 
 
 PROCESS = Process()

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from koi_lang.js.calendar_days import offset_ms, zone_name
 from koi_lang.js.errors import RangeErrorValue
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import datetime
+    import zoneinfo
+else:
+    datetime, zoneinfo = lazy_module("datetime"), lazy_module("zoneinfo")
 
 HOUR_MS = 3_600_000
 # Years that Python's dates know; farther moments have the offset of the nearest of these.
@@ -78,12 +85,12 @@ def _by_offset(shift_ms: int, *, full: bool) -> str:
 def _zone(name: str) -> Callable[[int], tuple[int, str]]:
     """What tells the offset and the abbreviation of a zone at a moment. Raises RangeErrorValue."""
     try:
-        zone = late.ZoneInfo(name if "/" in name else name.upper())
+        zone = zoneinfo.ZoneInfo(name if "/" in name else name.upper())
     except (OSError, ValueError, KeyError) as error:
         raise RangeErrorValue(f"Invalid time zone specified: {name}") from error
 
     def look(ms: int) -> tuple[int, str]:
-        at = late.datetime.fromtimestamp(min(max(ms // 1000, FIRST_S), LAST_S), zone)
+        at = datetime.datetime.fromtimestamp(min(max(ms // 1000, FIRST_S), LAST_S), zone)
         ahead = at.utcoffset()
         return int(ahead.total_seconds() * 1000) if ahead else 0, at.tzname() or ""
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.js.environment import OutputPort, StandardOutput
 
 Approval = Literal["yes", "always", "no"]
 # They count as letters and signs and look like nothing.
@@ -33,14 +32,8 @@ class FormHost(Protocol):
         """The answers by field of a JSON Schema; None when the person declines. Raises NobodyToAskError."""
 
 
-class Host(Protocol):
+class Host(OutputPort, Protocol):
     """The person and the terminal, or whatever stands in for them."""
-
-    def print(self, text: str) -> None:
-        """Show one piece of the program's output, a line break is added."""
-
-    def log(self, text: str) -> None:
-        """Show one line that is not output (progress, warnings)."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask the person; with options, the answer is one of them or free text. Raises NobodyToAskError."""
@@ -84,16 +77,8 @@ def _spelt(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-class SilentHost:
+class SilentHost(StandardOutput):
     """A host with output and no person: questions cannot be answered, approvals are denied."""
-
-    def print(self, text: str) -> None:
-        """Write a line to standard output."""
-        sys.stdout.write(text + "\n")
-
-    def log(self, text: str) -> None:
-        """Write a line to standard error."""
-        sys.stderr.write(text + "\n")
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Refuse: there is nobody."""
@@ -108,16 +93,3 @@ class SilentHost:
     async def secret(self, name: str) -> str:
         """Refuse: there is nobody."""
         raise NobodyToAskError(f"nobody can be asked for `{name}`")
-
-
-_host: ContextVar[Host | None] = ContextVar("koi_host", default=None)
-
-
-def current_host() -> Host:
-    """The host of the run this code belongs to; outside of runs, plain standard output."""
-    return _host.get() or SilentHost()
-
-
-def use_host(host: Host) -> None:
-    """Make `host` the one of this context and of everything started from it."""
-    _host.set(host)

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING
 from koi_lang.lazy import on_demand
 
 if TYPE_CHECKING:
-    from datetime import datetime as datetime
-    from uuid import UUID as UUID
-    from zoneinfo import ZoneInfo as ZoneInfo
-
     from httpx2 import AsyncClient as AsyncClient
     from httpx2 import HTTPError as HTTPError
     from httpx2 import InvalidURL as InvalidURL
@@ -32,14 +28,10 @@ if TYPE_CHECKING:
     from koi_lang.runtime.registry import KeptRegistry as KeptRegistry
     from koi_lang.runtime.registry import open_registry as open_registry
     from koi_lang.runtime.routing.semantic import Meaning as Meaning
-    from koi_lang.settings import environment as environment
 else:
     __getattr__ = on_demand(
         __name__,
         {
-            "datetime": ("datetime",),
-            "uuid": ("UUID",),
-            "zoneinfo": ("ZoneInfo",),
             "httpx2": ("AsyncClient", "HTTPError", "InvalidURL"),
             "koi_lang.llm.calibration": ("Calibration",),
             "koi_lang.llm.images": ("BadImageError", "Image", "size_of", "size_text"),
@@ -54,6 +46,5 @@ else:
             "koi_lang.runtime.playbook.loop": ("run_playbook",),
             "koi_lang.runtime.registry": ("KeptRegistry", "open_registry"),
             "koi_lang.runtime.budget.reservations": ("Reservations",),
-            "koi_lang.settings": ("environment",),
         },
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
 from koi_lang.js.console_state import use_marks
+from koi_lang.js.environment import in_environment
 from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import late
@@ -22,13 +23,14 @@ from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.hooks.additions import Additions
-from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError, use_host
+from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.playbook.loop_guard import GuardLimits
 from koi_lang.runtime.playbook.steering import Steering
 from koi_lang.runtime.prompts import PromptContext as PromptScope
 from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.replay.environment import RunEnvironment
 from koi_lang.runtime.replay.error_records import origin_of
 from koi_lang.runtime.replay.location import enter_run, leave_run, passing
 from koi_lang.runtime.replay.recorder import Effects
@@ -103,7 +105,7 @@ class Run:
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
             ending.enter_context(self.effects.count_steps())
-            use_host(self.host)
+            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects)))
             use_marks()
             await self.servers.open()
             self.keep_until_end(self.servers.close)

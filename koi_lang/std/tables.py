@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.replay.calls import seen
+from koi_lang.js.environment import current_environment
 from koi_lang.std.csv_text import columns_of, shown
 from koi_lang.text_width import clean, clipped, padded, width, wrapped
 
@@ -19,7 +19,7 @@ NARROWEST = 6
 
 def terminal_width() -> int:
     """How wide the terminal is; 80 columns without one."""
-    return int(seen("terminal", lambda: shutil.get_terminal_size().columns))
+    return int(current_environment().observe("terminal", lambda: shutil.get_terminal_size().columns))
 
 
 def rendered(items: Sequence[Any], columns: Sequence[str], most: int, is_wrapped: bool) -> str:

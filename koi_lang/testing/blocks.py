@@ -15,9 +15,9 @@ from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.js.clock import use_clock
+from koi_lang.js.environment import Machine, in_environment
 from koi_lang.program import declarations, loader
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.host import use_host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
@@ -78,9 +78,9 @@ async def _play(block: TestBlock, audience: Audience) -> None:
     begin = START.timestamp()
     use_clock(lambda: begin + loop.time())
     use_trial(audience.trial)
-    use_host(audience)
     try:
-        await _run(block, audience, loop)
+        with in_environment(Machine(audience)):
+            await _run(block, audience, loop)
     except asyncio.CancelledError as cancelled:
         if LATE in cancelled.args:
             raise Overtime().with_traceback(cancelled.__traceback__) from None

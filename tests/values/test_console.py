@@ -10,11 +10,11 @@ import pytest
 from koi_lang.js.call_helpers import invoke
 from koi_lang.js.clock import use_clock
 from koi_lang.js.console_state import duration
+from koi_lang.js.environment import Machine, in_environment
 from koi_lang.js.globals import GLOBALS
-from koi_lang.runtime.host import SilentHost, use_host
 
 
-class Recorder(SilentHost):
+class Recorder:
     """A host that keeps what it is given."""
 
     def __init__(self) -> None:
@@ -40,8 +40,8 @@ def say(host: Recorder, method: str, *values: Any) -> None:
     """Call a method of the console with a host in place."""
 
     def speak() -> None:
-        use_host(host)
-        invoke(GLOBALS["console"], method, *values)
+        with in_environment(Machine(host)):
+            invoke(GLOBALS["console"], method, *values)
 
     copy_context().run(speak)
 
@@ -104,10 +104,10 @@ def each(host: Recorder, *calls: tuple[Any, ...], clock: Any = None) -> None:
     """Several calls of methods of one console, each a name and its arguments."""
 
     def speak() -> None:
-        use_host(host)
         use_clock(clock or (lambda: 0.0))
-        for method, *values in calls:
-            invoke(GLOBALS["console"], method, *values)
+        with in_environment(Machine(host)):
+            for method, *values in calls:
+                invoke(GLOBALS["console"], method, *values)
 
     copy_context().run(speak)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,18 +52,6 @@ class PythonCall(Protocol):
 
     def restore(self, data: Mapping[str, Any]) -> Sequence[Any]:
         """Change them as some fields say, where the call is not made; gives those that lack it nevertheless."""
-
-
-def seen(what: str, look: Callable[[], Any]) -> Any:
-    """What code sees outside, such as the clock; in a run it is kept, so that a run that goes on sees the same."""
-    run = current.get()
-    return look() if run is None else run.effects.observe(what, look)
-
-
-def random_bytes(count: int) -> bytes:
-    """At most 64 bytes that nobody can guess; in a run that goes on they come again."""
-    run = current.get()
-    return os.urandom(count) if run is None else run.effects.random_bytes(count)
 
 
 def fired_before(path: Path) -> bool:

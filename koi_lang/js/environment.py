@@ -1,0 +1,83 @@
+"""The port through which JavaScript's values ask the world: in a run it is recorded, elsewhere it is the machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class OutputPort(Protocol):
+    """Where a program prints."""
+
+    def print(self, text: str) -> None:
+        """Show one piece of the program's output, a line break is added."""
+
+    def log(self, text: str) -> None:
+        """Show one line that is not output (progress, warnings)."""
+
+
+class Environment(OutputPort, Protocol):
+    """What values may ask of the world."""
+
+    def observe(self, what: str, look: Callable[[], T]) -> T:
+        """What code sees outside, such as the clock; a run that goes on sees the same again."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """At most 64 bytes that nobody can guess; in a run that goes on they come again."""
+
+
+class StandardOutput:
+    """The streams of the process."""
+
+    def print(self, text: str) -> None:
+        """Write a line to standard output."""
+        sys.stdout.write(text + "\n")
+
+    def log(self, text: str) -> None:
+        """Write a line to standard error."""
+        sys.stderr.write(text + "\n")
+
+
+class Machine:
+    """The environment outside of runs: nothing is recorded.
+
+    Args:
+        output: where programs print; by default the streams of the process.
+    """
+
+    def __init__(self, output: OutputPort | None = None) -> None:
+        target = output or StandardOutput()
+        self.print, self.log = target.print, target.log
+
+    def observe(self, what: str, look: Callable[[], T]) -> T:
+        """What there is now."""
+        return look()
+
+    def random_bytes(self, count: int) -> bytes:
+        """Bytes from the system."""
+        return os.urandom(count)
+
+
+MACHINE = Machine()
+_environment: ContextVar[Environment | None] = ContextVar("koi_environment", default=None)
+
+
+def current_environment() -> Environment:
+    """That of the run this code belongs to; outside of runs, the machine."""
+    return _environment.get() or MACHINE
+
+
+@contextmanager
+def in_environment(environment: Environment) -> Iterator[None]:
+    """Code in this context, and what it starts, asks `environment`."""
+    token = _environment.set(environment)
+    try:
+        yield
+    finally:
+        _environment.reset(token)
