@@ -61,7 +61,6 @@ STILL_UP: dict[str, set[str]] = {
         "koi_lang.runtime.replay.calls",
         "koi_lang.runtime.shown_headers",
     },
-    "koi_lang.js.promises": {"koi_lang.runtime.replay.location"},
     "koi_lang.js.python_interop": {
         "koi_lang.runtime.cancellation",
         "koi_lang.runtime.context",
@@ -69,7 +68,6 @@ STILL_UP: dict[str, set[str]] = {
         "koi_lang.runtime.replay.module_state",
         "koi_lang.runtime.replay.tagged_values",
     },
-    "koi_lang.js.timers": {"koi_lang.runtime.replay.calls", "koi_lang.runtime.replay.location"},
     "koi_lang.mcp_server.service": {"koi_lang.cli.ui.reporters", "koi_lang.cli.ui.terminal"},
     "koi_lang.sessions.continuation": {"koi_lang.cli.doubts"},
     "koi_lang.sessions.factory": {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -22,6 +22,19 @@ class OutputPort(Protocol):
         """Show one line that is not output (progress, warnings)."""
 
 
+class Firing(Protocol):
+    """One time that a timer fires."""
+
+    def skips_clock(self) -> bool:
+        """Whether it does not wait for the clock: when it fires follows from what is recorded."""
+
+    def turn(self) -> Awaitable[None] | None:
+        """What to wait for before it fires; None where no order is kept."""
+
+    def record(self) -> None:
+        """It fires now."""
+
+
 class Environment(OutputPort, Protocol):
     """What values may ask of the world."""
 
@@ -30,6 +43,12 @@ class Environment(OutputPort, Protocol):
 
     def random_bytes(self, count: int) -> bytes:
         """At most 64 bytes that nobody can guess; in a run that goes on they come again."""
+
+    def fork_context(self) -> Context:
+        """A copy of the context for work that goes on beside the current code."""
+
+    def next_firing(self) -> Firing:
+        """The next time that a timer fires, counted by the code that sets it."""
 
 
 class StandardOutput:
@@ -42,6 +61,20 @@ class StandardOutput:
     def log(self, text: str) -> None:
         """Write a line to standard error."""
         sys.stderr.write(text + "\n")
+
+
+class ClockFiring:
+    """A timer fires when the clock says so."""
+
+    def skips_clock(self) -> bool:
+        """It never does."""
+        return False
+
+    def turn(self) -> None:
+        """No order is kept."""
+
+    def record(self) -> None:
+        """Nobody hears of it."""
 
 
 class Machine:
@@ -62,6 +95,14 @@ class Machine:
     def random_bytes(self, count: int) -> bytes:
         """Bytes from the system."""
         return os.urandom(count)
+
+    def fork_context(self) -> Context:
+        """A plain copy."""
+        return copy_context()
+
+    def next_firing(self) -> Firing:
+        """When the clock says so."""
+        return ClockFiring()
 
 
 MACHINE = Machine()

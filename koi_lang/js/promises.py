@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from koi_lang.errors import KoiError
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import PRIMITIVES
+from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import MADE, AggregateErrorValue, TypeErrorValue, caught, handled, running_place, thrown
 from koi_lang.js.iteration import iterate
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.task_scope import TaskScope, Work, current_scope
 from koi_lang.js.undefined import Value, undefined
 from koi_lang.outcome import end_of, failure_of
-from koi_lang.runtime.replay.location import branch
 
 __all__ = ["PROMISE", "Promise", "TaskScope", "settle", "settled", "spawn"]
 
@@ -90,7 +90,7 @@ class Promise:
         if value is self:
             self._fail(TypeErrorValue("Chaining cycle detected for promise"))
         elif _later(value):
-            self._scope.start(self._follow(value), branch())
+            self._scope.start(self._follow(value), current_environment().fork_context())
         else:
             self._finish(value)
 
@@ -137,7 +137,7 @@ def spawn(coroutine: Work) -> Promise:
         KoiError: there is no scope.
     """
     try:
-        scope, context = current_scope(), branch()
+        scope, context = current_scope(), current_environment().fork_context()
     except KoiError:
         coroutine.close()
         raise

@@ -8,13 +8,12 @@ from typing import ClassVar
 
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import number
+from koi_lang.js.environment import Firing, current_environment
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import MethodTable
 from koi_lang.js.promises import settle, spawn
 from koi_lang.js.task_scope import current_scope
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.runtime.replay.calls import fired_before, tell_fired, turn_to_fire
-from koi_lang.runtime.replay.location import Path, branch, passing
 
 TIMERS = MethodTable()
 _LONGEST_MS = 2**31 - 1
@@ -36,8 +35,8 @@ class Timer:
         self._scope = current_scope()
         self._scope.hold(self)
         # Its own branch: when it fires does not change how others count.
-        self._context = branch()
-        self._schedule(self._context.run(passing, "fired"))
+        self._context = current_environment().fork_context()
+        self._schedule(self._context.run(_next_firing))
 
     def clear(self) -> None:
         """Do not call any more."""
@@ -62,36 +61,40 @@ class Timer:
             self._scope.hold(self, waits)
         return self
 
-    def _schedule(self, path: Path) -> None:
+    def _schedule(self, firing: Firing) -> None:
         self._handle: asyncio.Handle | asyncio.Task[Value]
         loop = asyncio.get_running_loop()
-        if fired_before(path):
-            self._handle = loop.call_soon(self._is_due, path, context=self._context)
+        if firing.skips_clock():
+            self._handle = loop.call_soon(self._is_due, firing, context=self._context)
         else:
-            self._handle = loop.call_later(self._delay_s, self._is_due, path, context=self._context)
+            self._handle = loop.call_later(self._delay_s, self._is_due, firing, context=self._context)
 
-    def _is_due(self, path: Path) -> None:
-        turn = turn_to_fire(path)
+    def _is_due(self, firing: Firing) -> None:
+        turn = firing.turn()
         if turn is None:
-            self._fire(path)
+            self._fire(firing)
         else:
             # A copy, since this is called from within the context.
-            self._handle = self._scope.start(self._fire_in_turn(turn, path), self._context.copy())
+            self._handle = self._scope.start(self._fire_in_turn(turn, firing), self._context.copy())
 
-    async def _fire_in_turn(self, turn: Awaitable[None], path: Path) -> None:
+    async def _fire_in_turn(self, turn: Awaitable[None], firing: Firing) -> None:
         await turn
-        self._fire(path)
+        self._fire(firing)
 
-    def _fire(self, path: Path) -> None:
-        tell_fired(path)
+    def _fire(self, firing: Firing) -> None:
+        firing.record()
         spawn(self._call())
         if not self._repeat:
             self.clear()
         elif not self._over:
-            self._schedule(passing("fired"))
+            self._schedule(_next_firing())
 
     async def _call(self) -> None:
         await settle(apply(self._callback, *self._args))
+
+
+def _next_firing() -> Firing:
+    return current_environment().next_firing()
 
 
 @TIMERS.named("setTimeout")

@@ -105,7 +105,7 @@ class Run:
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
             ending.enter_context(self.effects.count_steps())
-            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects)))
+            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects, self.events)))
             use_marks()
             await self.servers.open()
             self.keep_until_end(self.servers.close)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from koi_lang.runtime.context import current
-from koi_lang.runtime.replay.location import Location, Path, current_place
-from koi_lang.runtime.replay.ordering import FIRED
+from koi_lang.runtime.replay.location import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,24 +52,6 @@ class PythonCall(Protocol):
         """Change them as some fields say, where the call is not made; gives those that lack it nevertheless."""
 
 
-def fired_before(path: Path) -> bool:
-    """Whether a timer of a run that goes on does not wait for the clock: it has fired before, or never will."""
-    run = current.get()
-    past = None if run is None else run.effects.past
-    return past is not None and (past.has("fired", path) or is_over(current_place()))
-
-
-def turn_to_fire(path: Path) -> Awaitable[None] | None:
-    """What to wait for before a timer fires; None where no order is kept."""
-    run = current.get()
-    if run is None or not run.effects.is_kept:
-        return None
-    past = run.effects.past
-    if is_over(current_place()) and past is not None and not past.has("fired", path):
-        return never()
-    return run.effects.turns.take(FIRED, path)
-
-
 def is_over(place: Location | None) -> bool:
     """Whether nothing new begins at a place, because it took too long when it was recorded."""
     return place is not None and place.late and not place.changed
@@ -80,10 +60,3 @@ def is_over(place: Location | None) -> bool:
 async def never() -> None:
     """Wait until the code around is ended."""
     await asyncio.get_running_loop().create_future()
-
-
-def tell_fired(path: Path) -> None:
-    """Tell that a timer fires, where that is kept."""
-    run = current.get()
-    if run is not None and run.effects.is_kept:
-        run.events.emit("fired", path=path)

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from koi_lang.js.environment import OutputPort
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from koi_lang.js.environment import Firing, OutputPort
+from koi_lang.runtime.events import Events
+from koi_lang.runtime.replay.calls import is_over, never
+from koi_lang.runtime.replay.location import Path, branch, current_place, passing
+from koi_lang.runtime.replay.ordering import FIRED
 from koi_lang.runtime.replay.recorder import Effects
 
 
@@ -12,8 +19,43 @@ class RunEnvironment:
     Args:
         output: the host of the run.
         effects: its way to the outside.
+        events: what is told of it.
     """
 
-    def __init__(self, output: OutputPort, effects: Effects) -> None:
+    def __init__(self, output: OutputPort, effects: Effects, events: Events) -> None:
         self.print, self.log = output.print, output.log
         self.observe, self.random_bytes = effects.observe, effects.random_bytes
+        self.fork_context = branch
+        self._effects, self._events = effects, events
+
+    def next_firing(self) -> Firing:
+        """The next time that a timer fires, by the place that is counted for it."""
+        return RecordedFiring(passing("fired"), self._effects, self._events)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFiring:
+    """A time that a timer of a run fires; times that were recorded keep their order among all that is recorded."""
+
+    path: Path
+    effects: Effects
+    events: Events
+
+    def skips_clock(self) -> bool:
+        """Whether it has fired before, or never will."""
+        past = self.effects.past
+        return past is not None and (past.has("fired", self.path) or is_over(current_place()))
+
+    def turn(self) -> Awaitable[None] | None:
+        """Its turn among what happens at moments that the clock decides."""
+        if not self.effects.is_kept:
+            return None
+        past = self.effects.past
+        if is_over(current_place()) and past is not None and not past.has("fired", self.path):
+            return never()
+        return self.effects.turns.take(FIRED, self.path)
+
+    def record(self) -> None:
+        """Tell that it fires, where that is kept."""
+        if self.effects.is_kept:
+            self.events.emit("fired", path=self.path)
