@@ -1,7 +1,8 @@
-"""Names to what stands under them in modules that are not loaded before one of the names is asked for."""
+"""Lazy imports: modules that are loaded when something of them is used first."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -9,31 +10,42 @@ from typing import Any
 
 
 class LazyModule(ModuleType):
-    """A module that is imported when something of it is asked for first."""
+    """Stands for a module until something of it is asked for, which loads it; nothing is kept of it here."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        return getattr(sys.modules.get(self.__name__) or import_module(self.__name__), name)
 
 
 def lazy_module(name: str) -> Any:
-    """Stand in for `import name` where only some runs need it; for type checkers there is a plain import."""
+    """A module that is loaded with the first name that is asked of it.
+
+    Type checkers see a plain import beside it:
+
+    ```python
+    if TYPE_CHECKING:
+        import openai
+    else:
+        openai = lazy_module("openai")
+    ```
+
+    Args:
+        name: the whole name of the module.
+    """
     return LazyModule(name)
 
 
-def on_demand(module: str, places: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module that lends names of others.
-
-    Such a module is called `late`. Type checkers see plain imports there; a program loads what it uses.
+def lazy_names(package: str, places: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose public names stand in modules that most of its users do not need.
 
     Args:
-        module: that lends.
+        package: that has the names.
         places: the names that each module has.
     """
     owners = {name: place for place, names in places.items() for name in names}
 
     def found(name: str) -> Any:
         if name not in owners:
-            raise AttributeError(f"module `{module}` has no `{name}`")
+            raise AttributeError(f"module `{package}` has no `{name}`")
         return getattr(import_module(owners[name]), name)
 
     return found

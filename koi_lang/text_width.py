@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from koi_lang.errors import AgentError
-from koi_lang.std import late
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import wcwidth
+else:
+    wcwidth = lazy_module("wcwidth")
 
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -13,7 +19,7 @@ SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\
 
 def width(text: str) -> int:
     """How many columns of a terminal a text takes."""
-    return late.width(clean(text))
+    return wcwidth.width(clean(text))
 
 
 def clean(text: str) -> str:
@@ -33,7 +39,7 @@ def padded(text: str, columns: int, side: str) -> str:
 def wrapped(text: str, columns: int) -> list[str]:
     """The lines of a text, each at most some columns wide; words that are longer are cut."""
     lines = clean(text).split("\n")
-    return [part for line in lines for part in (late.wrap(line, max(int(columns), 2)) or [""])]
+    return [part for line in lines for part in (wcwidth.wrap(line, max(int(columns), 2)) or [""])]
 
 
 def clipped(text: str, columns: int) -> str:
@@ -41,4 +47,4 @@ def clipped(text: str, columns: int) -> str:
     plain = clean(text).replace("\n", " ")
     if width(plain) <= columns:
         return plain
-    return late.clip(plain, 0, max(int(columns) - 1, 0)).rstrip() + "…"
+    return wcwidth.clip(plain, 0, max(int(columns) - 1, 0)).rstrip() + "…"

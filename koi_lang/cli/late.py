@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.lazy import on_demand
+from koi_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor as ThreadPoolExecutor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from koi_lang.mcp_server.service import served as served
     from koi_lang.mcp_server.service import service_of as service_of
 else:
-    __getattr__ = on_demand(
+    __getattr__ = lazy_names(
         __name__,
         {
             "concurrent.futures": ("ThreadPoolExecutor",),

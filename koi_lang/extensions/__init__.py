@@ -19,12 +19,12 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from koi_lang.extensions import late
 from koi_lang.extensions.finding import installed, of_program
-from koi_lang.lazy import on_demand
+from koi_lang.lazy import lazy_module, lazy_names
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
 if TYPE_CHECKING:
+    from koi_lang.extensions import collecting
     from koi_lang.extensions.koi import Koi as Koi
     from koi_lang.runtime.actions.registered import ActionContext as ActionContext
     from koi_lang.runtime.hooks.additions import ExtensionState as ExtensionState
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from koi_lang.runtime.hooks.types import Replace as Replace
     from koi_lang.runtime.hooks.types import Rewrite as Rewrite
 else:
+    collecting = lazy_module("koi_lang.extensions.collecting")
     # What an extension needs is loaded when it is asked for: most runs have no extension.
-    __getattr__ = on_demand(
+    __getattr__ = lazy_names(
         __name__,
         {
             "koi_lang.extensions.koi": ("Koi",),
@@ -59,4 +60,4 @@ def additions(module: ModuleType | None, *, use_installed: bool = True) -> Addit
     found = [*(installed() if use_installed else ()), *(() if module is None else of_program(module))]
     if not found:
         return NOTHING_ADDED
-    return late.collected(found).added
+    return collecting.collected(found).added

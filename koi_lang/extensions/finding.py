@@ -12,13 +12,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ExtensionError
-from koi_lang.extensions import late
+from koi_lang.lazy import lazy_module
 from koi_lang.program import declarations
 
 if TYPE_CHECKING:
+    from importlib import metadata
     from importlib.metadata import EntryPoint
 
     from koi_lang.extensions.koi import Koi
+else:
+    metadata = lazy_module("importlib.metadata")
 
 GROUP = "koi.extensions"
 FUNCTION = "extend_koi"
@@ -59,7 +62,7 @@ def installed() -> list[Extension]:
     if not any(_mentions(folder) for folder in dict.fromkeys(sys.path)):
         return []
     found: dict[str, Extension] = {}
-    for extension in sorted(map(_of, late.entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
+    for extension in sorted(map(_of, metadata.entry_points(group=GROUP)), key=lambda each: (each.name, each.package)):
         if extension.name in found:
             told = f"two extensions are called `{extension.name}`: {found[extension.name].label} and {extension.label}"
             raise ExtensionError(told, help="Uninstall one of the packages, or use `--no-extensions`.")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from koi_lang import settings
 else:
-    uuid, settings = lazy_module("uuid"), lazy_module("koi_lang.settings")
+    uuid = lazy_module("uuid")
+    settings = lazy_module("koi_lang.settings")
 
 
 class Process:

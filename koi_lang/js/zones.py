@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import datetime
     import zoneinfo
 else:
-    datetime, zoneinfo = lazy_module("datetime"), lazy_module("zoneinfo")
+    datetime = lazy_module("datetime")
+    zoneinfo = lazy_module("zoneinfo")
 
 HOUR_MS = 3_600_000
 # Years that Python's dates know; farther moments have the offset of the nearest of these.

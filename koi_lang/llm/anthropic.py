@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
@@ -17,7 +17,11 @@ from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.usage import Candidate, weight
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, AsyncAnthropicBedrock
+    import anthropic
+    import httpx2
+else:
+    anthropic = lazy_module("anthropic")
+    httpx2 = lazy_module("httpx2")
 
 DEFAULT_MAX_TOKENS = 8000
 REMEMBERED_TURNS = 2
@@ -43,11 +47,11 @@ class Anthropic(SdkModel):
     def _full_name(self, model: str) -> str:
         return self.aliases.get(model, model)
 
-    def _open(self) -> AsyncAnthropic | AsyncAnthropicBedrock:
-        return late.AsyncAnthropic(
+    def _open(self) -> anthropic.AsyncAnthropic | anthropic.AsyncAnthropicBedrock:
+        return anthropic.AsyncAnthropic(
             api_key=self.connection.key.value or "none",
             base_url=self.connection.base_url,
-            timeout=late.Timeout(self.connection.silence_s, connect=10.0),
+            timeout=httpx2.Timeout(self.connection.silence_s, connect=10.0),
             max_retries=0,
         )
 
@@ -83,7 +87,7 @@ class Anthropic(SdkModel):
         return _EventReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        return late.AnthropicError, late.HTTPError, ValueError
+        return anthropic.AnthropicError, httpx2.HTTPError, ValueError
 
 
 class _EventReader(StreamState):

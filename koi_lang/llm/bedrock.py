@@ -8,12 +8,16 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar
 
 from koi_lang.errors import MissingKeyError, ProviderError
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connection import ProviderConnection
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropicBedrock
+    import anthropic
+    import httpx2
+else:
+    anthropic = lazy_module("anthropic")
+    httpx2 = lazy_module("httpx2")
 
 NEEDED = ("boto3", "botocore")
 
@@ -37,7 +41,7 @@ class Bedrock(Anthropic):
             )
         super().__init__(connection)
 
-    def _open(self) -> AsyncAnthropicBedrock:
+    def _open(self) -> anthropic.AsyncAnthropicBedrock:
         """A client with region and credentials. Raises MissingKeyError or ProviderError."""
         try:
             client = self._client_for_region()
@@ -47,12 +51,12 @@ class Bedrock(Anthropic):
             raise _no_credentials() from error
         raise _no_credentials()
 
-    def _client_for_region(self) -> AsyncAnthropicBedrock:
+    def _client_for_region(self) -> anthropic.AsyncAnthropicBedrock:
         try:
-            return late.AsyncAnthropicBedrock(
+            return anthropic.AsyncAnthropicBedrock(
                 api_key=self.connection.key.value or None,
                 base_url=self.connection.base_url,
-                timeout=late.Timeout(self.connection.silence_s, connect=10.0),
+                timeout=httpx2.Timeout(self.connection.silence_s, connect=10.0),
                 max_retries=0,
             )
         except ValueError as error:

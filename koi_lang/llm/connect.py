@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.cards import CARDS
@@ -25,6 +25,12 @@ from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, prov
 from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import Scripted, read_answers
 from koi_lang.llm.sdk_model import SdkModel
+
+if TYPE_CHECKING:
+    from koi_lang.llm import answer_cache, rehearsal
+else:
+    answer_cache = lazy_module("koi_lang.llm.answer_cache")
+    rehearsal = lazy_module("koi_lang.llm.rehearsal")
 
 __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_to", "provider_named"]
 
@@ -107,14 +113,14 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
     if choice.provider == "rehearsal":
         if around.ask_for_lists:
             _require_stand_in(options)
-        return late.Rehearsal(on_note)
+        return rehearsal.Rehearsal(on_note)
     if choice.provider == "scripted":
         return _scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
     if options.get("cache") and around.cache_folder is not None:
-        model = late.cached(model, around.cache_folder, adapter.connection, around.on_event)
+        model = answer_cache.cached(model, around.cache_folder, adapter.connection, around.on_event)
     if around.lists is None:
         return model
     return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError, SettingsError
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, added, connection_to
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.layers import opened
@@ -24,7 +24,9 @@ from koi_lang.llm.usage import usage_of
 from koi_lang.llm.vectors import Vector, Vectors, unpacked
 
 if TYPE_CHECKING:
-    from koi_lang.llm.answer_cache import AnswerStore
+    from koi_lang.llm import answer_cache
+else:
+    answer_cache = lazy_module("koi_lang.llm.answer_cache")
 
 # The usual model for embeddings of the providers that have any.
 MODELS: Mapping[str, str] = {
@@ -57,7 +59,7 @@ class Embedder:
         self,
         model: Adapter,
         connection: ProviderConnection,
-        store: AnswerStore | None,
+        store: answer_cache.AnswerStore | None,
         check_name: Callable[[], Awaitable[None]],
     ) -> None:
         self.model = model.model
@@ -151,7 +153,9 @@ def embedder(options: Mapping[str, Any], key: KeyLookup, *, around: ModelEnviron
     model = retry(Vectors(connection), sleep=around.sleep, on_event=around.on_event)
     is_kept = around.cache_folder is not None and options.get("cache", True)
     store = (
-        late.AnswerStore(around.cache_folder, around.on_event) if around.cache_folder is not None and is_kept else None
+        answer_cache.AnswerStore(around.cache_folder, around.on_event)
+        if around.cache_folder is not None and is_kept
+        else None
     )
     return Embedder(model, connection, store, lambda: check_name(connection, around))
 

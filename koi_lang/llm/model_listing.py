@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.models import card_of
@@ -16,6 +16,9 @@ from koi_lang.llm.provider_errors import explain
 
 if TYPE_CHECKING:
     import httpx2
+
+else:
+    httpx2 = lazy_module("httpx2")
 
 USUAL = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
 VERSION = "2023-06-01"  # of Anthropic's interface
@@ -96,14 +99,14 @@ async def _get(connection: ProviderConnection, path: str, limit_s: float) -> Any
         return None
     try:
         # Redirects are not followed: they could take the key somewhere else.
-        async with late.AsyncClient(timeout=late.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
+        async with httpx2.AsyncClient(timeout=httpx2.Timeout(limit_s, connect=min(limit_s, 5.0))) as client:
             response = await client.get(f"{address}/{path}", headers=_headers(connection))
         if response.status_code in (NOT_FOUND, NO_SUCH_METHOD):
             return None
         if response.status_code >= 400:
             raise ListingRefusedError(response)
         return response.json()
-    except (late.HTTPError, late.InvalidURL, ListingRefusedError, ValueError, ExceptionGroup) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ListingRefusedError, ValueError, ExceptionGroup) as error:
         raise explain(error, connection, connection.model, begun=False) from None
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from http import client
+else:
+    client = lazy_module("http.client")
 
 USUAL_PORTS = {"": 11434, "http": 80, "https": 443}
 LONGEST_LOOK_S = 0.3
@@ -39,13 +44,13 @@ def models_at(address: str, *, limit_s: float = LONGEST_LOOK_S) -> tuple[str, ..
 
 
 def _installed(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, ...]:
-    kind = late.HTTPSConnection if scheme == "https" else late.HTTPConnection
+    kind = client.HTTPSConnection if scheme == "https" else client.HTTPConnection
     connection = kind(host, port, timeout=limit_s)
     try:
         connection.request("GET", "/api/tags")
         answer = connection.getresponse()
         return _names(json.loads(answer.read())) if answer.status == OK else ()
-    except (OSError, late.HTTPException, ValueError):
+    except (OSError, client.HTTPException, ValueError):
         return ()
     finally:
         connection.close()

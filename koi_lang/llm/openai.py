@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
@@ -13,7 +13,11 @@ from koi_lang.llm.stream_fields import count, field, first, text_of, word
 from koi_lang.llm.usage import weight
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    import httpx2
+    import openai
+else:
+    openai = lazy_module("openai")
+    httpx2 = lazy_module("httpx2")
 
 
 # Where servers that speak as OpenAI does put what a model thinks; each sends one of them.
@@ -23,12 +27,12 @@ THOUGHTS = ("reasoning_content", "reasoning")
 class OpenAI(SdkModel):
     """A model behind the chat completions interface."""
 
-    def _open(self) -> AsyncOpenAI:
+    def _open(self) -> openai.AsyncOpenAI:
         connection = self.connection
-        client = late.AsyncOpenAI(
+        client = openai.AsyncOpenAI(
             api_key=connection.key.value or "none",  # local servers need no key, the SDK does
             base_url=connection.base_url or connection.provider.base_url,
-            timeout=late.Timeout(connection.silence_s, connect=10.0),
+            timeout=httpx2.Timeout(connection.silence_s, connect=10.0),
             max_retries=0,
         )
         if connection.provider.base_url:  # what the environment says about OpenAI is nobody else's business
@@ -68,7 +72,7 @@ class OpenAI(SdkModel):
         return _ChunkReader()
 
     def _errors(self) -> tuple[type[Exception], ...]:
-        return late.OpenAIError, late.HTTPError, ValueError
+        return openai.OpenAIError, httpx2.HTTPError, ValueError
 
 
 class _ChunkReader(StreamState):

@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from koi_lang.program import cache, late
+from koi_lang.lazy import lazy_module
+from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles, absolute
+
+if TYPE_CHECKING:
+    from koi_lang.program import build
+else:
+    build = lazy_module("koi_lang.program.build")
 
 PREFIX = "koi:"
 
@@ -36,7 +43,7 @@ def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.C
         CompileError: the program has errors; with `strict` also when it has warnings.
     """
     known = None if strict or fresh else cache.find(absolute(path))
-    return known if known is not None else late.built(path, strict=strict)
+    return known if known is not None else build.built(path, strict=strict)
 
 
 def load(path: str, beside: str | None = None) -> ModuleType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from koi_lang.lazy import on_demand
+from koi_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient as AsyncClient
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.registry import open_registry as open_registry
     from koi_lang.runtime.routing.semantic import Meaning as Meaning
 else:
-    __getattr__ = on_demand(
+    __getattr__ = lazy_names(
         __name__,
         {
             "httpx2": ("AsyncClient", "HTTPError", "InvalidURL"),

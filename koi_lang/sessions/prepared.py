@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.cli.browser import sign_in_with
 from koi_lang.extensions import additions
-from koi_lang.program import cache, declarations, late, loader
+from koi_lang.lazy import lazy_module
+from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.hooks.additions import Additions
@@ -22,6 +23,13 @@ from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
+
+if TYPE_CHECKING:
+    from koi_lang.program import safe_expressions
+    from koi_lang.setup import availability
+else:
+    safe_expressions = lazy_module("koi_lang.program.safe_expressions")
+    availability = lazy_module("koi_lang.setup.availability")
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
 NEEDS_MODEL = "a model would be needed for: "
@@ -93,7 +101,7 @@ class Prepared:
 
     def _connect_embedder(self, llm: Mapping[str, Any], run: Run) -> Any:
         """The model for embeddings for an `llm` block; `-m` is about answers."""
-        return late.embedder_of(
+        return availability.embedder_of(
             llm,
             self.wanted.keys,
             on_event=lambda type, data: run.events.emit(type, **data),
@@ -109,7 +117,7 @@ class Prepared:
             chosen = {"provider": "scripted", "answers": self.options.answers}
         elif self.options.rehearse:
             chosen = {"provider": "rehearsal"}
-        model = late.model_of(
+        model = availability.model_of(
             chosen,
             wanted.keys,
             lambda text: note(NEEDS_MODEL + text),
@@ -131,4 +139,4 @@ def prepared(file: str, entry: cache.CachedModule, options: RunOptions) -> Prepa
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """An expression that arrived while running; the reader of expressions is loaded with the first one."""
-    return late.evaluate(text, names)
+    return safe_expressions.evaluate(text, names)

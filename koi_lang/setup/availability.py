@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, ProviderError, UsageError
-from koi_lang.llm import late
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.messages import Adapter, Message, Request
@@ -22,7 +22,10 @@ from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, prov
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
+    from koi_lang.llm import embeddings
     from koi_lang.llm.embeddings import Embedder
+else:
+    embeddings = lazy_module("koi_lang.llm.embeddings")
 
 OLLAMA = "127.0.0.1:11434"
 FEW_TOKENS = 16
@@ -58,7 +61,7 @@ def model_of(llm: Mapping[str, Any], keys: KeyLookup, on_note: Note, **own: Any)
 
 def embedder_of(llm: Mapping[str, Any], keys: KeyLookup, **own: Any) -> Embedder:
     """The model for embeddings for the options of an `llm` block, with vectors kept where answers are."""
-    return late.embedder(llm, keys, around=surroundings(**own))
+    return embeddings.embedder(llm, keys, around=surroundings(**own))
 
 
 async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> ProviderConnection:
@@ -68,9 +71,9 @@ async def embedding_reached(options: Mapping[str, Any], keys: KeyLookup) -> Prov
         KoiError: it does not answer, has no such model, or makes no embeddings.
     """
     around = surroundings()
-    connection = late.connection_for(options, keys, around=around)
+    connection = embeddings.connection_for(options, keys, around=around)
     await lists().current(connection, refresh=True, limit_s=LIMIT_S)
-    await late.check_name(connection, around)
+    await embeddings.check_name(connection, around)
     return connection
 
 

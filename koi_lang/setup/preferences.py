@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
-from koi_lang.program import late
+from koi_lang.lazy import lazy_module
 from koi_lang.setup.keys.lookup import Keys
+
+if TYPE_CHECKING:
+    from koi_lang.llm import embeddings
+    from koi_lang.setup import availability
+else:
+    embeddings = lazy_module("koi_lang.llm.embeddings")
+    availability = lazy_module("koi_lang.setup.availability")
 
 # What stays of a block when another model is used.
 KEPT = ("temperature", "max_tokens", "cache")
@@ -59,13 +66,13 @@ def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
         return Preferences(keys)
     for role, options in usual.items():
         try:
-            late.require_provider(options)
+            availability.require_provider(options)
             if role == "embedding":
-                late.require_embeddings(options)
+                embeddings.require_embeddings(options)
         except KoiError as error:
             message = f"`{role}` in `[models]` of `koi.toml`: {error.message}"
             raise SettingsError(message, help=error.help) from error
     if model:
-        late.require_provider({"model": model})
-        model = late.with_provider(model, keys)
+        availability.require_provider({"model": model})
+        model = availability.with_provider(model, keys)
     return Preferences(keys, model or "", usual)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.program import late
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.program import safe_expressions
+else:
+    safe_expressions = lazy_module("koi_lang.program.safe_expressions")
 
 
 def calculated(expression: str, values: Any) -> Any:
     """The value of an expression over some names; only operators and harmless functions. Raises KoiError."""
-    return late.evaluate(expression, values if isinstance(values, dict) else {})
+    return safe_expressions.evaluate(expression, values if isinstance(values, dict) else {})

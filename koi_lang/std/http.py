@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AgentError
 from koi_lang.js import json_text
 from koi_lang.js.errors import ErrorValue
-from koi_lang.std import late
+from koi_lang.lazy import lazy_module
 from koi_lang.std.effects import told
 from koi_lang.std.http_request import checked
+
+if TYPE_CHECKING:
+    from koi_lang.std import http_client
+else:
+    http_client = lazy_module("koi_lang.std.http_client")
 
 
 async def request(address: str, options: Any) -> dict[str, Any]:
@@ -28,7 +33,7 @@ async def request(address: str, options: Any) -> dict[str, Any]:
         AgentError: the request is none, no answer came, or one that is too large, too late, or no text.
     """
     asked = checked(address, options if isinstance(options, dict) else {})
-    return dict(await told(asked.effect, lambda: late.answered(asked)))
+    return dict(await told(asked.effect, lambda: http_client.answered(asked)))
 
 
 def require_ok(answer: Mapping[str, Any]) -> Mapping[str, Any]:

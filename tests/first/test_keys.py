@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.setup.keys import late, system
+from koi_lang.setup.keys import system
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KeyStore
 from tests.first.machine import KEY, Machine
@@ -173,7 +173,7 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(machine: Machine) -> None:
 def test_a_keyring_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A locked keyring ends with an error after the limit."""
     release = threading.Event()
-    monkeypatch.setattr(late, "get_keyring", release.wait)
+    monkeypatch.setattr("keyring.get_keyring", release.wait)
 
     with pytest.raises(system.KeyringError, match="did not answer within"):
         system.backend(0.02)

@@ -9,14 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
 from koi_lang.errors import SettingsError
+from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.redaction.redactor import MOST_FOUND, Redactor, Secrets, redactor
-from koi_lang.setup.keys import late
 from koi_lang.setup.keys.store import KeyStore
+
+if TYPE_CHECKING:
+    from koi_lang.llm import providers
+else:
+    providers = lazy_module("koi_lang.llm.providers")
 
 LONG = 20
 DOTENV, ADDRESS = ".env", "_BASE_URL"
@@ -81,7 +86,7 @@ class Keys:
     def _require_own_key(self, address: StoredKey) -> None:
         """Raise SettingsError where `.env`, which may come with a project, would lead a key of the person elsewhere."""
         provider = address.name.removesuffix(ADDRESS).lower()
-        names = next((row.keys for row in late.PROVIDERS if row.name == provider), ())
+        names = next((row.keys for row in providers.PROVIDERS if row.name == provider), ())
         key = next((copy for name in names for copy in self.copies(name)), None)
         if key is not None and key.place != DOTENV:
             told = f"`{address.name}` in `.env` would send the key of `{provider}` from elsewhere to `{address.value}`"
@@ -117,4 +122,4 @@ class Keys:
 
 def _family(name: str) -> tuple[str, ...]:
     """All variables that may hold the same key."""
-    return next((provider.keys for provider in late.PROVIDERS if name in provider.keys), (name,))
+    return next((provider.keys for provider in providers.PROVIDERS if name in provider.keys), (name,))
