@@ -16,7 +16,7 @@ from koi_lang.llm.scripted import read_answers
 from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
 from koi_lang.testing import blocks as tested
-from tests import pages
+from tests import pages, transcripts
 from tests.pages import ROOT
 from tests.projects import Project
 from tests.running import run_file
@@ -37,6 +37,7 @@ EXAMPLES = [
 ]
 PRINTING = [param for param in EXAMPLES if "\ntest " not in param.values[0].program]
 TESTING = [param for param in EXAMPLES if "\ntest " in param.values[0].program]
+CONSOLES = [name for name, page in MANUAL.items() if any(block.kind == "console" for block in pages.blocks(page))]
 SESSIONS = [name for name, page in MANUAL.items() if any(block.text.startswith(">>>") for block in pages.blocks(page))]
 
 
@@ -162,6 +163,18 @@ def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch
     sessions = [block.text for block in blocks if block.text.startswith(">>>")]
 
     assert [(0, text.count(">>> ")) for text in sessions] == [tuple(pages.replayed(text)) for text in sessions]
+
+
+@pytest.mark.parametrize("name", CONSOLES)
+def test_a_terminal_says_this(name: str, programs: Project) -> None:
+    """The commands of a page, carried out in the order in which they stand, write what is below them."""
+    sessions = [block.text for block in pages.blocks(MANUAL[name]) if block.kind == "console"]
+    if any(" examples/" in session for session in sessions):
+        shutil.copytree(ROOT / "examples", programs.folder / "examples", ignore=shutil.ignore_patterns(".koi"))
+    terminal = transcripts.Terminal(programs)
+
+    for step in [step for session in sessions for step in transcripts.steps(session)]:
+        assert step.told == terminal.run(step), step.command
 
 
 def test_every_command_of_other_surfaces_is_named() -> None:
