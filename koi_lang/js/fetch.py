@@ -14,10 +14,10 @@ from koi_lang.js.errors import ErrorValue, TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.own_properties import is_record, own_entries
 from koi_lang.js.undefined import Value, nullish, undefined
+from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
 from koi_lang.runtime import late
 from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.shown_headers import HEADER_VALUES, shown_headers
 
 TIMEOUT_S = 30.0
 

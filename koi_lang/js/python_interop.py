@@ -10,12 +10,12 @@ from enum import EnumMeta
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
+from koi_lang.js.tagged_json import DEEPEST, NotEncodableError, decode, encode, is_value_type
 from koi_lang.js.undefined import Value
 from koi_lang.runtime.cancellation import awaited_outside, outside
 from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.module_state import ModuleState, replace_content, state_key
-from koi_lang.runtime.replay.tagged_values import DEEPEST, NotEncodableError, decode, encode, is_value_type
 
 # They compute and nothing else, so calling them again is simpler than keeping what they gave.
 PURE = frozenset(

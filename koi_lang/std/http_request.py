@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import AgentError
+from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.shown_headers import HEADER_VALUES, shown_headers
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SAFE = ("GET", "HEAD")

@@ -24,7 +24,7 @@ from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import ENDED, JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
-from koi_lang.runtime.replay.tagged_values import is_same_input
+from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from koi_lang.settings import environment

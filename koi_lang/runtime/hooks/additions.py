@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ExtensionError
-from koi_lang.runtime.replay.tagged_values import is_plain
+from koi_lang.js.tagged_json import is_plain
 
 if TYPE_CHECKING:
     from koi_lang.runtime.actions.registered import ActionKind

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import raised_as
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
@@ -29,7 +30,6 @@ from koi_lang.runtime.hooks.types import (
 )
 from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
 from koi_lang.runtime.replay.location import Path, current_place, passing
-from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request

@@ -10,9 +10,9 @@ from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.budget.limits import DISCARDED, PAID
 from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, JournalEntry, Redact, kind_of, plain
 from koi_lang.runtime.replay.doubts import Decide, stop_always
+from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.location import Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
-from koi_lang.runtime.replay.tagged_values import is_same_input
 
 Mode = Literal["resume", "branch", "replay"]
 RESUMED = "resumed"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.interpolation import Rendered
+from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult
 from koi_lang.outcome import end_of, failure_of
@@ -28,7 +29,6 @@ from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.replay.error_records import data_of, told
 from koi_lang.runtime.replay.location import step
 from koi_lang.runtime.replay.ordering import BEGIN
-from koi_lang.runtime.replay.tagged_values import as_fields
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:

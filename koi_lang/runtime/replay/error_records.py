@@ -9,8 +9,8 @@ from koi_lang import errors
 from koi_lang.errors import AgentError, KoiError, RequestError
 from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, caught, thrown
 from koi_lang.js.inspect_value import inspect
+from koi_lang.js.tagged_json import is_plain
 from koi_lang.runtime.replay.location import passing
-from koi_lang.runtime.replay.tagged_values import is_plain
 
 T = TypeVar("T")
 ORIGIN = "__koi_origin__"

@@ -12,6 +12,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import Outcome, end_of, failure_of
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
@@ -21,7 +22,6 @@ from koi_lang.runtime.replay.error_records import data_of, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place, passing, step
 from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
-from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 from koi_lang.runtime.tasks import together
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.journal.entries import json_line
-from koi_lang.runtime.replay.tagged_values import as_fields, from_fields
 
 LEAVES: list[Callable[[random.Random], Any]] = [
     lambda r: r.choice([None, True, False, undefined, "", "$koi", 0, -0.0]),
