@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -43,6 +43,21 @@ class Environment(OutputPort, Protocol):
 
     def random_bytes(self, count: int) -> bytes:
         """At most 64 bytes that nobody can guess; in a run that goes on they come again."""
+
+    async def perform(
+        self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
+    ) -> T:
+        """Do something to the world; a run that goes on gets what came of it, and does not do it again.
+
+        Args:
+            name: what it is, such as `fetch`.
+            given: what it is given, JSON values.
+            safe: whether doing it twice does no harm.
+            unseen: what else it is given, which is not written down.
+
+        Raises:
+            Exception: as the work does, or did.
+        """
 
     def fork_context(self) -> Context:
         """A copy of the context for work that goes on beside the current code."""
@@ -95,6 +110,12 @@ class Machine:
     def random_bytes(self, count: int) -> bytes:
         """Bytes from the system."""
         return os.urandom(count)
+
+    async def perform(
+        self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
+    ) -> T:
+        """Do it. Raises as the work does."""
+        return await work()
 
     def fork_context(self) -> Context:
         """A plain copy."""

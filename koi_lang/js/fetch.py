@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import root_reason
 from koi_lang.js import json_text
 from koi_lang.js.calling import apply
 from koi_lang.js.conversions import text
+from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import ErrorValue, TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.own_properties import is_record, own_entries
 from koi_lang.js.undefined import Value, nullish, undefined
+from koi_lang.lazy import lazy_module
 from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
-from koi_lang.runtime import late
-from koi_lang.runtime.context import current
-from koi_lang.runtime.replay.calls import Effect
+
+if TYPE_CHECKING:
+    import httpx2
+else:
+    httpx2 = lazy_module("httpx2")
 
 TIMEOUT_S = 30.0
 
@@ -108,9 +112,6 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
     """
     wanted: Mapping[str, Value] = options if is_record(options) else {}
     request, mode = _request(text(url), wanted), text(wanted.get("redirect", "follow"))
-    run = current.get()
-    if run is None:
-        return Response(await _asked(request, mode))
     # Only what a server may be asked twice for is not written down beforehand.
     shown = {
         "method": request["method"],
@@ -119,17 +120,19 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
         HEADER_VALUES: shown_headers(request["headers"]),
     }
     is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
-    effect = Effect("fetch", shown, safe=is_safe, unseen=request["headers"])
-    return Response(await run.effects.announced(effect, lambda: _asked(request, mode)))
+    answer = current_environment().perform(
+        "fetch", shown, lambda: _asked(request, mode), safe=is_safe, unseen=request["headers"]
+    )
+    return Response(await answer)
 
 
 async def _asked(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """What a server answers, as data. Raises TypeErrorValue."""
     try:
-        async with late.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
+        async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:
             answer = await client.request(**request)
     # A header that is no ASCII is a ValueError; what the address makes of sockets comes in a group.
-    except (late.HTTPError, late.InvalidURL, ValueError, ExceptionGroup) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ExceptionGroup) as error:
         raise TypeErrorValue("fetch failed", ErrorValue(f"{request['url']}: {root_reason(error)}")) from error
     if mode == "error" and answer.is_redirect:
         raise TypeErrorValue("fetch failed", TypeErrorValue("unexpected redirect"))

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING
 from koi_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient as AsyncClient
-    from httpx2 import HTTPError as HTTPError
-    from httpx2 import InvalidURL as InvalidURL
-
     from koi_lang.llm.calibration import Calibration as Calibration
     from koi_lang.llm.images import BadImageError as BadImageError
     from koi_lang.llm.images import Image as Image
@@ -32,7 +28,6 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "httpx2": ("AsyncClient", "HTTPError", "InvalidURL"),
             "koi_lang.llm.calibration": ("Calibration",),
             "koi_lang.llm.images": ("BadImageError", "Image", "size_of", "size_text"),
             "koi_lang.llm.messages": ("message_of",),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from koi_lang.js.environment import Firing, OutputPort
 from koi_lang.runtime.events import Events
-from koi_lang.runtime.replay.calls import is_over, never
+from koi_lang.runtime.replay.calls import Effect, is_over, never
 from koi_lang.runtime.replay.location import Path, branch, current_place, passing
 from koi_lang.runtime.replay.ordering import FIRED
 from koi_lang.runtime.replay.recorder import Effects
+
+T = TypeVar("T")
 
 
 class RunEnvironment:
@@ -27,6 +30,13 @@ class RunEnvironment:
         self.observe, self.random_bytes = effects.observe, effects.random_bytes
         self.fork_context = branch
         self._effects, self._events = effects, events
+
+    async def perform(
+        self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
+    ) -> T:
+        """Do something to the world once. Raises as the work does, or did."""
+        result: T = await self._effects.announced(Effect(name, given, safe=safe, unseen=unseen), work)
+        return result
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
