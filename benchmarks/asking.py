@@ -17,7 +17,7 @@ from benchmarks.programs import PLAYBOOKS
 from benchmarks.serving import BODIES, serving
 from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ async def _timed(work: Any) -> float:
 
 async def _delegate(module: ModuleType, url: str) -> None:
     delegates = [{"actionType": "delegate", "intent": "asker::ask", "data": {"n": n}} for n in range(DELEGATES)]
-    lead = Scripted([{"batch": [{"parallel": delegates}]}, {"actionType": "direct", "intent": "return", "data": {}}])
+    lead = ScriptedModel(
+        [{"batch": [{"parallel": delegates}]}, {"actionType": "direct", "intent": "return", "data": {}}]
+    )
     await run_playbook(module.Lead, lambda options: _openai(url) if options else lead, concurrency=DELEGATES)
 
 

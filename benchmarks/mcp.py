@@ -12,7 +12,7 @@ from types import ModuleType
 
 from benchmarks.measuring import CHECKOUT, Figure
 from benchmarks.playbooks import Quiet
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
@@ -40,7 +40,7 @@ async def _ratios(module: ModuleType) -> list[float]:
 
     input = {"path": "a"}
     bare_server = StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-    async with Run(Services(lambda _: Scripted([]), Quiet())) as run, Client(bare_server, cache=None) as client:
+    async with Run(Services(lambda _: ScriptedModel([]), Quiet())) as run, Client(bare_server, cache=None) as client:
         agent = run.agent(module.Clerk)
         fields = {"mcp": "shelf", "tool": "read", "input": input}
         ours, bare = lambda: run.perform(agent, "call_mcp", fields), lambda: client.call_tool("read", input)

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.measuring import Figure, repeat
 from benchmarks.programs import PLAYBOOKS
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer, Event
@@ -128,7 +128,7 @@ def _costs(module: ModuleType) -> list[Figure]:
 
 def _cost(module: ModuleType, count: int) -> float:
     """Milliseconds of CPU time of an action, where every answer has one."""
-    model = Scripted([*_prints(count - 1), RETURN])
+    model = ScriptedModel([*_prints(count - 1), RETURN])
     return asyncio.run(run_playbook(module.Single, lambda _: model)) / count * 1000
 
 
@@ -140,7 +140,7 @@ def _prints(count: int) -> list[str]:
 
 
 def _told(module: ModuleType) -> list[Figure]:
-    model = Scripted([*_prints(9), RETURN])
+    model = ScriptedModel([*_prints(9), RETURN])
     asyncio.run(run_playbook(module.Single, lambda _: model))
     told = [request.system + "".join(message.text for message in request.messages) for request in model.requests]
     shares = [_shared(one, following) / len(one) * 100 for one, following in pairwise(told)]

@@ -14,7 +14,7 @@ from typing import Any
 from koi_lang.errors import exit_code
 from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Request
-from koi_lang.llm.scripted import Answers, Scripted, read_answers
+from koi_lang.llm.scripted import Answers, ScriptedModel, read_answers
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
@@ -141,7 +141,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
         stdin: what the person answers.
         answers: a script for the model; without one the program's own `llm` block decides, offline.
     """
-    host, model = RecordingHost(list(stdin)), None if answers is None else Scripted(answers)
+    host, model = RecordingHost(list(stdin)), None if answers is None else ScriptedModel(answers)
     events: list[Event] = []
     entry = loader.compiled(str(path), fresh=True)
     try:
@@ -168,7 +168,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
     )
 
 
-def _model(llm: Mapping[str, Any], scripted: Scripted | None, host: RecordingHost) -> Adapter:
+def _model(llm: Mapping[str, Any], scripted: ScriptedModel | None, host: RecordingHost) -> Adapter:
     return connect(llm, lambda name: None, on_note=host.log) if scripted is None else scripted
 
 

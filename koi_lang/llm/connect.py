@@ -23,7 +23,7 @@ from koi_lang.llm.model_name_check import checked, nearest_models
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
 from koi_lang.llm.retry import Sleep, retry
-from koi_lang.llm.scripted import Scripted, read_answers
+from koi_lang.llm.scripted import ScriptedModel, read_answers
 from koi_lang.llm.sdk_model import SdkModel
 
 if TYPE_CHECKING:
@@ -212,4 +212,4 @@ def _adapter(connection: ProviderConnection) -> SdkModel:
 
 
 def _scripted(answers: Any) -> Adapter:
-    return Scripted(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])
+    return ScriptedModel(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])

@@ -16,7 +16,7 @@ MOST_SHOWN = 400
 Answers: TypeAlias = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 
-class Scripted:
+class ScriptedModel:
     """Gives the answers of a list one by one and keeps the requests it was asked; it looks at no image.
 
     Args:
@@ -81,9 +81,9 @@ def _why(request: Request) -> str:
     return f", after the model was told: {shown.removesuffix('.')}" if refused else ""
 
 
-def scripted(answers: Answers) -> Scripted:
+def scripted(answers: Answers) -> ScriptedModel:
     """A model that gives these answers in order."""
-    return Scripted(answers)
+    return ScriptedModel(answers)
 
 
 def read_answers(path: Path) -> Answers:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import AgentError, ProviderError, UnscriptedError
 from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Delta, Request
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
 from koi_lang.runtime.mcp.servers import Servers
@@ -60,13 +60,13 @@ class Script:
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
-        self._scripted: Scripted | None = None
+        self._scripted: ScriptedModel | None = None
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the next answer. Raises UnscriptedError when there is none."""
         if self._trial.model is None:
             raise self._missed("a model is asked, and this test gives no answers", request)
-        self._scripted = self._scripted or Scripted(self._trial.model)
+        self._scripted = self._scripted or ScriptedModel(self._trial.model)
         try:
             return self._scripted(request)
         except ProviderError as error:

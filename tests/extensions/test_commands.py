@@ -42,10 +42,12 @@ PROGRAM = """
     run Main.start({})
     """
 ACME = """
-    from koi_lang.llm.scripted import Scripted
+    from koi_lang.llm.scripted import ScriptedModel
 
     def extend_koi(koi):
-        koi.provider("acme", lambda options, key: Scripted([{"intent": "return", "data": {"by": options["model"]}}]))
+        def provide(options, key):
+            return ScriptedModel([{"intent": "return", "data": {"by": options["model"]}}])
+        koi.provider("acme", provide)
     """
 
 

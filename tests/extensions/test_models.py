@@ -13,7 +13,7 @@ from koi_lang.errors import MissingKeyError, PermissionDeniedError, ProviderErro
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.hooks.types import Deny, ModelCall, Replace, Rewrite
 from tests.extensions.hooking import hooks, saying, told
@@ -135,9 +135,9 @@ def test_a_provider_is_a_function() -> None:
     """It gets the options of the block, with its own name taken off the model."""
     given = []
 
-    def make(options: Mapping[str, Any], key: Any) -> Scripted:
+    def make(options: Mapping[str, Any], key: Any) -> ScriptedModel:
         given.append((options["model"], key("ACME_KEY")))
-        return Scripted([])
+        return ScriptedModel([])
 
     around = ModelEnvironment(providers={"acme": make})
     for options in ({"provider": "acme"}, {"provider": "Acme", "model": "x/y"}, {"model": "acme/z"}):

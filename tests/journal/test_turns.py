@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.replay.ordering import END, CompletionOrder
 from koi_lang.runtime.replay.ready_steps import ReadySteps
 from koi_lang.runtime.run import Run
@@ -160,7 +160,7 @@ def test_a_step_that_was_cancelled_is_not_waited_for() -> None:
 
 async def run_recorded(module: ModuleType, folder: Path) -> None:
     """One run whose order is kept."""
-    services = Services(connect=lambda llm: Scripted([]), folder=folder, detailed=True)
+    services = Services(connect=lambda llm: ScriptedModel([]), folder=folder, detailed=True)
     async with Run(services) as run:
         await run.call(module.Main, "go", {})
 

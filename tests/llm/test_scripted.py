@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang.errors import ProviderError, SettingsError
 from koi_lang.llm.messages import Request, StreamEnd, Task, TextDelta, Usage
-from koi_lang.llm.scripted import Scripted, read_answers, scripted
+from koi_lang.llm.scripted import ScriptedModel, read_answers, scripted
 from tests.llm.rehearsing import answer_text
 
 REQUEST = Request("Be brief.", ())
@@ -17,7 +17,7 @@ REQUEST = Request("Be brief.", ())
 
 def test_answers_come_in_order_and_in_pieces() -> None:
     """Each request gets the next answer, JSON values as JSON, split into small deltas."""
-    model = Scripted([{"a": "é"}, "text"], size=3, usage=Usage(1, 2))
+    model = ScriptedModel([{"a": "é"}, "text"], size=3, usage=Usage(1, 2))
 
     async def run() -> list[object]:
         return [delta async for delta in model(REQUEST)]

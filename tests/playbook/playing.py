@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage
-from koi_lang.llm.scripted import Answers, Scripted
+from koi_lang.llm.scripted import Answers, ScriptedModel
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
@@ -125,7 +125,7 @@ class Player:
     ) -> list[Played]:
         """What each of several calls in one run does; output, requests and events are those of the whole run."""
         module, host = self.load(source), host or RecordingHost()
-        model: Any = Scripted(answers) if isinstance(answers, (Mapping, Sequence)) else answers
+        model: Any = ScriptedModel(answers) if isinstance(answers, (Mapping, Sequence)) else answers
         events: list[Event] = []
         given = Services(
             connect=lambda llm: model,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.model_calls.pool import Connections
 
 SETTINGS = {"model": "a"}
 
 
-class Closing(Scripted):
+class Closing(ScriptedModel):
     """A model that counts how often it was closed, and may fail then."""
 
     def __init__(self, failure: Exception | None = None) -> None:

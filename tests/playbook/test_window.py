@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.scripted import Scripted
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.playbook.context_window import Window, window_of
 from tests.playbook.tellers import Teller, in_turn, program
 from tests.support import diagnostics_of_text
@@ -42,7 +42,7 @@ def test_the_window_follows_from_the_model_and_the_block(model: str, block: Any,
 
     Requests that cost more for their length are made only if the block asks for that.
     """
-    found = window_of(block, Scripted([]) if model == "scripted" else Teller(in_turn(), name=model))
+    found = window_of(block, ScriptedModel([]) if model == "scripted" else Teller(in_turn(), name=model))
 
     assert expected == (found.limit, found.keep)
 
@@ -50,7 +50,10 @@ def test_the_window_follows_from_the_model_and_the_block(model: str, block: Any,
 @pytest.mark.parametrize("value", [False, {"enabled": False}])
 def test_compact_can_be_false(value: Any) -> None:
     """`compact: false` is short for switching it off."""
-    assert (True, False) == (window_of({}, Scripted([])).enabled, window_of({"compact": value}, Scripted([])).enabled)
+    assert (True, False) == (
+        window_of({}, ScriptedModel([])).enabled,
+        window_of({"compact": value}, ScriptedModel([])).enabled,
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +72,7 @@ def test_compact_can_be_false(value: Any) -> None:
 def test_settings_without_sense_are_refused(block: Any, message: str) -> None:
     """The message names the option, and there is something to do."""
     with pytest.raises(SettingsError) as raised:
-        window_of(block, Scripted([]))
+        window_of(block, ScriptedModel([]))
 
     assert (message, True) == (raised.value.message, bool(raised.value.help))
 
