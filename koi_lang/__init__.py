@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 
 if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything is read that older versions cannot read
     raise SystemExit(
@@ -12,18 +11,56 @@ if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything is re
     )
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "install", "load"]
+
+# For type checkers, which see plain imports. The constant of `typing` would cost an import.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from koi_lang.api.entry import open as open
+    from koi_lang.api.entry import run as run
+    from koi_lang.api.program import Program as Program
+    from koi_lang.diagnostics import CompileError as CompileError
+    from koi_lang.errors import AgentError as AgentError
+    from koi_lang.errors import KoiError as KoiError
+    from koi_lang.errors import PermissionDeniedError as PermissionDeniedError
+    from koi_lang.errors import ProgramError as ProgramError
+    from koi_lang.errors import ProviderError as ProviderError
+    from koi_lang.errors import UsageError as UsageError
+    from koi_lang.llm.scripted import ScriptedModel as ScriptedModel
+    from koi_lang.program.import_hook import install as install
+    from koi_lang.program.loader import load as load
+    from koi_lang.runtime.budget.limits import LimitReachedError as LimitReachedError
+    from koi_lang.runtime.events import Event as Event
+
+# Public names by the module that has them, which is imported when one of them is used first.
+_PLACES = {
+    "koi_lang.api.entry": ("open", "run"),
+    "koi_lang.api.program": ("Program",),
+    "koi_lang.diagnostics": ("CompileError",),
+    "koi_lang.errors": (
+        "AgentError", "KoiError", "PermissionDeniedError", "ProgramError", "ProviderError", "UsageError",
+    ),
+    "koi_lang.llm.scripted": ("ScriptedModel",),
+    "koi_lang.program.import_hook": ("install",),
+    "koi_lang.program.loader": ("load",),
+    "koi_lang.runtime.budget.limits": ("LimitReachedError",),
+    "koi_lang.runtime.events": ("Event",),
+}  # fmt: skip
+__all__ = [
+    "AgentError", "CompileError", "Event", "KoiError", "LimitReachedError", "PermissionDeniedError", "Program",
+    "ProgramError", "ProviderError", "ScriptedModel", "UsageError", "install", "load", "open", "run",
+]  # fmt: skip
 
 
-def load(path: str, beside: str | None = None) -> ModuleType:
-    """The module of a `.koi` file; see `koi_lang.program.loader.load`."""
-    from koi_lang.program import loader
+def __getattr__(name: str) -> object:
+    for place, names in _PLACES.items():
+        if name in names:
+            from importlib import import_module
 
-    return loader.load(path, beside)
+            found: object = getattr(import_module(place), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module `koi_lang` has no `{name}`")
 
 
-def install() -> None:
-    """Make `import name` find `name.koi`; see `koi_lang.program.import_hook`."""
-    from koi_lang.program import import_hook
-
-    import_hook.install()
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -72,6 +72,10 @@ class AgentError(KoiError):
     """An agent, team, skill or handler was asked for something it cannot do."""
 
 
+class ProgramError(KoiError):
+    """Code of a program has failed, and nothing in it has caught that; `__cause__` is what was raised."""
+
+
 class SendTimeoutError(AgentError):
     """A `send … timeout` ended before its handler answered."""
 

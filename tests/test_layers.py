@@ -40,7 +40,7 @@ LAYERS = (
     {"extensions", "health"},
     {"testing"},
     {"sessions"},
-    {"rpc", "mcp_server", "lsp", "web"},
+    {"rpc", "mcp_server", "lsp", "web", "api"},
     {"cli"},
 )
 GROUND = {
@@ -65,7 +65,6 @@ STILL_UP: dict[str, set[str]] = {
     "koi_lang.mcp_server.service": {"koi_lang.cli.ui.reporters", "koi_lang.cli.ui.terminal"},
     "koi_lang.sessions.continuation": {"koi_lang.cli.doubts"},
     "koi_lang.sessions.factory": {
-        "koi_lang.cli.running",
         "koi_lang.cli.trust",
         "koi_lang.cli.ui.reporters",
         "koi_lang.cli.ui.terminal",

@@ -78,7 +78,7 @@ def test_importing_the_package_imports_nothing_else(project: Project) -> None:
     """`import koi_lang` costs nothing; `load` and `install` bring what they need."""
     script = "import sys; before = set(sys.modules); import koi_lang; print(*sorted(set(sys.modules) - before))"
 
-    assert project.python(script).stdout.split() == ["__future__", "koi_lang", "types"]
+    assert project.python(script).stdout.split() == ["__future__", "koi_lang"]
 
 
 def test_loading_a_cached_module_imports_no_command(project: Project) -> None:

@@ -11,12 +11,10 @@ import click
 
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import UsageError
-from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)")
 UNITS_S = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
-LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -153,7 +151,7 @@ def seconds(option: str, text: str) -> float:
 def allow_rules(given: Sequence[str]) -> tuple[str, ...]:
     """The rules of `--allow`. Raises UsageError for one that allows nothing."""
     for rule in given:
-        if not RULE.fullmatch(rule):
+        if not is_rule(rule):
             help = (
                 'Write --allow shell, --allow "shell:ls *", --allow "mcp:files:write_*" for tools of an MCP server, or '
                 "--allow mcp:files:model to have it ask the model."

@@ -22,7 +22,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepared
-from koi_lang.sessions.recording import recorded
+from koi_lang.sessions.recording import recording
 
 
 def run_program(file: str, entry: cache.CachedModule, options: RunOptions, going: Continuation | None = None) -> int:
@@ -73,13 +73,6 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         line = bill.line()
         if line is not None and (options.verbose or sys.stderr.isatty()):
             host.note(line if options.verbose else f"{line}, {bill.seconds:.1f} s")
-
-
-def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
-    """A context in which a journal is written, where that is wanted."""
-    if ready.options.record is False:
-        return nullcontext()
-    return recorded(run, ready, going)
 
 
 def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:

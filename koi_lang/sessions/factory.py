@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.cli.running import recording
 from koi_lang.cli.trust import require_trust
 from koi_lang.cli.ui.reporters import TOLD
 from koi_lang.cli.ui.terminal import Terminal
@@ -26,6 +25,7 @@ from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
 from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.recording import recording
 from koi_lang.setup.availability import all_reached, require_model, set_up
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences

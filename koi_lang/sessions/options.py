@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,14 @@ from typing import Any
 from koi_lang import settings
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
 from koi_lang.setup.keys.lookup import Keys
+
+RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
+LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
+
+
+def is_rule(text: str) -> bool:
+    """Whether a text says what is allowed without asking, such as `shell:ls *` or `mcp:files:write_*`."""
+    return RULE.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 
 if TYPE_CHECKING:
+    from koi_lang.llm.messages import Adapter
     from koi_lang.program import safe_expressions
     from koi_lang.setup import availability
 else:
@@ -44,6 +45,7 @@ class Prepared:
 
     Attributes:
         latest: what is wanted by now, where that may change while a run goes on.
+        adapter: the model of all agents; None where names decide.
     """
 
     module: ModuleType
@@ -51,6 +53,7 @@ class Prepared:
     options: RunOptions
     wanted: Preferences
     latest: Callable[[], Preferences] | None = None
+    adapter: Adapter | None = None
 
     @property
     def path(self) -> str:
@@ -96,8 +99,8 @@ class Prepared:
 
     @property
     def is_stood_in(self) -> bool:
-        """Whether no model outside of this process is to be asked."""
-        return self.options.answers is not None or self.options.rehearse
+        """Whether no model outside of this process is to be asked, but one that was handed in."""
+        return self.adapter is not None or self.options.answers is not None or self.options.rehearse
 
     def _connect_embedder(self, llm: Mapping[str, Any], run: Run) -> Any:
         """The model for embeddings for an `llm` block; `-m` is about answers."""
@@ -110,7 +113,9 @@ class Prepared:
         )
 
     def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
-        """The model for an `llm` block; the command line goes first."""
+        """The model for an `llm` block; what was handed in goes first, then the command line."""
+        if self.adapter is not None:
+            return self.adapter
         wanted = self.latest() if self.latest else self.wanted
         chosen, named = wanted.options(llm)
         if self.options.answers is not None:
@@ -130,11 +135,18 @@ class Prepared:
         return model
 
 
-def prepared(file: str, entry: cache.CachedModule, options: RunOptions) -> Prepared:
-    """A compiled program, loaded. Raises KoiError when it cannot be, or names servers that nothing describes."""
+def prepared(file: str, entry: cache.CachedModule, options: RunOptions, adapter: Adapter | None = None) -> Prepared:
+    """A compiled program, loaded.
+
+    Args:
+        adapter: the model of all its agents; None where names decide.
+
+    Raises:
+        KoiError: it cannot be loaded, or a model is named that does not exist.
+    """
     wanted = preferences(options.folder, options.model, options.key_lookup())
-    sys.setrecursionlimit(MOST_FRAMES)
-    return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted)
+    sys.setrecursionlimit(max(MOST_FRAMES, sys.getrecursionlimit()))
+    return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from koi_lang import __version__
@@ -21,6 +21,11 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
+
+
+def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
+    """A context in which a journal is written, where that is wanted; gives its path. Raises JournalError."""
+    return nullcontext() if ready.options.record is False else recorded(run, ready, going)
 
 
 @contextmanager

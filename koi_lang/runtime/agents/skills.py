@@ -145,7 +145,12 @@ def export(function: Function) -> Function:
 
 def ordinary(value: Any) -> Any:
     """A value as Python callers get it: a list or dictionary that holds undefined is copied, with None in its place."""
-    return _without_undefined(value, {}) if _holds_undefined(value, set()) else value
+    return plain_copy(value) if _holds_undefined(value, set()) else value
+
+
+def plain_copy(value: Any) -> Any:
+    """A value whose lists and dictionaries are copies, at any depth, with None for undefined."""
+    return _without_undefined(value, {})
 
 
 def _holds_undefined(value: Any, seen: set[int]) -> bool:

@@ -1,0 +1,136 @@
+"""The agents of an open program, and what happens in a call of one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
+from koi_lang.outcome import Outcome
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.events import Consumer, Event
+
+
+class Caller(Protocol):
+    """The program that carries calls out."""
+
+    def start(
+        self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None
+    ) -> asyncio.Task[Outcome[Any]]:
+        """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
+
+    async def result_of(self, call: asyncio.Task[Outcome[Any]]) -> Any:
+        """What comes of a call; being cancelled ends it. Raises KoiError."""
+
+
+class ProgramAgent:
+    """An agent of a program that is open. Its events are methods: `await agent.start({"topic": "tea"})`."""
+
+    def __init__(self, caller: Caller, declared: type[Agent]) -> None:
+        self._caller, self._declared = caller, declared
+
+    def __repr__(self) -> str:
+        return f"<koi agent {self._declared.about.name}>"
+
+    def __dir__(self) -> list[str]:
+        return ["call", "stream", *self._public]
+
+    def __getattr__(self, event: str) -> Callable[..., Awaitable[Any]]:
+        if event.startswith("__"):
+            raise AttributeError(event)
+        self._require(event)
+
+        async def call(payload: Any = None, **fields: Any) -> Any:
+            return await self.call(event, payload, **fields)
+
+        call.__name__ = call.__qualname__ = event
+        return call
+
+    @property
+    def _public(self) -> list[str]:
+        return [handler.event for handler in self._declared.about.handlers.values() if not handler.private]
+
+    def _require(self, event: str) -> None:
+        if event not in self._public:
+            name = self._declared.about.name
+            help = suggestion(event, self._public, "handler")
+            raise AgentError(f"`{name}` has no handler for `{event}`", help=help)
+
+    async def call(self, event: str, payload: Any = None, **fields: Any) -> Any:
+        """What comes of an event, whatever its name is.
+
+        Args:
+            payload: JSON values; what its handler takes.
+            fields: further fields of the payload.
+
+        Raises:
+            KoiError: the handler fails, or cannot take the payload.
+        """
+        self._require(event)
+        return await self._caller.result_of(self._caller.start(self._declared, event, _with_fields(payload, fields)))
+
+    def stream(self, event: str, payload: Any = None, **fields: Any) -> EventStream:
+        """What happens while an event is carried out, for `async for`. Leaving the loop early ends the call.
+
+        What the call gives is `result` of the stream afterwards.
+        """
+        self._require(event)
+        caller, declared, given = self._caller, self._declared, _with_fields(payload, fields)
+        return EventStream(caller, lambda consumer: caller.start(declared, event, given, consumer))
+
+
+def _with_fields(payload: Any, fields: Mapping[str, Any]) -> Any:
+    if not fields:
+        return {} if payload is None else payload
+    return {**(payload or {}), **fields}
+
+
+class EventStream:
+    """The events of a call, an async iterator. It raises what the call fails with, after its last event.
+
+    The call begins when the first event is asked for, and ends with the loop: also one that is left early.
+
+    Attributes:
+        result: what the call gives; None before its end.
+    """
+
+    def __init__(self, caller: Caller, start: Callable[[Consumer], asyncio.Task[Outcome[Any]]]) -> None:
+        self._caller, self._start = caller, start
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._call: asyncio.Task[Outcome[Any]] | None = None
+        self._is_over = False
+        self.result: Any = None
+
+    def __aiter__(self) -> EventStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._is_over:
+            raise StopAsyncIteration
+        if self._call is None:
+            events = self._events
+            self._call = self._start(events.put_nowait)
+            self._call.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            event = await self._events.get()
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        if event is not None:
+            return event
+        self._is_over = True
+        self.result = await self._caller.result_of(self._call)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the call, and wait until nothing of it is under way."""
+        self._is_over = True
+        if self._call is not None and not self._call.done():
+            self._call.cancel()
+            await asyncio.wait([self._call])
+
+    def __del__(self) -> None:
+        if self._call is not None:
+            self._call.cancel()

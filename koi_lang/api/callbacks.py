@@ -1,0 +1,66 @@
+"""The host of a program that Python has opened: a person, as far as there are callbacks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import Any, TypeAlias
+
+from koi_lang.errors import UsageError
+from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
+
+# What is asked, and the answers to choose from; gives the answer, or None where nobody answers.
+Ask: TypeAlias = Callable[[str, Sequence[str]], "str | Awaitable[str | None] | None"]
+# What is wanted, with what, and by which agent; gives whether that is allowed, `always` for the rest of the run.
+Approve: TypeAlias = Callable[[str, str, str], "bool | str | Awaitable[bool | str | None] | None"]
+ANSWERS: dict[Any, Approval] = {True: "yes", False: "no", None: "no", "yes": "yes", "always": "always", "no": "no"}
+LOG = logging.getLogger("koi_lang")
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackHost:
+    """A host that asks callbacks, which may be async. Without one nobody answers, and nothing is allowed.
+
+    Attributes:
+        output: takes what the program prints, a piece at a time.
+    """
+
+    on_question: Ask | None = None
+    on_approval: Approve | None = None
+    output: Callable[[str], object] = print
+
+    def print(self, text: str) -> None:
+        """Hand on a piece of output."""
+        self.output(text)
+
+    def log(self, text: str) -> None:
+        """Log a line that is not output as `koi_lang`."""
+        LOG.warning("%s", text)
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Ask; an option may be named by its number. Raises NobodyToAskError."""
+        answer = None if self.on_question is None else await _awaited(self.on_question(question, options))
+        if answer is None:
+            help = "Give `koi_lang.open` a callback: `ask=lambda question, options: …`."
+            raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
+        return chosen(str(answer).strip(), options)
+
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        """Ask for permission. Raises NobodyToAskError without a callback."""
+        if self.on_approval is None:
+            help = "Give `koi_lang.open` a callback: `approve=lambda what, detail, agent: …`."
+            raise NobodyToAskError(f"nobody can be asked for permission to {what}", help=help)
+        answer = await _awaited(self.on_approval(what, detail, agent))
+        if isinstance(answer, bool | str | None) and answer in ANSWERS:
+            return ANSWERS[answer]
+        raise UsageError(f"`approve` gave {answer!r}", help='Give True, False, or "always".')
+
+    async def secret(self, name: str) -> str:
+        """Ask for a value that is not shown. Raises NobodyToAskError."""
+        return await self.ask(f"{name}:")
+
+
+async def _awaited(given: Any) -> Any:
+    return await given if isawaitable(given) else given

@@ -1,0 +1,148 @@
+"""`koi_lang.open` and `koi_lang.run`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypedDict, Unpack
+
+from koi_lang.api.callbacks import Approve, Ask, CallbackHost
+from koi_lang.api.program import Program, RunResult, run_to_end
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import UsageError
+from koi_lang.llm.messages import Adapter
+from koi_lang.program import declarations, loader
+from koi_lang.runtime.host import Host
+from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
+from koi_lang.sessions.prepared import Prepared, prepared
+
+Place = str | os.PathLike[str]
+
+
+class OpenOptions(TypedDict, total=False):
+    """What may be said about a program that is opened.
+
+    Attributes:
+        model: `provider/model`, or an object that answers, such as `koi_lang.ScriptedModel([…])`. Without one
+            `koi.toml` and the program decide.
+        budget: the most that all calls together may take: `usd`, `tokens`, `requests`; `turns` of each playbook,
+            `time` in seconds of each call, and `concurrency`, requests at once. They add to what agents declare.
+        payload: fields that `run` statements pass on beside their own.
+        allow: what is allowed without asking, such as `shell:git status` or `mcp:files:write_*`.
+        ask: gives the answer to a question, given that and the answers to choose from; may be async.
+        approve: whether something is allowed, given what, with what and by which agent: True, False, or `"always"`; may
+            be async. Without it nothing is allowed that is not allowed beforehand.
+        output: takes what the program prints; `print` without one.
+        folder: where `koi.toml`, `.env` and the registry are looked for, and journals are written; the current one
+            without.
+        record: whether a journal is written; by default it is, where that is possible.
+        keys: a file with lines NAME=VALUE whose keys come before all others.
+        rehearse: whether playbooks are followed without a model.
+        extensions: whether installed extensions are used, which they are by default.
+    """
+
+    model: str | Adapter | None
+    budget: Mapping[str, float] | None
+    payload: Mapping[str, Any] | None
+    allow: Sequence[str]
+    ask: Ask | None
+    approve: Approve | None
+    output: Callable[[str], object] | None
+    folder: Place | None
+    record: bool | None
+    keys: Place | None
+    rehearse: bool
+    extensions: bool
+
+
+def open(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> Program:
+    """A program for `async with`, inside of which its agents are called; see `OpenOptions`.
+
+    Args:
+        program: the path of a `.koi` file, or its module.
+
+    Raises:
+        CompileError: the program has errors.
+        UsageError: there is no such file, or an option is none.
+    """
+    return Program(_prepared(program, options), _host(options))
+
+
+def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResult:
+    """Carry out the `run` statements of a program to their end, as `koi run` does; see `OpenOptions`.
+
+    Questions go to the person at the terminal, unless there are callbacks.
+
+    Raises:
+        KoiError: the program fails.
+        UsageError: it runs nothing, or an event loop is running.
+    """
+    ready = _prepared(program, options)
+    _require_no_loop(ready)
+    words = ("run", ready.path, *(("-m", ready.options.model) if ready.options.model else ()))
+    return asyncio.run(run_to_end(Program(ready, _host(options), words)))
+
+
+def _require_no_loop(ready: Prepared) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    name = Path(ready.path).name
+    help = f'Write `async with koi_lang.open("{name}") as program: await program.run()`.'
+    raise UsageError("`koi_lang.run` cannot be used where an event loop is running, as in a notebook", help=help)
+
+
+def _host(options: OpenOptions) -> Host:
+    return CallbackHost(options.get("ask"), options.get("approve"), options.get("output") or print)
+
+
+def _prepared(program: Place | ModuleType, options: OpenOptions) -> Prepared:
+    for name in options:
+        if name not in OpenOptions.__annotations__:
+            raise UsageError(
+                f"there is no option `{name}`", help=suggestion(name, list(OpenOptions.__annotations__), "option")
+            )
+    folder, model, keys = (
+        Path(options.get("folder") or Path.cwd()).absolute(),
+        options.get("model"),
+        options.get("keys"),
+    )
+    said = RunOptions(
+        rehearse=options.get("rehearse", False),
+        allow=_rules(options.get("allow", ())),
+        limits=_limits(options.get("budget") or {}),
+        payload=dict(options.get("payload") or {}),
+        record=options.get("record"),
+        model=model if isinstance(model, str) else None,
+        keys=None if keys is None else os.fspath(keys),
+        no_extensions=not options.get("extensions", True),
+        folder=folder,
+    )
+    path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
+    adapter = None if model is None or isinstance(model, str) else model
+    ready = prepared(path, loader.compiled(path), said, adapter)
+    declarations.require_servers(ready.module, folder)
+    return ready
+
+
+def _rules(given: Sequence[str]) -> tuple[str, ...]:
+    for rule in given:
+        if not is_rule(rule):
+            help = (
+                "Write `shell`, `shell:ls *`, `mcp:files:write_*`, or `mcp:files:model` to have a server ask the model."
+            )
+            raise UsageError(f"the rule `{rule}` allows nothing", help=help)
+    return tuple(given)
+
+
+def _limits(budget: Mapping[str, float]) -> dict[str, Any]:
+    for name, most in budget.items():
+        if name not in LIMITS:
+            raise UsageError(f"a budget has no `{name}`", help=suggestion(name, list(LIMITS), "limit"))
+        if isinstance(most, bool) or not isinstance(most, int | float) or most <= 0:
+            raise UsageError(f"`{name}` of a budget is {most!r}", help="Give a number above 0.")
+    return dict(budget)

@@ -1,0 +1,229 @@
+"""Programs as Python opens, calls and runs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any
+
+from koi_lang.api.agent import ProgramAgent
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError
+from koi_lang.js.promises import TaskScope
+from koi_lang.outcome import Outcome
+from koi_lang.program import declarations
+from koi_lang.program.error_report import explain, message
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.skills import plain_copy
+from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.host import Host
+from koi_lang.runtime.replay.location import step
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.tasks import together
+from koi_lang.sessions.config import PreparedRun
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.held_run import ExitError, HeldRun
+from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.recording import recording
+from koi_lang.sessions.totals import Statistics
+
+# How long work in the background may take to end by itself when a program is left.
+GRACE_S = 5.0
+# What stands for the words of a command line in a journal.
+WORDS = ("python",)
+CALL = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the models of a program have taken so far.
+
+    Attributes:
+        requests: answers that were paid for.
+        cached_tokens: those of `input_tokens` that a provider had read before.
+        cost_usd: what has a known price.
+        is_cost_known: whether `cost_usd` is all of it.
+    """
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float
+    is_cost_known: bool
+
+
+class Program:
+    """A Koi program with a run of its own, an async context.
+
+    Its agents live until the context is left: their state and memory, budgets and permissions count for all calls.
+    Calls may come from any task of the event loop, several at once. Leaving the context ends what is under way, closes
+    servers and models, and writes the end of the journal.
+    """
+
+    def __init__(self, ready: Prepared, host: Host, words: Sequence[str] = WORDS) -> None:
+        self._ready, self._host, self._words = ready, host, words
+        self._statistics = Statistics()
+        self._agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
+        self._held: HeldRun | None = None
+        self._consumers: list[Consumer] = [self._statistics]
+
+    def __repr__(self) -> str:
+        return f"<koi program {Path(self._ready.path).name}>"
+
+    async def __aenter__(self) -> Program:
+        if self._held is not None:
+            raise UsageError("a program is entered once", help="Call `koi_lang.open` again for another run of it.")
+        held = self._held = HeldRun(self._open_run)
+        self._group = together()
+        await held.begin(await self._group.__aenter__())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._require_held().close(GRACE_S if error is None else 0)
+        finally:
+            await self._group.__aexit__(kind, error, trace)
+
+    @contextmanager
+    def _open_run(self, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+        going, options = Continuation(words=self._words), self._ready.options
+        run = self._ready.run(
+            self._host,
+            [self._tell, *consumers],
+            self._host.log,
+            limits=options.session_limits,
+            payload=options.payload,
+            detailed=options.record is not False,
+        )
+        with recording(run, self._ready, going) as journal:
+            yield PreparedRun(run, journal)
+
+    def _tell(self, event: Event) -> None:
+        for consumer in tuple(self._consumers):
+            consumer(event)
+
+    def _require_held(self) -> HeldRun:
+        if self._held is None:
+            help = "Write `async with koi_lang.open(…) as program:` and use it inside."
+            raise UsageError("the program is not open yet", help=help)
+        return self._held
+
+    # ------------------------------------------------------------ what it has
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of its agents, in the order of their declaration."""
+        return tuple(self._agents)
+
+    @property
+    def module(self) -> ModuleType:
+        """Its Python module."""
+        return self._ready.module
+
+    @property
+    def journal(self) -> Path | None:
+        """Where the run is recorded; None where it is not."""
+        return self._require_held().journal
+
+    @property
+    def usage(self) -> Usage:
+        """What its models have taken so far."""
+        known = self._statistics
+        tokens = known.tokens
+        return Usage(known.requests, tokens["input"], tokens["output"], tokens["cached"], known.usd, not known.unpriced)
+
+    def explain(self, error: BaseException) -> str:
+        """An error as `koi run` shows it, with the lines of the program that it came through; without secrets."""
+        return self._ready.redactor()(explain(error.__cause__ or error, self._ready.folder.as_posix()))
+
+    # ------------------------------------------------------------ what it does
+
+    def agent(self, name: str) -> ProgramAgent:
+        """An agent by its name. Raises AgentError when there is none."""
+        if name not in self._agents:
+            raise AgentError(f"there is no agent `{name}`", help=suggestion(name, list(self._agents), "agent"))
+        return ProgramAgent(self, self._agents[name])
+
+    async def run(self) -> None:
+        """Carry out the `run` statements of the program, and wait for the end of what they start. Raises KoiError."""
+        main = getattr(self._ready.module, "main", None)
+        if main is None:
+            help = "Call an agent, `await program.agent(…).event({…})`, or add `run Agent.event({})` to the file."
+            raise UsageError(f"`{Path(self._ready.path).name}` runs nothing", help=help)
+        await self.result_of(self._require_held().start(lambda run: _finished(main())))
+
+    def start(
+        self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None
+    ) -> asyncio.Task[Outcome[Any]]:
+        """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
+        given = plain_copy(payload)
+
+        async def carry_out(run: Run) -> Any:
+            with step(CALL) as place, self._following(() if place is None else place.path, consumer):
+                return plain_copy(await run.call(agent, event, given))
+
+        return self._require_held().start(carry_out)
+
+    @contextmanager
+    def _following(self, path: tuple[str, ...], consumer: Consumer | None) -> Iterator[None]:
+        """A context in which a consumer is told what happens below a path."""
+        if consumer is None:
+            yield
+            return
+
+        def follow(event: Event) -> None:
+            if event.path[: len(path)] == path:
+                consumer(event)
+
+        self._consumers.append(follow)
+        try:
+            yield
+        finally:
+            self._consumers.remove(follow)
+
+    async def result_of(self, call: asyncio.Task[Outcome[Any]]) -> Any:
+        """What comes of a call; being cancelled ends it. Raises KoiError."""
+        try:
+            return await self._require_held().result_of(call)
+        except KoiError:
+            raise
+        except Exception as error:
+            raise ProgramError(message(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came of a run.
+
+    Attributes:
+        exit_code: what the program has called `process.exit` with; 0 where it has not.
+        journal: where it was recorded; None where it was not.
+    """
+
+    exit_code: int
+    usage: Usage
+    journal: Path | None
+
+
+async def _finished(work: Coroutine[Any, Any, Any]) -> None:
+    """Wait for some code, and for the end of everything that it starts."""
+    async with TaskScope():
+        await work
+
+
+async def run_to_end(program: Program) -> RunResult:
+    """Carry out the `run` statements of a program that is not open yet. Raises KoiError."""
+    exit_code = 0
+    async with program:
+        try:
+            await program.run()
+        except ExitError as error:
+            exit_code = error.exit_code
+    return RunResult(exit_code, program.usage, program.journal)

@@ -1,0 +1,153 @@
+"""A run kept open in a task of its own, in which other tasks have calls carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from koi_lang.errors import KoiError
+from koi_lang.outcome import Outcome, end_of
+from koi_lang.runtime.cancellation import detached_context
+from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.journal.entries import ENDED
+from koi_lang.runtime.run import Run
+from koi_lang.sessions.config import PreparedRun
+
+T = TypeVar("T")
+# Variables of a context that belong to runs; all others are those of the caller.
+OWN = "koi_"
+
+
+class HeldRun:
+    """A run that lasts until it is closed. Calls may come from any task of its event loop, several at once.
+
+    Args:
+        open_run: makes the run, with consumers that are told what happens.
+
+    Attributes:
+        error: what ended it before it was closed; None where nothing has.
+        journal: where it is recorded; None where it is not.
+    """
+
+    def __init__(self, open_run: Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]]) -> None:
+        self.error: Exception | None = None
+        self.journal: Path | None = None
+        self._open_run = open_run
+        self._over, self._ended = asyncio.Event(), asyncio.Event()
+        self._calls: set[asyncio.Task[Any]] = set()
+        self._run: Run | None = None
+
+    async def begin(self, group: asyncio.TaskGroup) -> None:
+        """Open the run in a task of a group. Raises KoiError when it cannot be opened."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._holder = group.create_task(self._hold(ready), context=detached_context())
+        await ready
+
+    async def _hold(self, ready: asyncio.Future[None]) -> None:
+        try:
+            self.error = (await end_of(self._live(ready))).error
+            if self.error is not None and not ready.done():
+                ready.set_exception(self.error)
+        finally:
+            self._run = None
+            self._ended.set()
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        with self._open_run([self._note_end]) as opened:
+            self.journal = opened.journal
+            async with opened.run as run, asyncio.TaskGroup() as group:
+                self._run, self._group, self._context = run, group, copy_context()
+                ready.set_result(None)
+                await self._over.wait()
+
+    def _note_end(self, event: Event) -> None:
+        if event.type == ENDED:
+            self._ended.set()
+
+    @property
+    def run(self) -> Run:
+        """The run. Raises what ended it, or KoiError when it was closed."""
+        if self._run is None:
+            raise self.error or KoiError(
+                "the program is not open", help="Call its agents inside of `async with koi_lang.open(…) as program:`."
+            )
+        return self._run
+
+    def start(self, work: Callable[[Run], Awaitable[T]]) -> asyncio.Task[Outcome[T]]:
+        """Begin some work in the run, which ends with it at the latest. Raises KoiError when the run has ended."""
+        task = _task_of(self._group, _carry_out(self.run, work), self._context_of_call())
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        return task
+
+    async def result_of(self, call: asyncio.Task[Outcome[T]]) -> T:
+        """What comes of work that was begun. Cancelling this cancels the work, and waits for its end.
+
+        Raises:
+            KoiError: the run has ended before the work did.
+            Exception: what the work fails with.
+        """
+        try:
+            await asyncio.wait([call])
+        finally:
+            if not call.done():
+                call.cancel()
+                await asyncio.wait([call])
+        if call.cancelled():
+            await self._ended.wait()
+            raise self.error or KoiError("the program was closed before the call had ended")
+        return call.result().result()
+
+    def _context_of_call(self) -> Context:
+        """The variables of the run, with those of the caller that are none of ours, such as the id of a request."""
+        context = self._context.copy()
+        for variable, value in copy_context().items():
+            if not variable.name.startswith(OWN):
+                context.run(variable.set, value)
+        return context
+
+    async def close(self, grace_s: float) -> None:
+        """End the run, and calls that are under way; without any, what goes on in the background gets some time."""
+        calls = list(self._calls)
+        for call in calls:
+            call.cancel()
+        if calls:
+            await asyncio.wait(calls)
+        self._over.set()
+        try:
+            async with asyncio.timeout(0 if calls else grace_s):
+                await self._ended.wait()
+        except TimeoutError:
+            self._holder.cancel()
+        # From here on only services are closed, which must not be cancelled and takes them a limited time.
+        await asyncio.wait([self._holder])
+
+
+def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
+    return group.create_task(work, context=context)
+
+
+async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T]:
+    """How some work ended; a program cannot end the process."""
+    try:
+        outcome = await end_of(work(run))
+    except SystemExit as error:
+        return Outcome(error=ExitError(error.code))
+    run.ledger.tell_overspent(run.host.log)
+    return outcome
+
+
+class ExitError(KoiError):
+    """A program has called `process.exit`.
+
+    Attributes:
+        exit_code: what it has called that with.
+    """
+
+    def __init__(self, code: Any) -> None:
+        self.exit_code = code if isinstance(code, int) else int(code is not None)
+        super().__init__(f"the program has ended itself with `process.exit({self.exit_code})`")

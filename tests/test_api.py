@@ -1,0 +1,60 @@
+"""Koi programs that Python opens, calls and runs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import koi_lang
+from tests.projects import Project
+
+DESK = '''
+    role Editorial { can execute, can delegate }
+
+    agent Editor : Editorial {
+      on start(args: { topic: string }) {
+        playbook """
+          Write a brief about ${args.topic}.
+        """
+      }
+    }
+
+    run Editor.start({ topic: "tea" })
+    '''
+BRIEF = {"actions": [{"intent": "return", "data": {"brief": "short"}}]}
+
+
+@pytest.fixture
+def desk(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program with one playbook, in a folder that is the current one."""
+    monkeypatch.chdir(project.folder)
+    return project.write("desk.koi", DESK)
+
+
+async def use_desk(desk: Path) -> None:
+    """What a Python program writes first."""
+    model = koi_lang.ScriptedModel([BRIEF, BRIEF])
+    async with koi_lang.open(desk, model=model, budget={"usd": 0.10}) as program:
+        brief = await program.agent("Editor").start({"topic": "tea"})
+        types = [event.type async for event in program.agent("Editor").stream("start", {"topic": "koi"})]
+
+        assert {"brief": "short"} == brief
+        assert ("handler_started", "handler_ended") == (types[0], types[-1])
+        assert (2, 0.0) == (program.usage.requests, program.usage.cost_usd)
+    assert program.journal is not None
+    assert program.journal.read_text().count('"handler_ended"') == 2
+
+
+def test_a_program_is_opened_and_called(desk: Path) -> None:
+    """An agent's events are methods, what happens in a call is an async iterator, and all of it is recorded."""
+    asyncio.run(use_desk(desk))
+
+
+def test_a_program_is_run(desk: Path) -> None:
+    """`koi_lang.run` does what `koi run` does, without asyncio."""
+    result = koi_lang.run(desk, model=koi_lang.ScriptedModel([BRIEF]))
+
+    assert (0, 1) == (result.exit_code, result.usage.requests)
+    assert result.journal is not None
