@@ -16,8 +16,8 @@ from koi_lang import resources
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
 from koi_lang.program import loader
+from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.agents.skills import Skill
-from koi_lang.runtime.agents.team import Team
 from koi_lang.runtime.playbook.prompting import parameters
 from koi_lang.runtime.schema import of_annotation, signature_text, type_text
 

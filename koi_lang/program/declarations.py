@@ -10,8 +10,7 @@ from koi_lang.errors import KoiError
 from koi_lang.grants import EVERYTHING
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declarations import Mcp, by_name
-from koi_lang.runtime.agents.team import Team
+from koi_lang.runtime.agents.declarations import Mcp, Team, by_name
 from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt

@@ -38,10 +38,10 @@ from koi_lang.js.regexes import regex
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import late
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declarations import Mcp, on
+from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
 from koi_lang.runtime.agents.skills import export, skill
-from koi_lang.runtime.agents.team import Query, Team, query, send
+from koi_lang.runtime.agents.team import Query, query, send
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.destructuring import (
     Box,

@@ -17,7 +17,8 @@ from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import late
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.team import Query, Team
+from koi_lang.runtime.agents.declarations import Team
+from koi_lang.runtime.agents.team import Query
 from koi_lang.runtime.budget.ledger import Ledger
 from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current, handling

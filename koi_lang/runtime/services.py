@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
-from koi_lang.runtime.agents.team import Team
+from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
 from koi_lang.runtime.mcp.sign_in import SignIn

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
@@ -12,62 +11,18 @@ from koi_lang.js.call_helpers import apply
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.agents.declarations import Handler, Mcp, Role
+from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
-from koi_lang.runtime.budget.limits import Budget, LimitReachedError, in_time, paid_by
+from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.replay.error_records import data_of, origin_of, told
 from koi_lang.runtime.replay.location import passing, step
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.schema import convert, problems, signature_text, type_text
+from koi_lang.runtime.schema import problems, signature_text, type_text
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.skills import Skill
-    from koi_lang.runtime.agents.team import Query, Team
+    from koi_lang.runtime.agents.team import Query
     from koi_lang.runtime.run import Run
-
-
-@dataclass(frozen=True, slots=True)
-class AgentDeclaration:
-    """What an agent is declared to be. References are functions, so that declarations may refer to each other."""
-
-    name: str
-    affordance: str
-    role: Callable[[], Role]
-    handlers: Mapping[str, Handler]
-    teams: Callable[[], Sequence[Team]] = tuple
-    skills: Callable[[], Sequence[Skill]] = tuple
-    mcps: Callable[[], Sequence[Mcp]] = tuple
-    state: Callable[[], dict[str, Any]] = dict
-    amnesia: bool = False
-    exposed: bool = False
-    resources: Mapping[str, str] = field(default_factory=dict)
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
-    resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
-    playbooks: Mapping[str, str] = field(default_factory=dict)
-    budget: Mapping[str, Any] = field(default_factory=dict)
-
-    def declared_budget(self, handler: Handler) -> Budget:
-        """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""
-        return Budget.of(handler.budget).over(Budget.of(self.budget))
-
-    def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:
-        """What to say of fields from outside that neither a payload nor the type of the handler has, a line each."""
-        handler = self.handlers.get(event)
-        declared = handler.schema.get("properties", {}) if handler is not None else {}
-        known = list(dict.fromkeys([*declared, *payload]))
-        for name in given:
-            near = None if name in known else nearest(name, known)
-            if near is not None or (declared and name not in known):
-                help = f"did you mean `{near}`?" if near else f"it takes {', '.join(f'`{field}`' for field in known)}"
-                yield f"`{self.name}.{event}` has no field `{name}`, which the command line gives; {help}"
-
-    def converted_fields(self, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields from the command line in the types that a handler declares for them."""
-        handler = self.handlers.get(event)
-        declared = handler.schema.get("properties", {}) if handler is not None else {}
-        return {name: convert(value, declared[name]) if name in declared else value for name, value in given.items()}
 
 
 class Agent:

@@ -1,12 +1,18 @@
-"""What programs declare beside agents: roles, MCP servers, handlers."""
+"""What programs declare: agents with their handlers, roles, teams, MCP servers."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from koi_lang.diagnostics import nearest
 from koi_lang.grants import covers
+from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.schema import convert
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.agents.skills import Skill
 
 # `write` includes `read`; a plain name covers every detail of it (`registry` covers `registry:read`).
 IMPLIED = {"read": "write", "read_tasks": "write_tasks"}
@@ -105,3 +111,64 @@ class Handler:
 def on(event: str, **about: Any) -> Callable[[HandlerFunction], Handler]:
     """Declare a function of an agent's class as the handler of an event; keywords are fields of Handler."""
     return lambda function: Handler(event, function, **about)
+
+
+class Team:
+    """A declared team: members by key."""
+
+    def __init__(self, name: str, members: Callable[[], Mapping[str, type[Any] | str]]) -> None:
+        self.name, self._declared = name, members
+        self._members: Mapping[str, type[Any] | str] | None = None
+
+    def members(self) -> Mapping[str, type[Any] | str]:
+        """Members in declaration order: agents, tools of servers among them, or texts where no agent was declared."""
+        if self._members is None:
+            self._members = self._declared()
+        return self._members
+
+    def lists(self, agent: type[Any]) -> bool:
+        """Whether an agent is a member."""
+        return any(member is agent for member in self.members().values())
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDeclaration:
+    """What an agent is declared to be. References are functions, so that declarations may refer to each other."""
+
+    name: str
+    affordance: str
+    role: Callable[[], Role]
+    handlers: Mapping[str, Handler]
+    teams: Callable[[], Sequence[Team]] = tuple
+    skills: Callable[[], Sequence[Skill]] = tuple
+    mcps: Callable[[], Sequence[Mcp]] = tuple
+    state: Callable[[], dict[str, Any]] = dict
+    amnesia: bool = False
+    exposed: bool = False
+    resources: Mapping[str, str] = field(default_factory=dict)
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    llm: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    resilience: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
+    playbooks: Mapping[str, str] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
+
+    def declared_budget(self, handler: Handler) -> Budget:
+        """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""
+        return Budget.of(handler.budget).over(Budget.of(self.budget))
+
+    def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:
+        """What to say of fields from outside that neither a payload nor the type of the handler has, a line each."""
+        handler = self.handlers.get(event)
+        declared = handler.schema.get("properties", {}) if handler is not None else {}
+        known = list(dict.fromkeys([*declared, *payload]))
+        for name in given:
+            near = None if name in known else nearest(name, known)
+            if near is not None or (declared and name not in known):
+                help = f"did you mean `{near}`?" if near else f"it takes {', '.join(f'`{field}`' for field in known)}"
+                yield f"`{self.name}.{event}` has no field `{name}`, which the command line gives; {help}"
+
+    def converted_fields(self, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields from the command line in the types that a handler declares for them."""
+        handler = self.handlers.get(event)
+        declared = handler.schema.get("properties", {}) if handler is not None else {}
+        return {name: convert(value, declared[name]) if name in declared else value for name, value in given.items()}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, SendTimeoutError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.cancellation import CancelScope
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import step
@@ -20,24 +20,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
 
 Select = Literal["any", "all", ""]
-
-
-class Team:
-    """A declared team: members by key."""
-
-    def __init__(self, name: str, members: Callable[[], Mapping[str, type[Agent] | str]]) -> None:
-        self.name, self._declared = name, members
-        self._members: Mapping[str, type[Agent] | str] | None = None
-
-    def members(self) -> Mapping[str, type[Agent] | str]:
-        """Members in declaration order: agents, tools of servers among them, or texts where no agent was declared."""
-        if self._members is None:
-            self._members = self._declared()
-        return self._members
-
-    def lists(self, agent: type[Agent]) -> bool:
-        """Whether an agent is a member."""
-        return any(member is agent for member in self.members().values())
 
 
 @dataclass(frozen=True, slots=True)
