@@ -100,6 +100,10 @@ class UnscriptedError(KoiError):
     """A test asked for an answer of a model or person that it does not give."""
 
 
+class PatternError(KoiError):
+    """A regular expression that a query, a schema or a model gave cannot be used, or takes too long."""
+
+
 class RegistryError(KoiError):
     """The registry could not be read or written."""
 

@@ -21,13 +21,20 @@ _CLASSES = {
     "S": r"\x00-\x08\x0e-\x1f!-\x9f\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
     r"\u3001-\ufefe\uff00-\U0010ffff",
 }
+# Letters whose other case is an ASCII letter in Python, and in JavaScript without the flag `u` is none.
+_APART = "\u0130\u0131\u017f\u212a"
+_LIKE_THEM = "iIsSkK"
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "0": "\0"}
 _WORD = "[A-Za-z0-9_]"
 _BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
 _INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _CODE = re.compile(r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
 _PROPERTY = re.compile(r"[pP]\{(?:(?:General_Category|gc)=)?(\w+)\}")
-_COUNT = re.compile(r"\d+(?:,\d*)?\}")
+_QUANTIFIER = re.compile(r"(?:[*+?]|\{(?:(\d+)\}|(\d+),(\d*)\}))\??", re.ASCII)
+# What stands between brackets and means ASCII characters only.
+_ASCII_SET = re.compile(r"(?:[\x00-\x5b\x5e-\x7f]|\\[^uxDWSpP])+\]")
+_GROUP = re.compile(r"\?(?::|<?[=!])")
+_BACK_REFERENCE = re.compile(r"\\[1-9k]")
 _NAMED = re.compile(r"\(\?<([A-Za-z_$][\w$]*)>")
 _LONG_NAMES = {
     "Letter": "L", "Uppercase_Letter": "Lu", "Lowercase_Letter": "Ll", "Number": "N", "Decimal_Number": "Nd",
@@ -47,17 +54,27 @@ def compiled(pattern: str, flags: str) -> re.Pattern[str]:
     options = (re.IGNORECASE if "i" in flags else 0) | (re.DOTALL if "s" in flags else 0)
     try:
         return re.compile(Translation(pattern, flags).run(), options)
-    except (re.error, OverflowError) as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise SyntaxErrorValue(f"Invalid regular expression: /{pattern}/: {error}") from error
 
 
 class Translation:
-    """One walk over a pattern; `at` is the next character to read."""
+    """One walk over a pattern, which raises `re.error` where it is none; `at` is the next character to read.
 
-    def __init__(self, pattern: str, flags: str) -> None:
+    Attributes:
+        size: after `run`, the characters of the pattern with all counts written out.
+    """
+
+    def __init__(self, pattern: str, flags: str, *, captures: bool = True) -> None:
+        """Without `captures` only groups that the pattern itself refers to are kept apart."""
         self.pattern = pattern
         self.flags = flags
+        self.captures = captures or _BACK_REFERENCE.search(pattern) is not None
         self.at = 0
+        self.size = 0
+        self._outer_sizes: list[int] = []
+        self._last_size = 0
+        self._can_repeat = False
         self.groups = len(re.findall(r"(?<!\\)\((?!\?)|\(\?<(?![=!])", re.sub(r"\\.|\[(?:\\.|[^\]])*\]", "", pattern)))
         self.opened = 0
 
@@ -65,8 +82,36 @@ class Translation:
         """The whole pattern, translated."""
         parts = []
         while self.at < len(self.pattern):
-            parts.append(self._next())
+            count = _QUANTIFIER.match(self.pattern, self.at)
+            parts.append(self._quantifier(count) if count else self._part())
         return "".join(parts)
+
+    def _part(self) -> str:
+        start = self.pattern[self.at : self.at + 2]
+        part = self._next()
+        self._can_repeat = start[0] not in "(|^$" and start not in ("\\b", "\\B")
+        self._measure(start[0])
+        return part
+
+    def _measure(self, first: str) -> None:
+        """Count the part that was read; `first` is its first character."""
+        self._last_size = 1
+        if first == "(":
+            self._outer_sizes.append(self.size)
+            self.size = 0
+        elif first == ")" and self._outer_sizes:
+            self._last_size = self.size + 1
+            self.size += self._outer_sizes.pop()
+        self.size += 1
+
+    def _quantifier(self, found: re.Match[str]) -> str:
+        if not self._can_repeat:
+            raise re.error("Nothing to repeat")
+        self.at = found.end()
+        self._can_repeat = False
+        most = max(int(digits[:9] or 0) for digits in found.groups(""))
+        self.size += self._last_size * max(most - 1, 0)
+        return found[0]
 
     def _take(self, count: int = 1) -> str:
         taken = self.pattern[self.at : self.at + count]
@@ -87,19 +132,26 @@ class Translation:
             return f"(?![^{_LINE_ENDS}])" if "m" in self.flags else r"\Z"
         if character == "." and "s" not in self.flags:
             return f"[^{_LINE_ENDS}]"
-        if character == "{" and not _COUNT.match(self.pattern, self.at):
-            return r"\{"
-        return character
+        return character if character in "^.|)" else self._in_its_cases(character)
+
+    def _in_its_cases(self, character: str) -> str:
+        """One character; when case is ignored, JavaScript keeps some apart that Python does not."""
+        if "i" not in self.flags or "u" in self.flags or character not in _APART + _LIKE_THEM:
+            return re.escape(character)
+        return f"(?-i:[{character.lower()}{character.upper()}])" if character.isascii() else f"(?-i:{character})"
 
     def _group(self) -> str:
         if self.pattern[self.at : self.at + 1] != "?":
             self.opened += 1
-            return "("
+            return "(" if self.captures else "(?:"
         if found := _NAMED.match(self.pattern, self.at - 1):
             self.at = found.end()
             self.opened += 1
-            return f"(?P<{_python_name(found[1])}>"
-        return "("
+            return f"(?P<{_python_name(found[1])}>" if self.captures else "(?:"
+        if found := _GROUP.match(self.pattern, self.at):
+            self.at = found.end()
+            return f"({found[0]}"
+        raise re.error("Invalid group")
 
     def _escape(self) -> str:
         character = self.pattern[self.at : self.at + 1]
@@ -120,7 +172,7 @@ class Translation:
         if found := _PROPERTY.match(self.pattern, self.at):
             self.at = found.end()
             return f"[{_category(found[0])}]"
-        return re.escape(self._character())
+        return self._in_its_cases(self._character())
 
     def _character(self) -> str:
         """The one character that an escape stands for."""
@@ -129,23 +181,28 @@ class Translation:
             return chr(int(found[1] or found[2] or found[3], 16))
         character = self._take()
         if not character:
-            raise SyntaxErrorValue(f"Invalid regular expression: /{self.pattern}/: \\ at end of pattern")
+            raise re.error("\\ at end of pattern")
         if character == "c" and self.pattern[self.at : self.at + 1].isalpha():
             return chr(ord(self._take()) % 32)
         return _CONTROLS.get(character, character)
 
     def _set(self) -> str:
+        start = self.at
         negated = self.pattern[self.at : self.at + 1] == "^"
         self.at += negated
         items = []
         while self.pattern[self.at : self.at + 1] != "]":
             if self.at >= len(self.pattern):
-                raise SyntaxErrorValue(f"Invalid regular expression: /{self.pattern}/: Unterminated character class")
+                raise re.error("Unterminated character class")
             items.append(self._range())
         self.at += 1
         if not items:
             return r"[\x00-\U0010ffff]" if negated else "(?!)"
-        return f"[{'^' if negated else ''}{''.join(items)}]"
+        found = f"[{'^' if negated else ''}{''.join(items)}]"
+        if "i" not in self.flags or "u" in self.flags or not _ASCII_SET.match(self.pattern, start):
+            return found
+        apart = f"(?-i:[{_APART}])"
+        return f"(?:{apart}|{found})" if negated else f"(?:(?!{apart}){found})"
 
     def _range(self) -> str:
         first = self._member()
@@ -199,7 +256,7 @@ def _category(escape: str) -> str:
     wanted = escape.startswith("p")
     codes = [code for code in range(0x110000) if category(chr(code)).startswith(short) == wanted]
     if not short or not any(category(chr(code)).startswith(short) for code in range(0x3000)):
-        raise SyntaxErrorValue(f"Invalid property name in character class: \\{escape}")
+        raise re.error(f"Invalid property name in character class: \\{escape}")
     return "".join(_runs(codes))
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.errors import AgentError, KoiError, PatternError, reason
+from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.runtime.guards.write_quota import count_written
-from koi_lang.runtime.registry.automaton import compile_pattern
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import folder, told
 from koi_lang.std.project_paths import place
@@ -130,12 +130,13 @@ def _about(file: Path, path: str) -> dict[str, Any]:
 
 def _fitting(root: Path, pattern: str) -> list[str]:
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    # Matched by an automaton, since a model chooses the pattern: its time is bounded whatever stands in it.
-    wanted = compile_pattern("^" + "".join(WILD.get(part, _literal(part)) for part in parts) + "$", "s")
+    wanted = BoundedRegex("^" + "".join(WILD.get(part, _literal(part)) for part in parts) + "$", "s")
     found: list[str] = []
     for path in _files(root.resolve()):
-        if wanted(path):
-            found.append(path)
+        try:
+            found += [path] if wanted.is_in(path) else []
+        except PatternError as error:
+            raise AgentError(f"the pattern `{pattern}` takes too long", help="Write fewer `*` into it.") from error
         if len(found) > MOST_LISTED:
             help = "Give a narrower pattern."
             raise AgentError(f"more than {MOST_LISTED:,} files fit `{pattern}`", help=help)

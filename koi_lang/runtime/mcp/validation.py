@@ -18,9 +18,9 @@ from jsonschema.validators import (  # type: ignore[import-untyped]
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from koi_lang.errors import RegistryError
+from koi_lang.errors import PatternError
+from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
 from koi_lang.runtime.mcp.safe_text import clipped
-from koi_lang.runtime.registry.automaton import compile_pattern
 
 # References that mention others twice, forty times over, would never be done with.
 MOST_REFERENCES = 10_000
@@ -42,10 +42,12 @@ class Checks:
         # An empty registry: what the schema refers to is never fetched from anywhere.
         self._validator = extend(kind, own)(schema, registry=Registry())
         self._references = 0
+        self._time = SearchTime()
 
     def problems(self, arguments: Any) -> Iterator[str]:
         """What is wrong, one clause a problem that names the field. Raises ValueError for a broken schema."""
         self._references = 0
+        self._time = SearchTime()
         try:
             for error in self._validator.iter_errors(arguments):
                 yield _clause(error.absolute_path, error.message)
@@ -59,7 +61,18 @@ class Checks:
         found = {name: self._counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
         if PATTERNS in json.dumps(schema):
             found |= dict.fromkeys((PATTERNS, "additionalProperties", "unevaluatedProperties"), _nothing)
-        return {**found, "pattern": _pattern}
+        return {**found, "pattern": self._pattern}
+
+    def _pattern(self, validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+        """Within a time limit: a server chooses the pattern, and a model the text."""
+        if not isinstance(instance, str):
+            return
+        try:
+            fits = BoundedRegex(pattern, time_left=self._time).is_in(instance)
+        except PatternError:  # a kind of pattern that the server has to check itself
+            return
+        if not fits:
+            yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
     def _counted(self, keyword: Keyword) -> Keyword:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -73,18 +86,6 @@ class Checks:
 
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 PATTERNS = "patternProperties"
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
-    """Matched by an automaton: a server chooses the pattern, and a model the text."""
-    if not isinstance(instance, str):
-        return
-    try:
-        fits = compile_pattern(pattern)(instance)
-    except RegistryError:  # a kind of pattern that the server has to check itself
-        return
-    if not fits:
-        yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
 def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import RegistryError
-from koi_lang.runtime.registry.automaton import compile_pattern
+from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.runtime.registry.entries import kind_of
 
 Test = Callable[[Any], bool]
@@ -34,6 +34,7 @@ def compile_query(query: object) -> Test:
 
     Raises:
         RegistryError: the query is not an object, or an operator is unknown or has an unusable operand.
+        PatternError: a regular expression is unusable; the test raises it, too, when one takes too long.
     """
     try:
         test = _object_test(query, "a registry query")
@@ -159,10 +160,10 @@ def _regex(operand: object) -> Test:
 
 def _pattern_test(operand: Any) -> Callable[[str], bool]:
     if isinstance(operand, str):
-        return compile_pattern(operand)
+        return BoundedRegex(operand).is_in
     source, flags = getattr(operand, "source", None), getattr(operand, "flags", None)
     if isinstance(source, str) and isinstance(flags, str):
-        return compile_pattern(source, flags)
+        return BoundedRegex(source, flags).is_in
     test = getattr(operand, "test", None)
     if callable(test):
         return lambda text: bool(test(text))
