@@ -17,6 +17,7 @@ from koi_lang.errors import SettingsError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, OnEvent, opened, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage, stream_text
+from koi_lang.llm.text_disk import TextDisk
 
 FORM = 1  # of keys and entries; a new number forgets all that was kept
 MOST_BYTES = 256 * 2**20
@@ -94,7 +95,9 @@ class AnswerStore:
         try:
             if self._cache is None:
                 _make_private(self._folder)
-                self._cache = diskcache.Cache(str(self._folder), timeout=LONGEST_LOCK_S, size_limit=MOST_BYTES)
+                self._cache = diskcache.Cache(
+                    str(self._folder), timeout=LONGEST_LOCK_S, disk=TextDisk, size_limit=MOST_BYTES
+                )
             return use(self._cache)
         except (Error, OSError, diskcache.Timeout) as error:
             self._on_event("answer_cache_failed", {"folder": str(self._folder), "error": str(error)})
@@ -102,7 +105,7 @@ class AnswerStore:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder that only this user enters: entries hold what was said, and are trusted when read."""
+    """Make a folder that only this user enters: entries hold what was said."""
     folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
     found = folder.stat()
     if hasattr(os, "getuid") and found.st_uid != os.getuid():

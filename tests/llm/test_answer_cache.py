@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,6 +20,7 @@ from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.providers import provider_named
+from koi_lang.llm.text_disk import TextDisk
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer, ModelServer
 
@@ -138,6 +141,65 @@ def test_a_broken_store_costs_time_but_no_answer(tmp_path: Path) -> None:
 
     assert texts(model, REQUEST, REQUEST) == ["one", "two"]
     assert {name for name, _ in listener.events} == {"answer_cache_failed"}
+
+
+class Planted:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.folder),)
+
+
+def plant(folder: Path, **row: Any) -> None:
+    """Change every entry of a cache behind its back."""
+    with sqlite3.connect(folder / "cache.db") as opened:
+        opened.execute(f"UPDATE Cache SET {', '.join(f'{name} = ?' for name in row)}", tuple(row.values()))
+    opened.close()
+
+
+@pytest.mark.parametrize("place", ["row", "file", "key", "elsewhere"])
+def test_nothing_is_unpickled_from_the_folder(tmp_path: Path, place: str) -> None:
+    """An entry that is a pickle, or lies elsewhere, is dropped: the model is asked, and its answer kept."""
+    folder, marker, name = tmp_path / "answers", tmp_path / "owned", "00/11/" + "a" * 28 + ".val"
+    pickled = pickle.dumps(Planted(marker))
+    texts(cached(Flaky("old"), folder, OPENAI), REQUEST)
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_bytes(pickled)
+    (tmp_path / "secret").write_text('{"text": "secret", "usage": null}')
+    rows: dict[str, dict[str, Any]] = {
+        "row": {"mode": 4, "value": pickled},
+        "file": {"mode": 4, "value": None, "filename": name},
+        "key": {"key": pickled, "raw": 0},
+        "elsewhere": {"mode": 3, "value": None, "filename": "../secret"},
+    }
+    plant(folder, **rows[place])
+
+    assert texts(cached(Flaky("new"), folder, OPENAI), REQUEST) == ["new"]
+    assert texts(cached(Flaky("newer"), folder, OPENAI), REQUEST) == ["new"]
+    assert (marker.exists(), (tmp_path / "secret").exists()) == (False, True)
+
+
+def test_a_long_answer_is_kept(tmp_path: Path) -> None:
+    """Texts that do not fit into the table are in files of their own."""
+    long = "é" * 100_000
+
+    assert texts(cached(Flaky(long), tmp_path, OPENAI), REQUEST) == [long]
+    assert texts(cached(Flaky("other"), tmp_path, OPENAI), REQUEST) == [long]
+    assert list(tmp_path.glob("*/*/*.val")) != []
+
+
+@pytest.mark.parametrize("value", [b"x", 5, None, ["text"]])
+def test_only_texts_are_stored(tmp_path: Path, value: Any) -> None:
+    """What would be pickled is refused as key and as value."""
+    disk = TextDisk(str(tmp_path))
+
+    with pytest.raises(TypeError, match="holds texts"):
+        disk.put(value)
+    with pytest.raises(TypeError, match="holds texts"):
+        disk.store(value, False)
 
 
 def test_it_is_off_unless_switched_on(tmp_path: Path) -> None:
