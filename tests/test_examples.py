@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tests import forks
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
 TESTED = sorted(path.name for path in FOLDER.glob("*.test.koi"))
 NAMES = sorted(path.stem for path in FOLDER.glob("*.koi") if path.name not in TESTED)
-STDIN = {"hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
+STDIN = {"desk": "yes\n", "hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
 PRINTED = {
     "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
     "counter": [
@@ -30,6 +31,7 @@ PRINTED = {
         "2 against: Changing it takes the first ten minutes. Three people in a corridor need no paper.",
         "The judge is for the motion. Ten minutes of changes are still minutes well spent.",
     ],
+    "desk": ["Tea reached Europe on Dutch ships, and all of it is one plant. (13 words)"],
     "errors": [
         "Ordered: tea after 2 attempts",
         "RangeError: there is no unicorn",
@@ -37,6 +39,7 @@ PRINTED = {
         "Gave up: `Customer` got no answer to `deliver` within 0.1 s",
     ],
     "hello-world": ["Hello, Ada!"],
+    "mcp-client": ["{ item: 'eggs', amount: 6 } [ 'eggs' ]"],
     "mcp-server": ["eggs: 6"],
     "mcp-files": [
         "Kept: garden.txt, tea.txt",
@@ -107,7 +110,9 @@ PRINTED = {
 def test_an_example_prints_this(name: str, tmp_path: Path) -> None:
     """An example runs offline, without a key, and prints exactly what is written here."""
     words = ["run", str(FOLDER / f"{name}.koi"), *_answers(name)]
-    home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": os.environ["PATH"]}
+    (tmp_path / "examples").symlink_to(FOLDER)
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": path}
     done = forks.run(words, tmp_path, home, STDIN.get(name, ""))
 
     assert (PRINTED[name], 0) == (done.stdout.splitlines(), done.returncode), done.stderr
@@ -151,3 +156,12 @@ def test_a_tested_example_is_clean_and_says_how_to_test_it(name: str) -> None:
 
     assert build.check(str(path), strict=True).diagnostics == ()
     assert f"koi test examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]
+
+
+def test_the_page_of_examples_names_all() -> None:
+    """What each example shows stands on the page beside them, in a row of its own."""
+    page = (FOLDER / "README.md").read_text(encoding="utf-8")
+    programs = [*NAMES, *(name.removesuffix(".koi") for name in TESTED)]
+    folders = [path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))]
+
+    assert [] == [name for name in (*programs, *folders) if f"| [`{name}" not in page]

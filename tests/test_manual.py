@@ -150,17 +150,24 @@ def test_tests_say_this(programs: Project) -> None:
     assert block_of("$ koi test\nfailed").partition(" in ")[0] == f"$ koi test\n{told}".rpartition(" in ")[0]
 
 
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python gives the results that a page shows."""
+def prepare(name: str, programs: Project) -> list[pages.Block]:
+    """The blocks of a page, with the files and the examples that they need in the current folder."""
     blocks = pages.blocks(MANUAL[name])
     for block in blocks:
         if block.name:
             programs.write(block.name, block.text)
+    if any("examples/" in block.text for block in blocks if block.kind in ("console", "python")):
+        shutil.copytree(ROOT / "examples", programs.folder / "examples", ignore=shutil.ignore_patterns(".koi"))
+    return blocks
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python gives the results that a page shows."""
+    sessions = [block.text for block in prepare(name, programs) if block.text.startswith(">>>")]
     monkeypatch.syspath_prepend(str(programs.folder))
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     monkeypatch.delitem(sys.modules, "mathops", raising=False)
-    sessions = [block.text for block in blocks if block.text.startswith(">>>")]
 
     assert [(0, text.count(">>> ")) for text in sessions] == [tuple(pages.replayed(text)) for text in sessions]
 
@@ -168,13 +175,29 @@ def test_a_session_in_python_says_this(name: str, programs: Project, monkeypatch
 @pytest.mark.parametrize("name", CONSOLES)
 def test_a_terminal_says_this(name: str, programs: Project) -> None:
     """The commands of a page, carried out in the order in which they stand, write what is below them."""
-    sessions = [block.text for block in pages.blocks(MANUAL[name]) if block.kind == "console"]
-    if any(" examples/" in session for session in sessions):
-        shutil.copytree(ROOT / "examples", programs.folder / "examples", ignore=shutil.ignore_patterns(".koi"))
+    sessions = [block.text for block in prepare(name, programs) if block.kind == "console"]
     terminal = transcripts.Terminal(programs)
 
     for step in [step for session in sessions for step in transcripts.steps(session)]:
         assert step.told == terminal.run(step), step.command
+
+
+def test_the_front_page_is_short() -> None:
+    """The front page has at most 200 lines, with the commands that start and test."""
+    page = MANUAL["README.md"]
+
+    assert page.count("\n") <= 200
+    assert "pip install -e '.[dev]' && koi run examples/hello-world.koi\n" in page
+    assert "\npython -m pytest -W error\n" in page
+
+
+def test_figures_of_the_front_page_are_measured() -> None:
+    """The five figures of the front page stand in the table of all that was measured."""
+    figures = re.findall(r"^\| ([a-z0-9].+?) \| ([\d.,]+ .+?) \|$", MANUAL["README.md"], re.MULTILINE)
+    measured = re.findall(r"^\| (.+?) \| .+? \| (.+?) \|", MANUAL["docs/benchmarks.md"], re.MULTILINE)
+
+    assert 5 == len(figures)
+    assert [] == [figure for figure in figures if figure not in measured]
 
 
 def test_every_command_of_other_surfaces_is_named() -> None:

@@ -116,7 +116,8 @@ class Terminal:
 
     def _wait_for_question(self) -> None:
         deadline = time.monotonic() + LIMIT_S
-        while not any('"asked"' in path.read_text("utf-8") for path in self.project.folder.glob(".koi/runs/*.jsonl")):
+        newest = max(self.project.folder.glob(".koi/runs/*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+        while '"asked"' not in newest.read_text("utf-8"):
             assert time.monotonic() < deadline
             time.sleep(0.02)
 
