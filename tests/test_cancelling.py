@@ -201,7 +201,8 @@ def test_the_outer_scope_goes_first() -> None:
 
 COMPUTING = """
     import asyncio, signal, threading, time
-    from koi_lang.runtime.cancellation import CancelScope, outside
+    from koi_lang.runtime.cancellation import CancelScope
+    from koi_lang.js.environment import call_outside
 
     def spin(seconds):
         until = time.monotonic() + seconds
@@ -218,7 +219,7 @@ def test_another_thread_ends_code_that_computes(project: Project) -> None:
     async def main():
         async with CancelScope() as scope:
             threading.Timer(0.2, scope.cancel).start()
-            outside(spin, 30)
+            call_outside(spin, 30)
         print(scope.caught is not None, signal.getsignal(signal.SIGALRM) is signal.SIG_DFL)
 
     asyncio.run(main())
@@ -242,7 +243,7 @@ def test_only_the_code_of_a_scope_is_ended(project: Project) -> None:
     async def main():
         waiting = asyncio.create_task(limited())
         await asyncio.sleep(0)
-        outside(spin, 0.5)
+        call_outside(spin, 0.5)
         print("computed", await waiting)
 
     asyncio.run(main())
@@ -260,7 +261,7 @@ def test_work_that_outlives_a_block_is_left_alone(project: Project) -> None:
         + """
     async def later(over):
         await over.wait()
-        outside(spin, 0.5)
+        call_outside(spin, 0.5)
         return "computed"
 
     async def main():
@@ -292,7 +293,7 @@ def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
 
     async def main():
         async with CancelScope(0.1) as scope:
-            outside(spin, 0.5)
+            call_outside(spin, 0.5)
             await asyncio.Event().wait()
         print(rung, scope.caught is not None)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -35,6 +37,42 @@ class Firing(Protocol):
         """It fires now."""
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call of a function or class of Python, which is not ours.
+
+    Attributes:
+        name: what it is in messages and journals, such as `clock.tick`.
+        named: arguments by name.
+        safe: whether doing it twice does no harm.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    args: Sequence[Any] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+    safe: bool = False
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether its result has to be awaited."""
+        return iscoroutinefunction(self.function)
+
+    def make(self) -> Any:
+        """Make the call, or give what makes it when it is awaited. Raises as the function does."""
+        return (await_outside if self.must_wait else call_outside)(self.function, *self.args, **self.named)
+
+
+def call_outside(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """Call a function that is not ours: its code can be ended wherever it is."""
+    return function(*args, **named)
+
+
+async def await_outside(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
+    """The same for an async one."""
+    return await function(*args, **named)
+
+
 class Environment(OutputPort, Protocol):
     """What values may ask of the world."""
 
@@ -57,6 +95,16 @@ class Environment(OutputPort, Protocol):
 
         Raises:
             Exception: as the work does, or did.
+        """
+
+    def call_python(self, call: ForeignCall) -> Any:
+        """Make a call whose outcome a run that goes on gets again. Raises as the call does, or did."""
+
+    def read_python(self, owner: Any, name: str, value: Any) -> Any:
+        """What an object or module of Python has under a name, once calls that were not made again have been made.
+
+        Args:
+            value: what it has before that.
         """
 
     def fork_context(self) -> Context:
@@ -116,6 +164,14 @@ class Machine:
     ) -> T:
         """Do it. Raises as the work does."""
         return await work()
+
+    def call_python(self, call: ForeignCall) -> Any:
+        """Make the call. Raises as it does."""
+        return call.make()
+
+    def read_python(self, owner: Any, name: str, value: Any) -> Any:
+        """What it has now."""
+        return value
 
     def fork_context(self) -> Context:
         """A plain copy."""

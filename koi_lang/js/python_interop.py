@@ -1,21 +1,18 @@
-"""Functions of Python modules to functions whose results are kept, so that a run that goes on calls none again."""
+"""Access of code to modules, objects and classes of Python: what of it may reach the world goes by the environment."""
 
 from __future__ import annotations
 
 import dis
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from enum import EnumMeta
 from types import BuiltinFunctionType, BuiltinMethodType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
-from koi_lang.js.tagged_json import DEEPEST, NotEncodableError, decode, encode, is_value_type
+from koi_lang.js.environment import ForeignCall, current_environment
+from koi_lang.js.tagged_json import is_value_type
 from koi_lang.js.undefined import Value
-from koi_lang.runtime.cancellation import awaited_outside, outside
-from koi_lang.runtime.context import current
-from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.replay.module_state import ModuleState, replace_content, state_key
 
 # They compute and nothing else, so calling them again is simpler than keeping what they gave.
 PURE = frozenset(
@@ -31,13 +28,12 @@ METHODS = (MethodType, BuiltinMethodType)
 CLOCKS = frozenset(("now", "utcnow", "today"))
 # What a constructor does that may reach something outside; one that stores what it is given does none of it.
 REACHING = frozenset(("CALL", "CALL_FUNCTION_EX", "IMPORT_NAME", "YIELD_VALUE", "LOAD_BUILD_CLASS"))
-STATELESS = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
 def from_module(found: Value, module: ModuleType, name: str) -> Value:
     """A function of a Python module as code calls it; anything else as it is."""
     if not isinstance(found, FUNCTIONS):
-        return found if isinstance(found, type) else _variable(found, module, name)
+        return found if isinstance(found, type) else current_environment().read_python(module, name, found)
     if found.__module__ in PURE or hasattr(found, "__koi_code__"):
         return found
     if str(found.__module__).startswith(STANDARD):
@@ -45,18 +41,9 @@ def from_module(found: Value, module: ModuleType, name: str) -> Value:
     return _kept(found)
 
 
-def _variable(found: Value, module: ModuleType, name: str) -> Value:
-    """A variable of a module, once the calls that it lacks have been made."""
-    run, key = current.get(), state_key(module)
-    if run is None or key is None or not run.effects.is_kept:
-        return found
-    told = module.__name__.rpartition("/")[2].removesuffix(".py")
-    return run.effects.look_at(key, f"{told}.{name}", lambda: getattr(module, name))
-
-
 def from_object(found: Value, owner: Value, name: str) -> Value:
     """What a Python object has under a name, as code gets it: methods are calls that are kept, the rest is as it is."""
-    run, kind = current.get(), type(owner)
+    kind = type(owner)
     if kind.__module__.startswith("koi_lang."):
         return found
     if isinstance(found, METHODS) and not isinstance(found.__self__, ModuleType):
@@ -65,9 +52,7 @@ def from_object(found: Value, owner: Value, name: str) -> Value:
         if _is_recorded(kind):
             return _recording(found, f"{type(found.__self__).__name__}.{found.__name__}")
         return found if isinstance(found, BuiltinMethodType) else _recording(found, "")
-    if run is None or not run.effects.is_kept or not _is_recorded(kind):
-        return found
-    return run.effects.look_at(owner, f"{kind.__name__}.{name}", lambda: getattr(owner, name))
+    return current_environment().read_python(owner, name, found) if _is_recorded(kind) else found
 
 
 def _of_class(found: Callable[..., Any], owner: type) -> Callable[..., Any]:
@@ -109,12 +94,7 @@ def _constructor(kind: type) -> Callable[..., Any]:
 
     @functools.wraps(kind, updated=())
     def made(*args: Value) -> Value:
-        run, work = current.get(), functools.partial(outside, kind, *args)
-        if run is None or not run.effects.is_kept:
-            return work()
-        call = InteropCall(kind, None, args, {})
-        effect = Effect(f"{module}.{kind.__name__}", call.given, lasting=False, call=call)
-        return run.effects.announced_nowait(effect, work)
+        return current_environment().call_python(ForeignCall(f"{module}.{kind.__name__}", kind, args))
 
     return made
 
@@ -136,71 +116,8 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
 
     @functools.wraps(function)
     def called(*args: Value, **named: Value) -> Value:
-        run, waits = current.get(), inspect.iscoroutinefunction(function)
-        work = functools.partial(awaited_outside if waits else outside, function, *args, **named)
-        if run is None or not name or not run.effects.is_kept:
-            return work()
-        call = InteropCall(function, getattr(function, "__self__", None), args, named)
-        effect = Effect(name, call.given, safe=safe, lasting=False, call=call)
-        return run.effects.announced(effect, work) if waits else run.effects.announced_nowait(effect, work)
+        call = ForeignCall(name, function, args, named, safe)
+        return current_environment().call_python(call) if name else call.make()
 
     called.__dict__["__koi_foreign__"] = True
     return called
-
-
-class InteropCall:
-    """What a call of Python has of the program."""
-
-    def __init__(
-        self, function: Callable[..., Any], owner: Value, args: Sequence[Value], named: Mapping[str, Value]
-    ) -> None:
-        self._args = {**{str(n): value for n, value in enumerate(args)}, **named}
-        self._before = {name: _shown(value) for name, value in self._args.items()}
-        self._count = len(args)
-        self._state = ModuleState(function)
-        self._objects = list({id(found): found for found in _objects_in([owner, *self._args.values()])}.values())
-
-    @property
-    def objects(self) -> list[Value]:
-        """What it works on that may have a state of its own: Python objects, and the globals of its modules."""
-        return [*self._objects, *filter(None, [self._state.key])]
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The arguments as they can be compared with what was given before."""
-        shown = list(self._before.items())
-        named = dict(shown[self._count :])
-        return {"args": [value for _, value in shown[: self._count]], **({"named": named} if named else {})}
-
-    def changes(self) -> dict[str, Any]:
-        """What was changed of them meanwhile, by position or name; `opaque` where that cannot be done again."""
-        after = {name: _shown(value) for name, value in self._args.items()}
-        changed = {name: value for name, value in after.items() if value != self._before[name]}
-        if any(not hasattr(self._args[name], "clear") or isinstance(changed[name], str) for name in changed):
-            return {"opaque": True}
-        return {**({"changed": changed} if changed else {}), **self._state.changes()}
-
-    def restore(self, data: Mapping[str, Any]) -> list[Value]:
-        """Give them the content that they had then; gives the objects that lack the call nevertheless."""
-        for name, content in data.get("changed", {}).items():
-            replace_content(self._args.get(name), decode(content))
-        return self._objects if self._state.restore(data) else self.objects
-
-
-def _shown(value: Value) -> Value:
-    """An argument as it can be compared with what was given before."""
-    try:
-        return encode(value)
-    except NotEncodableError:
-        return f"<{type(value).__name__}>"
-
-
-def _objects_in(values: Iterable[Value], depth: int = 0) -> Iterator[Value]:
-    """The Python objects in some values that may have a state of their own; a value may hold itself."""
-    for value in values:
-        kind = type(value)
-        if kind in (list, tuple, set, frozenset, dict):
-            inside = value.values() if kind is dict else value
-            yield from _objects_in(inside, depth + 1) if depth < DEEPEST else ()
-        elif not (is_value_type(kind) or isinstance(value, STATELESS) or kind.__module__.startswith("koi_lang.")):
-            yield value

@@ -11,8 +11,9 @@ from functools import cache
 from math import inf
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from koi_lang.js.environment import await_outside, call_outside
 from koi_lang.runtime.alarm import Alarm, alarm_of_process
 
 # How long code that waits has to end by itself before code that computes is interrupted.
@@ -23,7 +24,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Code that computes and leaves nothing half done: what operators and built-in functions of programs become.
 COMPUTING = (os.path.join(PACKAGE, "js", ""), os.path.join(PACKAGE, "runtime", "destructuring.py"))
 # But for what looks after tasks, timers and connections there.
-STARTING = ("promises.py", "task_scope.py", "timers.py", "fetch.py", "python_interop.py")
+STARTING = ("promises.py", "task_scope.py", "timers.py", "fetch.py", "python_interop.py", "environment.py")
 # Where exceptions that come from nowhere are not expected: our own code, the event loop, and imports.
 CAREFUL = (
     os.path.join(PACKAGE, ""),
@@ -152,16 +153,6 @@ def _interrupt(frame: FrameType | None) -> None:
             scope.interrupt(task)
 
 
-def outside(function: Any, /, *args: Any, **named: Any) -> Any:
-    """Call a function that is not ours: its code can be ended wherever it is."""
-    return function(*args, **named)
-
-
-async def awaited_outside(function: Any, /, *args: Any, **named: Any) -> Any:
-    """The same for an async one."""
-    return await function(*args, **named)
-
-
 def is_safe_point(frame: FrameType | None) -> bool:
     """Whether code can be ended where it is: in a line of a program, or in what such a line calls and may be given up.
 
@@ -176,7 +167,7 @@ def is_safe_point(frame: FrameType | None) -> bool:
     return False
 
 
-OUTSIDE = (outside.__code__, awaited_outside.__code__)
+OUTSIDE = (call_outside.__code__, await_outside.__code__)
 
 
 @cache

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeVar
 
-from koi_lang.js.environment import Firing, OutputPort
+from koi_lang.js.environment import Firing, ForeignCall, OutputPort
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.replay.calls import Effect, is_over, never
 from koi_lang.runtime.replay.location import Path, branch, current_place, passing
+from koi_lang.runtime.replay.module_state import state_key
 from koi_lang.runtime.replay.ordering import FIRED
+from koi_lang.runtime.replay.python_calls import InteropCall
 from koi_lang.runtime.replay.recorder import Effects
 
 T = TypeVar("T")
@@ -37,6 +40,23 @@ class RunEnvironment:
         """Do something to the world once. Raises as the work does, or did."""
         result: T = await self._effects.announced(Effect(name, given, safe=safe, unseen=unseen), work)
         return result
+
+    def call_python(self, call: ForeignCall) -> Any:
+        """Make a call once, where calls are kept. Raises as it does, or did."""
+        if not self._effects.is_kept:
+            return call.make()
+        interop = InteropCall(call)
+        effect = Effect(call.name, interop.given, safe=call.safe, lasting=False, call=interop)
+        perform = self._effects.announced if call.must_wait else self._effects.announced_nowait
+        return perform(effect, call.make)
+
+    def read_python(self, owner: Any, name: str, value: Any) -> Any:
+        """What it has once the calls that it lacks have been made."""
+        key = state_key(owner) if isinstance(owner, ModuleType) else owner
+        if key is None or not self._effects.is_kept:
+            return value
+        shown = owner.__name__.rpartition("/")[2].removesuffix(".py") if key is not owner else type(owner).__name__
+        return self._effects.look_at(key, f"{shown}.{name}", lambda: getattr(owner, name))
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
