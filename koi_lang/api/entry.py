@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
+from koi_lang import settings
 from koi_lang.api.callbacks import Approve, Ask, CallbackHost
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
@@ -143,6 +144,8 @@ def _limits(budget: Mapping[str, float]) -> dict[str, Any]:
     for name, most in budget.items():
         if name not in LIMITS:
             raise UsageError(f"a budget has no `{name}`", help=suggestion(name, list(LIMITS), "limit"))
-        if isinstance(most, bool) or not isinstance(most, int | float) or most <= 0:
-            raise UsageError(f"`{name}` of a budget is {most!r}", help="Give a number above 0.")
+        is_whole = name in settings.WHOLE
+        if type(most) not in ((int,) if is_whole else (int, float)) or most <= 0:
+            kind = "whole number" if is_whole else "number"
+            raise UsageError(f"`{name}` of a budget is {most!r}", help=f"Give a {kind} above 0.")
     return dict(budget)

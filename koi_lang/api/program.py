@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -19,8 +19,10 @@ from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.skills import plain_copy
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.events import Consumer, Event
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.replay.location import step
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.tasks import together
@@ -34,7 +36,7 @@ from koi_lang.sessions.totals import Statistics
 # How long work in the background may take to end by itself when a program is left.
 GRACE_S = 5.0
 # What stands for the words of a command line in a journal.
-WORDS = ("python",)
+WORDS = (PYTHON,)
 CALL = "call"
 
 
@@ -141,7 +143,8 @@ class Program:
 
     def explain(self, error: BaseException) -> str:
         """An error as `koi run` shows it, with the lines of the program that it came through; without secrets."""
-        return self._ready.redactor()(explain(error.__cause__ or error, self._ready.folder.as_posix()))
+        cause = error.__cause__ if isinstance(error, ProgramError) else None
+        return self._ready.redactor()(explain(cause or error, self._ready.folder.as_posix()))
 
     # ------------------------------------------------------------ what it does
 
@@ -157,7 +160,16 @@ class Program:
         if main is None:
             help = "Call an agent, `await program.agent(…).event({…})`, or add `run Agent.event({})` to the file."
             raise UsageError(f"`{Path(self._ready.path).name}` runs nothing", help=help)
-        await self.result_of(self._require_held().start(lambda run: _finished(main())))
+
+        async def carry_out(run: Run) -> None:
+            async with self._in_time("run", run), TaskScope():
+                await main()
+
+        await self.result_of(self._require_held().start(carry_out))
+
+    def _in_time(self, name: str, run: Run) -> AbstractAsyncContextManager[None]:
+        """A context that raises LimitReachedError when a call takes longer than it may."""
+        return in_time(BudgetAccount(Budget(time_s=self._ready.options.call_time_s), f"`{name}`", run.clock))
 
     def start(
         self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None
@@ -167,7 +179,8 @@ class Program:
 
         async def carry_out(run: Run) -> Any:
             with step(CALL) as place, self._following(() if place is None else place.path, consumer):
-                return plain_copy(await run.call(agent, event, given))
+                async with self._in_time(f"{agent.about.name}.{event}", run):
+                    return plain_copy(await run.call(agent, event, given))
 
         return self._require_held().start(carry_out)
 
@@ -203,27 +216,23 @@ class RunResult:
     """What came of a run.
 
     Attributes:
-        exit_code: what the program has called `process.exit` with; 0 where it has not.
         journal: where it was recorded; None where it was not.
     """
 
-    exit_code: int
     usage: Usage
     journal: Path | None
 
 
-async def _finished(work: Coroutine[Any, Any, Any]) -> None:
-    """Wait for some code, and for the end of everything that it starts."""
-    async with TaskScope():
-        await work
-
-
 async def run_to_end(program: Program) -> RunResult:
-    """Carry out the `run` statements of a program that is not open yet. Raises KoiError."""
-    exit_code = 0
+    """Carry out the `run` statements of a program that is not open yet.
+
+    Raises:
+        KoiError: it fails.
+        SystemExit: Python code in it has ended the process.
+    """
     async with program:
         try:
             await program.run()
         except ExitError as error:
-            exit_code = error.exit_code
-    return RunResult(exit_code, program.usage, program.journal)
+            raise SystemExit(error.exit_code) from error
+    return RunResult(program.usage, program.journal)

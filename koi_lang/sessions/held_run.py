@@ -142,12 +142,12 @@ async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T
 
 
 class ExitError(KoiError):
-    """A program has called `process.exit`.
+    """Python code of a program has asked for the end of the process.
 
     Attributes:
-        exit_code: what it has called that with.
+        exit_code: of the process, or a text for the person, as in `sys.exit`.
     """
 
-    def __init__(self, code: Any) -> None:
-        self.exit_code = code if isinstance(code, int) else int(code is not None)
-        super().__init__(f"the program has ended itself with `process.exit({self.exit_code})`")
+    def __init__(self, exit_code: Any) -> None:
+        super().__init__(f"the program has called `sys.exit({exit_code!r})`, which ends its call and nothing else")
+        self.exit_code = exit_code

@@ -149,7 +149,7 @@ def ordinary(value: Any) -> Any:
 
 
 def plain_copy(value: Any) -> Any:
-    """A value whose lists and dictionaries are copies, at any depth, with None for undefined."""
+    """A value whose lists and dictionaries are copies, at any depth, with None for undefined; tuples become lists."""
     return _without_undefined(value, {})
 
 
@@ -161,11 +161,11 @@ def _holds_undefined(value: Any, seen: set[int]) -> bool:
 
 
 def _without_undefined(value: Any, made: dict[int, Any]) -> Any:
-    if not isinstance(value, (list, dict)):
+    if not isinstance(value, (list, tuple, dict)):
         return None if value is undefined else value
     if id(value) in made:
         return made[id(value)]
-    if isinstance(value, list):
+    if not isinstance(value, dict):
         items: list[Any] = made.setdefault(id(value), [])
         items.extend(_without_undefined(item, made) for item in value)
         return items

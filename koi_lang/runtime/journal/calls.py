@@ -17,6 +17,8 @@ CALL_STARTED, COMPACTION_ASKED = "call_started", "compaction_asked"
 MODEL_CHANGED, NAMED = "model_changed", "session_named"
 # Commands whose runs are sessions.
 SESSIONS = ("chat", "rpc")
+# What stands for a command where a Python program has decided on the calls.
+PYTHON = "python"
 
 
 def is_session(header: Header) -> bool:
@@ -30,7 +32,11 @@ def is_session_of(header: Header, program: str) -> bool:
 
 
 def require_run(header: Header) -> None:
-    """Raise JournalError when a journal is of a session; says which command goes on with it."""
+    """Raise JournalError when a journal is of no run of a command; says what goes on with a session."""
+    if header.words[:1] == (PYTHON,):
+        help = f"`koi runs show {header.run}` shows what was done."
+        message = f"the calls of `{header.run}` came from a Python program, which no `run` statement repeats"
+        raise JournalError(message, help=help)
     if is_session(header):
         command = header.words[0]
         help = f"Go on with it: `koi {command} {Path(header.program).name} --resume {header.run}`."

@@ -5,32 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 import koi_lang
-from tests.projects import Project
-
-DESK = '''
-    role Editorial { can execute, can delegate }
-
-    agent Editor : Editorial {
-      on start(args: { topic: string }) {
-        playbook """
-          Write a brief about ${args.topic}.
-        """
-      }
-    }
-
-    run Editor.start({ topic: "tea" })
-    '''
-BRIEF = {"actions": [{"intent": "return", "data": {"brief": "short"}}]}
-
-
-@pytest.fixture
-def desk(project: Project, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A program with one playbook, in a folder that is the current one."""
-    monkeypatch.chdir(project.folder)
-    return project.write("desk.koi", DESK)
+from tests.api.conftest import BRIEF
 
 
 async def use_desk(desk: Path) -> None:
@@ -56,5 +32,5 @@ def test_a_program_is_run(desk: Path) -> None:
     """`koi_lang.run` does what `koi run` does, without asyncio."""
     result = koi_lang.run(desk, model=koi_lang.ScriptedModel([BRIEF]))
 
-    assert (0, 1) == (result.exit_code, result.usage.requests)
+    assert 1 == result.usage.requests
     assert result.journal is not None
