@@ -135,6 +135,7 @@ class Terminal:
         """The environment of commands that find `koi` as these words."""
         commands = self.project.folder.parent / "commands"
         commands.mkdir(exist_ok=True)
-        (commands / "koi").write_text(f'#!/bin/sh\nexec {shlex.join(koi)} "$@"\n', "utf-8")
-        (commands / "koi").chmod(0o755)
+        for name, words in {"koi": koi, "python": [sys.executable]}.items():
+            (commands / name).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
+            (commands / name).chmod(0o755)
         yield {**self.project.environment, "PATH": os.pathsep.join((str(commands), os.environ["PATH"]))}
