@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,8 +14,9 @@ from unittest import mock
 
 import pytest
 
+from koi_lang.js.task_scope import TaskScope
 from koi_lang.llm.scripted import ScriptedModel
-from koi_lang.runtime.replay.ordering import END, CompletionOrder
+from koi_lang.runtime.replay.ordering import AT_ONCE, END, CompletionOrder
 from koi_lang.runtime.replay.ready_steps import ReadySteps
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
@@ -142,6 +144,80 @@ def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[],
         left = runner.run(both())
 
     assert (["followed", "a"], None) == (seen, left)
+
+
+@pytest.mark.parametrize("new_loop", event_loops())
+def test_a_turn_of_an_idle_run_comes_at_once(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """Where nothing would go on meanwhile, the event loop is not asked; where something would, that comes first."""
+    turns, seen = CompletionOrder(), []
+
+    async def take(name: str) -> None:
+        asyncio.get_running_loop().call_soon(seen.append, f"loop after {name}", context=Context())
+        await turns.take(END, (name,))
+        seen.append(name)
+
+    async def play() -> None:
+        with turns.ready.count():
+            await asyncio.sleep(0)
+            await take("a")
+            asyncio.get_running_loop().call_soon(seen.append, "step")
+            await take("b")
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(play())
+
+    assert ["a", "loop after a", "step", "loop after b", "b"] == seen
+
+
+def test_a_caller_goes_on_before_what_it_started_has_its_turn() -> None:
+    """A call that is begun at once, within the step of its caller, waits for that although nothing is ready."""
+    turns, seen = CompletionOrder(), []
+
+    async def call() -> None:
+        await turns.take(END, ("call",))
+        seen.append("call")
+
+    async def play() -> None:
+        with turns.ready.count():
+            async with TaskScope() as scope:
+                await asyncio.sleep(0)
+                scope.start(call())
+                seen.append("caller")
+
+    asyncio.run(play())
+
+    assert ["caller", "call"] == seen
+
+
+def test_a_task_that_is_to_be_cancelled_takes_no_turn_at_once() -> None:
+    """It ends where it waits next, and takes nothing up before."""
+    turns = CompletionOrder()
+
+    async def play() -> None:
+        with turns.ready.count():
+            await asyncio.sleep(0)
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await turns.take(END, ("a",))
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(play())
+
+
+def test_turns_in_a_row_leave_the_event_loop_time() -> None:
+    """Code that never waits for anything does not keep others from what they do."""
+    turns, seen = CompletionOrder(), []
+
+    async def play() -> None:
+        with turns.ready.count():
+            await asyncio.sleep(0)
+            asyncio.get_running_loop().call_soon(seen.append, True, context=Context())
+            for number in range(2 * AT_ONCE):
+                await turns.take(END, (str(number),))
+            assert seen
+
+    asyncio.run(play())
 
 
 def test_a_step_that_was_cancelled_is_not_waited_for() -> None:

@@ -22,6 +22,8 @@ BEGIN, END, FIRED, LATE, DOUBT = "begin", "end", "fired", "late", "doubt"
 BUSY, GIVEN_UP = 200, 400
 # What then lies between two looks, while one before is being done again.
 PAUSE_S = 0.002
+# So many in a row have their turn at once, before one waits so that the event loop can do something else.
+AT_ONCE = 50
 Turn = tuple[str, Path]
 
 
@@ -43,7 +45,7 @@ class CompletionOrder:
             self._position.setdefault(turn, len(self._position))
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._gone: set[int] = set()
-        self._next = self._quiet = self._held = self.given_up = 0
+        self._next = self._quiet = self._held = self._at_once = self.given_up = 0
         self._last = len(self._position) - 1
         self._watching = False
 
@@ -51,12 +53,17 @@ class CompletionOrder:
         """Wait until it is the turn of something, and nothing else is to be done.
 
         It always waits for that, also when nothing has to be waited for: code around it that goes on meanwhile does so
-        in a run that is recorded as in one that recalls what was recorded.
+        in a run that is recorded as in one that recalls what was recorded. Only where nothing would go on meanwhile,
+        and it is its turn, it has that at once.
         """
         position = self._position.get((kind, path))
         if position is None:
             position = self._last = self._last + 1
         elif position < self._next:
+            return
+        if position == self._next and self._at_once < AT_ONCE and not self.ready.must_wait():
+            self._at_once += 1
+            self._have_turn(position)
             return
         loop = asyncio.get_running_loop()
         future = self._waiting[position] = loop.create_future()
@@ -97,7 +104,7 @@ class CompletionOrder:
 
     def _watch(self) -> None:
         """One turn of the event loop: count how long nothing has happened, and go on when that is long enough."""
-        self._quiet += 1
+        self._quiet, self._at_once = self._quiet + 1, 0
         self._pass_over_gone()
         if self._next in self._waiting:
             if self.ready.is_empty or self._quiet > BUSY:
@@ -116,8 +123,12 @@ class CompletionOrder:
         else:
             loop.call_soon(self._watch, context=Context())
 
-    def _deliver(self, position: int) -> None:
+    def _have_turn(self, position: int) -> None:
         self._next, self._quiet = position + 1, 0
+        self._pass_over_gone()
+
+    def _deliver(self, position: int) -> None:
+        self._have_turn(position)
         future = self._waiting.pop(position)
         if not future.done():
             future.set_result(None)
