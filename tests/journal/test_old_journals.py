@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
+import koi_lang
 from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.replay.error_records import FORMER_NAMES, from_data
@@ -60,6 +63,9 @@ def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
 def test_errors_are_known_by_their_former_names() -> None:
     """A journal names the class of an error; one that was renamed since is found."""
     error = from_data({"error": "no", "class": "PermissionDenied"})
+    for module in walk_packages(koi_lang.__path__, "koi_lang."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
     named = {kind.__name__ for kind in below(KoiError)}
 
     assert (PermissionDeniedError, "no") == (type(error), str(error))
