@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError, reason
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import platformdirs
+    from dotenv import parser as dotenv_parser
+else:
+    platformdirs, dotenv_parser = lazy_module("platformdirs"), lazy_module("dotenv.parser")
 
 
 def environment() -> Mapping[str, str]:
@@ -26,24 +35,32 @@ def variable(name: str) -> str | None:
 
 def cache_folder() -> Path:
     """Where compiled programs are kept: KOI_CACHE_DIR, else the user's cache folder."""
-    chosen = variable("KOI_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    base = variable("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "koi"
+    return _folder_of_person("CACHE")
 
 
 def config_folder() -> Path:
     """Where koi keeps what belongs to the person, such as keys: KOI_CONFIG_DIR, else the user's configuration."""
-    chosen = variable("KOI_CONFIG_DIR")
-    if chosen:
+    return _folder_of_person("CONFIG")
+
+
+def _folder_of_person(kind: Literal["CACHE", "CONFIG"]) -> Path:
+    """The folder that a variable names, else one such as `~/.config/koi`; macOS and Windows have others for new files.
+
+    Elsewhere the library, which takes a while to load, says the same and is not asked.
+    """
+    if chosen := variable(f"KOI_{kind}_DIR"):
         return Path(chosen)
-    base = variable("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "koi"
+    if base := variable(f"XDG_{kind}_HOME"):
+        return Path(base) / "koi"
+    folder = Path.home() / f".{kind.lower()}" / "koi"
+    if sys.platform not in ("darwin", "win32") or folder.is_dir():
+        return folder
+    of_system = platformdirs.user_cache_dir if kind == "CACHE" else platformdirs.user_config_dir
+    return Path(of_system("koi", appauthor=False))
 
 
 def dotenv(folder: Path) -> dict[str, str]:
-    """The variables of `.env` in a folder: `NAME=value` lines, `#` comments, optional quotes and `export`."""
+    """The variables of `.env` in a folder: `NAME=value` lines, quotes, comments, `export`; others are left out."""
     try:
         return _variables((folder / ".env").read_text("utf-8"))
     except (FileNotFoundError, IsADirectoryError):
@@ -65,14 +82,9 @@ def variables_in(path: str) -> dict[str, str]:
 
 
 def _variables(text: str) -> dict[str, str]:
-    pairs = (line.strip().removeprefix("export ").partition("=") for line in text.splitlines())
-    return {name.strip(): _unquoted(value.strip()) for name, mark, value in pairs if mark and not name.startswith("#")}
-
-
-def _unquoted(value: str) -> str:
-    if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value.split(" #", 1)[0].rstrip()
+    """Variables by name. `${X}` in a value stays as it is: nothing of the environment is put anywhere unasked."""
+    lines = dotenv_parser.parse_stream(StringIO(text))
+    return {line.key: line.value for line in lines if line.key is not None and line.value is not None}
 
 
 def koi_config(folder: Path) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from tests.wheel import CHECKOUT, EXAMPLE, Installed
 # Loaded by coverage.py alone, whose plugin it is; who measures coverage has it.
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+IMPORTED_AS = {"python_dotenv": "dotenv"}
 # What the extra `dev` brings to be run, or loaded by pytest, and not to be imported.
 COMMANDS = {"build", "coverage", "hatchling", "mypy", "pytest_timeout", "pytest_xdist", "ruff"}
 
@@ -81,7 +82,8 @@ def test_what_tests_import_is_declared() -> None:
 
 def packages_in(requirements: list[str]) -> set[str]:
     """The packages that requirements name, as they are imported."""
-    return {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in requirements}
+    names = {re.split(r"[<>=~!\[; ]", line)[0].replace("-", "_") for line in requirements}
+    return {IMPORTED_AS.get(name, name) for name in names}
 
 
 def imports_of(folder: Path) -> set[str]:

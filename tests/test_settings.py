@@ -1,0 +1,96 @@
+"""Where a person's files lie, and what `.env` says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import platformdirs
+import pytest
+from platformdirs.macos import MacOS
+
+from koi_lang import settings
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a person who has set nothing."""
+    for name in ("KOI_CONFIG_DIR", "KOI_CACHE_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine is a Mac."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", MacOS)
+
+
+def folders() -> list[Path]:
+    """Of the configuration and of the cache."""
+    return [settings.config_folder(), settings.cache_folder()]
+
+
+def test_the_plain_folders_are_those_of_the_library(home: Path) -> None:
+    """On Linux the library is not loaded, since it says the same."""
+    by_library = [platformdirs.user_config_dir("koi"), platformdirs.user_cache_dir("koi")]
+
+    assert [home / ".config" / "koi", home / ".cache" / "koi"] == folders() == [Path(path) for path in by_library]
+
+
+def test_a_mac_has_folders_of_its_own(home: Path, mac: None) -> None:
+    """New files lie where the system expects them."""
+    assert [home / "Library/Application Support/koi", home / "Library/Caches/koi"] == folders()
+
+
+def test_what_a_person_has_is_found_everywhere(home: Path, mac: None) -> None:
+    """A plain folder that exists is used, so that keys from before are not lost."""
+    (home / ".config" / "koi").mkdir(parents=True)
+
+    assert [home / ".config" / "koi", home / "Library/Caches/koi"] == folders()
+
+
+def test_variables_come_first(home: Path, mac: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of koi count before those of the system."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/x")
+    monkeypatch.setenv("KOI_CONFIG_DIR", "/own")
+
+    assert [Path("/own"), Path("/x/koi")] == folders()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("A=b", {"A": "b"}),
+        ("export A=b", {"A": "b"}),
+        ("  A = b  # why", {"A": "b"}),
+        ("A='b # c'", {"A": "b # c"}),
+        ('A="b\\nc"', {"A": "b\nc"}),
+        ("A='b\\nc'", {"A": "b\\nc"}),
+        ('A="one\ntwo"', {"A": "one\ntwo"}),
+        ("A=b#c", {"A": "b#c"}),
+        ("A=", {"A": ""}),
+        ("A", {}),
+        ("# A=b", {}),
+        ("A='b\nC=d", {"C": "d"}),
+        ("\ufeffA=b\r\nC=d", {"A": "b", "C": "d"}),
+        ("A=${HOME}", {"A": "${HOME}"}),
+        ('A="${HOME}:$B"', {"A": "${HOME}:$B"}),
+        ("B=1\nA=${B}", {"B": "1", "A": "${B}"}),
+    ],
+)
+def test_variables_of_a_file(tmp_path: Path, line: str, expected: dict[str, str]) -> None:
+    """Quotes, escapes, comments and `export` are understood; `${X}` stays, and broken lines are passed over."""
+    (tmp_path / ".env").write_bytes(line.encode())
+
+    assert settings.dotenv(tmp_path) == settings.variables_in(str(tmp_path / ".env")) == expected
+
+
+def test_a_broken_line_is_shown_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It may hold a key."""
+    (tmp_path / ".env").write_text("A='secret\n")
+
+    assert (settings.dotenv(tmp_path), *capfd.readouterr()) == ({}, "", "")
