@@ -14,10 +14,10 @@ from types import ModuleType
 from benchmarks.measuring import Figure
 from benchmarks.playbooks import RETURN, Quiet
 from benchmarks.programs import PLAYBOOKS
+from koi_lang.events import ActionStarted, Event
 from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.signatures import Signer
 from koi_lang.runtime.journal.store import path_of
@@ -98,6 +98,6 @@ def _wait_ms(folder: Path) -> float:
 
 def _announced_ms(writer: Writer, number: int) -> float:
     start_s = time.perf_counter()
-    data = {"intent": "shell", "fields": {"command": "git status"}, "lasting": True}
-    writer(Event(number, time.time(), "effects", "Ada", "action_started", data, ("Ada.start#1", f"shell#{number}")))
+    data = ActionStarted("shell", "", {"command": "git status"}, lasting=True)
+    writer(Event(number, time.time(), "effects", "Ada", data, ("Ada.start#1", f"shell#{number}")))
     return (time.perf_counter() - start_s) * 1000

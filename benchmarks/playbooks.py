@@ -14,11 +14,12 @@ from typing import Any
 
 from benchmarks.measuring import Figure, repeat
 from benchmarks.programs import PLAYBOOKS
+from koi_lang.events import Event
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta
 from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
@@ -107,7 +108,7 @@ async def _stream(module: ModuleType) -> tuple[float, float]:
     def watch(event: Event) -> None:
         if event.type == "action_started":
             shares.append(model.share)
-        if event.type == "action_ended" and event.data["intent"] == "worker::work":
+        if event.type == "action_ended" and event.fields["intent"] == "worker::work":
             ends_s.append(time.perf_counter())
 
     await run_playbook(module.Lead, lambda _: model, [watch])

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from koi_lang.errors import ProgramError as ProgramError
     from koi_lang.errors import ProviderError as ProviderError
     from koi_lang.errors import UsageError as UsageError
+    from koi_lang.events import Event as Event
     from koi_lang.llm.scripted import ScriptedModel as ScriptedModel
     from koi_lang.program.import_hook import install as install
     from koi_lang.program.loader import load as load
     from koi_lang.runtime.budget.limits import LimitReachedError as LimitReachedError
-    from koi_lang.runtime.events import Event as Event
 
 # Public names by the module that has them, which is imported when one of them is used first.
 _PLACES = {
@@ -43,7 +43,7 @@ _PLACES = {
     "koi_lang.program.import_hook": ("install",),
     "koi_lang.program.loader": ("load",),
     "koi_lang.runtime.budget.limits": ("LimitReachedError",),
-    "koi_lang.runtime.events": ("Event",),
+    "koi_lang.events": ("Event",),
 }  # fmt: skip
 __all__ = [
     "AgentError", "CompileError", "Event", "KoiError", "LimitReachedError", "PermissionDeniedError", "Program",

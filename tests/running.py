@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.errors import exit_code
+from koi_lang.events import Event
 from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Request
 from koi_lang.llm.scripted import Answers, ScriptedModel, read_answers
@@ -19,7 +20,6 @@ from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from koi_lang.runtime.events import Event, Events
+from koi_lang.events import (
+    ActionFailed,
+    Event,
+    HandlerEnded,
+    LinePrinted,
+    MessageDelivered,
+    ModelAsked,
+    RunEnded,
+    RunStarted,
+    UnknownEvent,
+    decode,
+)
+from koi_lang.runtime.events import Events
 
 
 def explode(event: Event) -> None:
@@ -18,11 +30,11 @@ def test_a_failing_consumer_is_dropped() -> None:
     events.subscribe(explode)
     seen = events.record()
 
-    events.emit("printed", "Ada", message="hi")
-    events.emit("printed", "Ada", message="ho")
+    events.emit(LinePrinted("hi"), "Ada")
+    events.emit(LinePrinted("ho"), "Ada")
 
     assert ["printed", "consumer_dropped", "printed"] == [event.type for event in seen]
-    assert {"consumer": "explode"} == seen[1].data
+    assert {"consumer": "explode"} == seen[1].fields
 
 
 def test_two_consumers_can_break_at_once() -> None:
@@ -32,7 +44,7 @@ def test_two_consumers_can_break_at_once() -> None:
     events.subscribe(lambda event: explode(event))
     seen = events.record()
 
-    events.emit("printed", "Ada", message="hi")
+    events.emit(LinePrinted("hi"), "Ada")
 
     assert ["printed", "consumer_dropped", "consumer_dropped"] == [event.type for event in seen]
 
@@ -49,8 +61,8 @@ def test_a_program_that_calls_too_deeply_breaks_no_consumer() -> None:
     seen = events.record()
 
     with pytest.raises(RecursionError):
-        events.emit("deep")
-    events.emit("printed")
+        events.emit(UnknownEvent("deep", {}))
+    events.emit(LinePrinted("hi"))
 
     assert ["printed"] == [event.type for event in seen]
 
@@ -60,7 +72,7 @@ def test_the_envelope_is_the_same_for_everything() -> None:
     events = Events("run-1", clock=lambda: 5.0)
     seen = events.record()
 
-    events.emit("printed", "Ada", path=("Ada.go#1",), message="hi")
+    events.emit(LinePrinted("hi"), "Ada", path=("Ada.go#1",))
 
     envelope = {"v": 1, "seq": 1, "ts": 5.0, "run": "run-1", "path": ["Ada.go#1"], "agent": "Ada", "type": "printed"}
     assert envelope | {"message": "hi"} == seen[0].as_data()
@@ -72,7 +84,42 @@ def test_consumers_are_told_in_order() -> None:
     events.subscribe(lambda event: heard.append(f"first {event.seq}"))
     events.subscribe(lambda event: heard.append(f"second {event.seq}"))
 
-    events.emit("a")
-    events.emit("b")
+    events.emit(RunStarted())
+    events.emit(RunEnded(True))
 
     assert ["first 1", "second 1", "first 2", "second 2"] == heard
+
+
+def test_records_come_back_from_the_wire() -> None:
+    """What a client reads is the record that was told, with fields that a later version may have added."""
+    delivered = MessageDelivered(1, "Go on", "steer", "Ada", "person")
+    event = Event(3, 5.0, "run-1", "Ada", delivered, ("Ada.go#1",))
+    data = event.as_data()
+
+    assert event == Event.of_data(data)
+    assert ("person", "sender" in data) == (data["from"], False)
+    assert {**data, "new": 1} == Event.of_data({**data, "new": 1}).as_data()
+
+
+def test_what_does_not_fit_its_type_is_unknown() -> None:
+    """Events of other versions are passed on as they are, under the kind of entry that belongs to their type."""
+    unknown = [decode("teleported", {"to": "Mars"}), decode("action_ended", {"result": 1})]
+
+    assert [UnknownEvent("teleported", {"to": "Mars"}), UnknownEvent("action_ended", {"result": 1})] == unknown
+    assert ["teleported", "done"] == [data.journal_kind for data in unknown]
+
+
+def test_the_members_of_a_failure_stand_beside_the_other_fields() -> None:
+    """An error is told flat, as it stands in journals, and is one field of its record."""
+    failed = ActionFailed("shell", {"error": "no", "class": "AgentError"})
+
+    assert {"intent": "shell", "error": "no", "class": "AgentError"} == failed.as_data()
+    assert failed == decode("action_failed", failed.as_data())
+
+
+def test_details_are_left_out_where_little_is_shown() -> None:
+    """Lines for people have no long fields; the messages for models are only shown who want everything."""
+    asked, ended = ModelAsked("m", request="abc", kept=0, messages=[]), HandlerEnded("go", 1)
+
+    assert [{"model": "m", "kept": 0}] * 2 == [asked.as_data("brief"), asked.as_data("detailed")]
+    assert [{"event": "go"}, {"event": "go", "result": 1}] == [ended.as_data("brief"), ended.as_data("detailed")]

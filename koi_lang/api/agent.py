@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
+from koi_lang.events import Event
 from koi_lang.outcome import Outcome
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.events import Consumer
 
 
 class Caller(Protocol):

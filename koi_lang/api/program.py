@@ -13,6 +13,7 @@ from typing import Any
 from koi_lang.api.agent import ProgramAgent
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError
+from koi_lang.events import Event
 from koi_lang.js.promises import TaskScope
 from koi_lang.outcome import Outcome
 from koi_lang.program import declarations
@@ -20,7 +21,7 @@ from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.skills import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
-from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.replay.location import step

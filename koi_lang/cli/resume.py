@@ -19,13 +19,13 @@ from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import require_trust
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.events import Event, ModelAnswered
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import require_run
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import ANSWERED, RESUMED, History, in_doubt, lasting_entries, until, with_answer
+from koi_lang.runtime.journal.history import RESUMED, History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.sessions.continuation import Continuation
@@ -37,7 +37,7 @@ from koi_lang.text_width import clean
 MOST_LISTED = 3
 MODEL = "-m"
 # Which field of an entry `--answer` replaces.
-FIELDS = {ANSWERED: "text", "done": "result"}
+FIELDS = {ModelAnswered.type: "text", "done": "result"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_
         return
     kinds = Counter(entry.kind for entry in entries)
     how = "going on as a branch of" if is_branch else "resuming"
-    counts = {"action": kinds["done"], "model answer": kinds[ANSWERED]}
+    counts = {"action": kinds["done"], "model answer": kinds[ModelAnswered.type]}
     if not any(counts.values()):
         counts = {"line of output": kinds["printed"]}
     known = " and ".join(_count(number, what) for what, number in counts.items())
@@ -223,11 +223,11 @@ class KeptAnswers:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        self.answers += event.type == ANSWERED and event.recalled
+        self.answers += event.type == ModelAnswered.type and event.recalled
 
     def line(self, entries: Sequence[JournalEntry]) -> str:
         """What was saved; empty where no model had been asked."""
-        asked = sum(entry.kind == ANSWERED for entry in entries)
+        asked = sum(entry.kind == ModelAnswered.type for entry in entries)
         if not asked:
             return ""
         return f"{self.answers} of {_count(asked, 'model answer')} were taken over, so they were not asked for again"

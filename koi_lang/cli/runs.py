@@ -19,8 +19,9 @@ from koi_lang.cli.output import writing
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import counted
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.events import RunEnded
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, entry_in
+from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
@@ -165,7 +166,7 @@ def tail(run: str, follow: bool, count: int) -> None:
     seen = len(journal.entries)
     for entry in journal.entries[max(0, seen - count) :]:
         _say(_line(entry, journal.header, full=False))
-    if follow and not (journal.entries and journal.entries[-1].kind == ENDED):
+    if follow and not (journal.entries and journal.entries[-1].kind == RunEnded.type):
         for entry in _following(path, journal.entries[-1].n if journal.entries else 0):
             _say(_line(entry, journal.header, full=False))
 

@@ -14,6 +14,7 @@ from typing import Any
 import diskcache  # type: ignore[import-untyped]
 
 from koi_lang.errors import SettingsError
+from koi_lang.events import AnswerCacheFailed
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.layers import Layer, OnEvent, opened, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage, stream_text
@@ -100,7 +101,7 @@ class AnswerStore:
                 )
             return use(self._cache)
         except (Error, OSError, diskcache.Timeout) as error:
-            self._on_event("answer_cache_failed", {"folder": str(self._folder), "error": str(error)})
+            self._on_event(AnswerCacheFailed(str(self._folder), str(error)))
             return None
 
 

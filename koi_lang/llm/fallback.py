@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestError
+from koi_lang.events import ModelReplaced
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
 from koi_lang.llm.usage import Candidate
@@ -71,8 +72,7 @@ class _Fallback(Layer):
     def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
         """Tell about the next model. Raises ProviderError when there is none."""
         if following is not None:
-            names = {"model": name_of(model), "by": name_of(following)}
-            self._on_event("model_replaced", {**names, "error": failure.message})
+            self._on_event(ModelReplaced(name_of(model), name_of(following), failure.message))
             return
         if len(self._models) == 1:
             raise failure

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from koi_lang.errors import ProviderError
+from koi_lang.events import EventData
 from koi_lang.llm.messages import Adapter, Delta, Discarded, Request
 from koi_lang.llm.usage import Candidate
 
-OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+OnEvent: TypeAlias = Callable[[EventData], None]
 
 
 class Layer(ABC):
@@ -96,5 +97,5 @@ def name_of(model: Adapter) -> str:
     return f"{model.provider}/{model.model}"
 
 
-def tell_nobody(event: str, data: Mapping[str, Any]) -> None:
+def tell_nobody(data: EventData) -> None:
     """The listener where nobody listens."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import NoReturn, TypeAlias
 
 from koi_lang.errors import ProviderError, RequestError
+from koi_lang.events import RetryEnded, RetryStarted
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
 from koi_lang.llm.messages import Adapter, Delta, Request
 
@@ -85,18 +86,18 @@ class _Retry(Layer):
         if delay_s > self._pauses.cap_s:
             asked = f"`{self.provider}` asks to wait {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
             self._give_up(attempt, failure, asked)
-        about = {"attempt": attempt, "tries": self._tries, "delay_s": delay_s, "error": failure.message}
-        self._on_event("retry_started", {"model": name_of(self), **about})
+        self._on_event(
+            RetryStarted(name_of(self), attempt=attempt, tries=self._tries, delay_s=delay_s, error=failure.message)
+        )
         return delay_s
 
     def _tell_success(self, attempt: int) -> None:
         if attempt > 1:
-            self._on_event("retry_ended", {"model": name_of(self), "ok": True, "attempt": attempt})
+            self._on_event(RetryEnded(name_of(self), True, attempt))
 
     def _give_up(self, attempt: int, failure: RequestError, message: str) -> NoReturn:
         if attempt > 1:
-            about = {"ok": False, "attempt": attempt, "error": message}
-            self._on_event("retry_ended", {"model": name_of(self), **about})
+            self._on_event(RetryEnded(name_of(self), False, attempt, message))
         if self._tries > 1:
             raise failure.told_as(message) from failure
         raise failure

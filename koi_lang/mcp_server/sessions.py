@@ -9,13 +9,14 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from koi_lang.errors import AgentError
+from koi_lang.events import Event
 from koi_lang.mcp_server.call import ANSWER_S, ClientHost, ExposedCall, calling, follow
 from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.watching import Watch
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.cancellation import detached_context
-from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from koi_lang.events import Event
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.json_text import stringify
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.events import Event
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
 # Events behind which a state may be another one.

@@ -8,6 +8,7 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError
+from koi_lang.events import CompactionAsked, ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.compaction import request_compaction
@@ -26,7 +27,7 @@ async def set_model(session: Session, model: str) -> Any:
     except KoiError as error:
         raise SessionError("model_unavailable", error.message, help=error.help) from error
     await session.run.models.forget()
-    session.emit("model_changed", model=model)
+    session.emit(ModelChanged(model))
     return {"model": session.served.choice.name()}
 
 
@@ -45,7 +46,7 @@ async def compact(session: Session, instructions: str = "", agent: str = "") -> 
 
 async def shortened(session: Session, agent: type[Agent], instructions: str) -> Compacted:
     """What came of shortening the memory of an agent, told first. Raises KoiError."""
-    session.emit("compaction_asked", agent.about.name, instructions=instructions)
+    session.emit(CompactionAsked(instructions), agent.about.name)
     done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
     return done
 
@@ -69,5 +70,5 @@ async def extension_command(session: Session, name: str, args: dict[str, Any] | 
 async def set_session_name(session: Session, name: str) -> Any:
     """Give the session a name."""
     session.named = name.strip()
-    session.emit("session_named", name=session.named)
+    session.emit(SessionNamed(session.named))
     return {"name": session.named}

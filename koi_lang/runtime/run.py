@@ -11,6 +11,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.events import (
+    ApprovalGiven,
+    ApprovalRequested,
+    LinePrinted,
+    PersonAnswered,
+    PersonAsked,
+    RuleAllowed,
+    RunEnded,
+    RunStarted,
+    StateChanged,
+)
 from koi_lang.js.console_state import use_marks
 from koi_lang.js.environment import in_environment
 from koi_lang.js.promises import TaskScope
@@ -114,7 +125,7 @@ class Run:
             await ending.enter_async_context(in_time(self.spending))
             await ending.enter_async_context(self._scope)
             self._ending = ending.pop_all()
-        self.events.emit("run_started")
+        self.events.emit(RunStarted())
         return self
 
     async def __aexit__(
@@ -140,7 +151,7 @@ class Run:
         self._task = None  # from here on only services are closed, which must not be cancelled
         if error is None and self._registry is not None:
             self._registry.forget_all()
-        self.events.emit("run_ended", **ended)
+        self.events.emit(RunEnded(**ended))
 
     def stop(self, error: KoiError) -> None:
         """Have the run end with an error that no code of the program can catch, as soon as that code waits."""
@@ -156,7 +167,7 @@ class Run:
     def allow(self, rule: str) -> None:
         """Keep what the person has allowed for always."""
         self.allowed.add(rule)
-        self.events.emit("allowed", rule=rule)
+        self.events.emit(RuleAllowed(rule))
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the run ends, such as a process."""
@@ -218,7 +229,7 @@ class Run:
     def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
         """Change fields of an agent's state."""
         agent.state.update(updates)
-        self.events.emit("state_changed", agent.name, path=passing("state"), updates=dict(updates))
+        self.events.emit(StateChanged(dict(updates)), agent.name, path=passing("state"))
 
     async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
         """A built-in action called from code. Raises AgentError where there is none of that name."""
@@ -266,30 +277,30 @@ class _Announcing:
         self.log, self.secret = host.log, host.secret
 
     def print(self, text: str) -> None:
-        self._effects.show("printed", lambda: self._host.print(text), message=text)
+        self._effects.show(LinePrinted(text), lambda: self._host.print(text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
-        self._events.emit("asked", question=question, options=list(options))
+        self._events.emit(PersonAsked(question, list(options)))
         answer = await self._host.ask(question, options)
-        self._events.emit("answered", question=question, answer=answer)
+        self._events.emit(PersonAnswered(question, answer))
         return answer
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
         if not isinstance(self._host, FormHost):
             return await late.Form(question, form).filled(self.ask)
-        self._events.emit("asked", question=question, options=[])
+        self._events.emit(PersonAsked(question, []))
         answers = await self._host.fill(question, form)
-        self._events.emit("answered", question=question, answer=json.dumps(answers))
+        self._events.emit(PersonAnswered(question, json.dumps(answers)))
         return answers
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
-        self._events.emit("approval_requested", agent, what=what, detail=detail)
+        self._events.emit(ApprovalRequested(what, detail), agent)
         try:
             answer = await self._host.approve(what, detail, agent)
         except NobodyToAskError:
-            self._events.emit("approval_given", agent, what=what, answer="no")
+            self._events.emit(ApprovalGiven(what, "no"), agent)
             raise
-        self._events.emit("approval_given", agent, what=what, answer=answer)
+        self._events.emit(ApprovalGiven(what, answer), agent)
         return answer
 
 
@@ -315,4 +326,6 @@ def _allowed_before(past: History | None) -> Sequence[str]:
     """What the person has allowed for always in an earlier part of the run."""
     if past is None:
         return ()
-    return [str(entry.data["rule"]) for entry in past.entries if entry.kind == "allowed" and "rule" in entry.data]
+    return [
+        str(entry.data["rule"]) for entry in past.entries if entry.kind == RuleAllowed.type and "rule" in entry.data
+    ]

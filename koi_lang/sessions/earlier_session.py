@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from koi_lang.errors import JournalError
+from koi_lang.events import ModelChanged
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import MODEL_CHANGED, doubts, is_session, is_session_of
+from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import Journal, read_header
@@ -68,7 +69,7 @@ def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
 
 def _model_of(header: Header, entries: Sequence[JournalEntry]) -> str:
     """What `-m` of a session named; empty where another model was chosen later on, or somebody picked one."""
-    if any(entry.kind == MODEL_CHANGED for entry in entries):
+    if any(entry.kind == ModelChanged.type for entry in entries):
         return ""
     reader = click.Command("words", params=[click.Option(["-m", "--model"])], add_help_option=False)
     how: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True, "resilient_parsing": True}

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from koi_lang.errors import KoiError
+from koi_lang.events import Event, RunEnded
 from koi_lang.outcome import Outcome, end_of
 from koi_lang.runtime.cancellation import detached_context
-from koi_lang.runtime.events import Consumer, Event
-from koi_lang.runtime.journal.entries import ENDED
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.config import PreparedRun
 
@@ -65,7 +65,7 @@ class HeldRun:
                 await self._over.wait()
 
     def _note_end(self, event: Event) -> None:
-        if event.type == ENDED:
+        if event.type == RunEnded.type:
             self._ended.set()
 
     @property

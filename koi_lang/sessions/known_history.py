@@ -10,9 +10,10 @@ import click
 from koi_lang import __version__
 from koi_lang.cli.trust import signer_or_none
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.events import RunEnded
 from koi_lang.program import cache
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.entries import ENDED, Header
+from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import History
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.sessions.continuation import Continuation
@@ -49,7 +50,7 @@ def is_changed(header: Header, entry: cache.CachedModule) -> bool:
 
 def require_entry(at: int, journal: Journal) -> None:
     """Raise UsageError when a journal has no entry of a number that a run can go back to."""
-    if all(entry.n != at or entry.kind == ENDED for entry in journal.entries):
+    if all(entry.n != at or entry.kind == RunEnded.type for entry in journal.entries):
         raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
 
 

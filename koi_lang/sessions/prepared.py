@@ -107,7 +107,7 @@ class Prepared:
         return availability.embedder_of(
             llm,
             self.wanted.keys,
-            on_event=lambda type, data: run.events.emit(type, **data),
+            on_event=lambda data: run.events.emit(data),
             ask_for_lists=llm in self.wanted.usual.values(),
             providers=run.added.providers,
         )
@@ -126,7 +126,7 @@ class Prepared:
             chosen,
             wanted.keys,
             lambda text: note(NEEDS_MODEL + text),
-            on_event=lambda type, data: run.events.emit(type, **data),
+            on_event=lambda data: run.events.emit(data),
             ask_for_lists=named,
             providers=run.added.providers,
         )

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from koi_lang.errors import KoiError
+from koi_lang.events import CallEnded, CallStarted, CompactionAsked, ModelChanged, SessionNamed
 from koi_lang.rpc.configure import shortened
 from koi_lang.rpc.start import MAIN, begin_main
-from koi_lang.runtime.journal.calls import CALL_STARTED, COMPACTION_ASKED, MODEL_CHANGED, NAMED
 from koi_lang.runtime.journal.entries import JournalEntry
-from koi_lang.runtime.journal.history import CALL_ENDED, History, is_cut
+from koi_lang.runtime.journal.history import History, is_cut
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import agent_named, handler_named
@@ -26,7 +26,7 @@ async def go_over(session: Session, past: History) -> None:
 
 async def _use_model(session: Session, past: History) -> None:
     """Use the model that was chosen last, unless one has been chosen now."""
-    chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == MODEL_CHANGED]
+    chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == ModelChanged.type]
     choice = session.served.choice
     if not chosen or choice.name():
         return
@@ -41,7 +41,7 @@ async def _use_model(session: Session, past: History) -> None:
 async def _call(session: Session, entry: JournalEntry) -> None:
     past = session.run.effects.past
     assert past is not None, "a session that goes on"
-    ended = past.find(CALL_ENDED, entry.path)
+    ended = past.find(CallEnded.type, entry.path)
     call = _begun(session, entry)
     if ended is not None and is_cut(ended):
         await session.follow_to_its_cut(call)
@@ -51,7 +51,7 @@ async def _call(session: Session, entry: JournalEntry) -> None:
 
 def _is_followed(past: History, call: JournalEntry) -> bool:
     """Whether there was another call, so that this one had ended even if its end cannot be read."""
-    return any(entry.kind == CALL_STARTED and entry.n > call.n for entry in past.entries)
+    return any(entry.kind == CallStarted.type and entry.n > call.n for entry in past.entries)
 
 
 def _begun(session: Session, entry: JournalEntry) -> SessionCall:
@@ -74,17 +74,17 @@ async def _compaction(session: Session, entry: JournalEntry) -> None:
 
 
 async def _model(session: Session, entry: JournalEntry) -> None:
-    session.emit(MODEL_CHANGED, model=entry.data.get("model"))
+    session.emit(ModelChanged(entry.data.get("model")))
 
 
 async def _name(session: Session, entry: JournalEntry) -> None:
     session.named = str(entry.data.get("name", ""))
-    session.emit(NAMED, name=session.named)
+    session.emit(SessionNamed(session.named))
 
 
 AGAIN: Mapping[str, Callable[[Session, JournalEntry], Awaitable[None]]] = {
-    CALL_STARTED: _call,
-    COMPACTION_ASKED: _compaction,
-    MODEL_CHANGED: _model,
-    NAMED: _name,
+    CallStarted.type: _call,
+    CompactionAsked.type: _compaction,
+    ModelChanged.type: _model,
+    SessionNamed.type: _name,
 }

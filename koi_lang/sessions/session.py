@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
+from koi_lang.events import VERSION, CallEnded, CallStarted, Event, EventData, RunEnded
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
 from koi_lang.runtime.cancellation import CancelScope, detached_context
-from koi_lang.runtime.events import VERSION, Event
-from koi_lang.runtime.journal.entries import ENDED
 from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.replay.location import current_place
@@ -208,7 +207,7 @@ class Session:
         return in_time
 
     def _tell(self, event: Event) -> None:
-        if event.type == ENDED and self._live is not None:
+        if event.type == RunEnded.type and self._live is not None:
             self._live.ended.set()
         data = event.as_data()
         self._send({"type": "event", "event": {name: data[name] for name in data if name not in self.served.untold}})
@@ -226,11 +225,11 @@ class Session:
             help = "Use `steer` or `follow_up`, or `abort` it first."
             raise SessionError("agent_busy", f"`{self.call.name}` is being carried out", help=help)
 
-    def emit(self, type: str, agent: str = "", **data: Any) -> None:
+    def emit(self, data: EventData, agent: str = "") -> None:
         """Tell something that the client has changed, under a path of its own."""
         told = self._require().told
-        told[type] = told.get(type, 0) + 1
-        self.run.events.emit(type, agent, path=(f"{type}#{told[type]}",), **data)
+        told[data.type] = told.get(data.type, 0) + 1
+        self.run.events.emit(data, agent, path=(f"{data.type}#{told[data.type]}",))
 
     def number_from(self, number: int) -> None:
         """Have the next call be the n-th."""
@@ -243,7 +242,7 @@ class Session:
         self._calls += 1
         call = self.call = SessionCall(self._calls, name)
         run = live.opened.run
-        run.events.emit("call_started", path=call.path, call=call.id, name=name, **given)
+        run.events.emit(CallStarted(call.id, name, **given), path=call.path)
         call.task = _started(live.group, self._carry_out(run, call, work), live.context.copy())
         # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
         call.task.add_done_callback(lambda _: self._ended(run, call))
@@ -251,7 +250,7 @@ class Session:
 
     def _ended(self, run: Run, call: SessionCall) -> None:
         self.call = None
-        run.events.emit("call_ended", path=call.path, call=call.id, name=call.name, **call.outcome)
+        run.events.emit(CallEnded(call.id, call.name, **call.outcome), path=call.path)
 
     def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> SessionCall:
         """Start the call of a handler. Raises Refused while another one is under way."""

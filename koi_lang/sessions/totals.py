@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.runtime.budget.limits import PAID, UNPAID
-from koi_lang.runtime.events import Event
+from koi_lang.events import PAID, Event
+from koi_lang.runtime.budget.limits import UNPAID
 
 COUNTED = {
     "action_ended": "actions",
@@ -36,8 +36,8 @@ class Statistics:
         """Follow an event."""
         if event.type in COUNTED:
             self.counts[COUNTED[event.type]] += 1
-        elif event.type in PAID and not event.data.get("replayed"):
-            self._count(event.data)
+        elif event.type in PAID and not event.fields.get("replayed"):
+            self._count(event.fields)
 
     def _count(self, answered: dict[str, Any]) -> None:
         self.requests += 1

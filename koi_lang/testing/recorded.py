@@ -11,6 +11,16 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.errors import JournalError, ProviderError
+from koi_lang.events import (
+    Event,
+    HandlerEnded,
+    HandlerFailed,
+    HandlerStarted,
+    LinePrinted,
+    ModelAsked,
+    RunEnded,
+    StateChanged,
+)
 from koi_lang.extensions import additions
 from koi_lang.llm.messages import Delta, Request
 from koi_lang.program import declarations, loader
@@ -18,10 +28,10 @@ from koi_lang.program.error_report import message
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.redaction.redactor import redactor
-from koi_lang.runtime.events import Consumer, Event
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
 from koi_lang.runtime.journal.calls import require_run
-from koi_lang.runtime.journal.entries import ENDED, JournalEntry, entry_in, entry_of, line_of
+from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.effect_inputs import is_same_input
@@ -34,14 +44,13 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
     "begun": ("intent", "fields"),
     "done": ("intent", "fields", "result", "opaque", "changed"),
     "failed": ("intent", "fields", "error", "changed"),
-    "printed": ("message",),
-    "handler_started": ("args",),
-    "handler_ended": ("result",),
-    "handler_failed": ("error",),
-    "state_changed": ("updates",),
-    ENDED: ("ok",),
+    LinePrinted.type: ("message",),
+    HandlerStarted.type: ("args",),
+    HandlerEnded.type: ("result",),
+    HandlerFailed.type: ("error",),
+    StateChanged.type: ("updates",),
+    RunEnded.type: ("ok",),
 }
-REQUEST = "model_asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +218,7 @@ class Comparison:
         entry = entry_in(line_of(entry_of(event, 1), self._redact))
         assert entry is not None, "what is written can be read"
         before = self._past.find(entry.kind, entry.path)
-        if entry.kind == REQUEST:
+        if entry.kind == ModelAsked.type:
             self._compare_request(entry, before)
         elif entry.kind in COMPARED:
             self._seen.add((entry.kind, entry.path))
@@ -229,7 +238,7 @@ class Comparison:
 
     def result(self, entries: Sequence[JournalEntry], error: str) -> Replayed:
         """Everything that is different, in the order of the recording."""
-        has_ended = any(entry.kind == ENDED for entry in entries)
+        has_ended = any(entry.kind == RunEnded.type for entry in entries)
         for entry in entries:
             if has_ended and entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
                 self._order.append((entry.n, Difference(entry.path, self._where(entry), _told(entry), None)))

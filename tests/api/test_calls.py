@@ -89,7 +89,7 @@ async def test_a_stream_has_the_events_of_its_call(desk: Path) -> None:
 
     assert [0, 1, 2] == [stream.result["n"] for stream in streams]
     assert [["handler_started", "handler_ended"]] * 3 == [[event.type for event in events] for events in seen]
-    assert [0, 1, 2] == [events[0].data["args"]["n"] for events in seen]
+    assert [0, 1, 2] == [events[0].fields["args"]["n"] for events in seen]
 
 
 async def test_variables_of_the_caller_reach_python_code(project: Project) -> None:

@@ -17,7 +17,7 @@ from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import Attached, pasted_files
 from koi_lang.cli.runs import command as runs
 from koi_lang.errors import UsageError
-from koi_lang.runtime.journal.calls import CALL_STARTED
+from koi_lang.events import CallStarted
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.model_calls.images import images_in, value_of
 from koi_lang.sessions.message_targets import MessageTarget, text_of
@@ -240,7 +240,7 @@ def test_going_back_brings_images_back(project: Project, monkeypatch: pytest.Mon
         assert RED.data not in shown
         journal = talk.chat.session.journal
         assert journal is not None
-        (at,) = (entry.n for entry in read(journal).entries if entry.kind == CALL_STARTED)
+        (at,) = (entry.n for entry in read(journal).entries if entry.kind == CallStarted.type)
         talk.press(f"/branch {at}", ENTER)
         await talk.until(lambda: talk.editor.text == f"{MARK} what?")
 

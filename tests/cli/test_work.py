@@ -9,7 +9,8 @@ import pytest
 
 from koi_lang.cli.ui.activity import ActionOutcome, Activity
 from koi_lang.cli.ui.activity_text import doing, doing_now
-from koi_lang.runtime.events import Event, Events
+from koi_lang.events import Event, decode
+from koi_lang.runtime.events import Events
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 LEAD, ANN, TWIN = ("Lead.go#1",), ("Lead.go#1", "ann::go#1", "Ann.go#1"), ("Lead.go#1", "ann::go#2", "Ann.go#1")
@@ -32,7 +33,7 @@ class Told:
 
     def __call__(self, type: str, *path: str, agent: str = "Ann", **data: Any) -> None:
         """Something has happened."""
-        self._events.emit(type, agent, path=path, **data)
+        self._events.emit(decode(type, data), agent, path=path)
 
     @property
     def lines(self) -> list[str]:

@@ -62,4 +62,4 @@ def past_of(played: Played, until: Callable[[JournalEntry], bool] | None = None,
 
 def told(played: Played, type: str) -> Sequence[dict[str, Any]]:
     """The data of all events of a type."""
-    return [event.data for event in played.events if event.type == type]
+    return [event.fields for event in played.events if event.type == type]

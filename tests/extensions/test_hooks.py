@@ -180,7 +180,7 @@ def test_nobody_to_ask_denies(play: Player) -> None:
     failed = next(event for event in played.events if event.type == "action_failed")
 
     assert (played.printed, "nobody can be asked to allow `print`" in played.feedback[1]) == ((), True)
-    assert ("NobodyAllowsError", "Run the program in a terminal.") == (failed.data["class"], failed.data["help"])
+    assert ("NobodyAllowsError", "Run the program in a terminal.") == (failed.fields["class"], failed.fields["help"])
 
 
 def test_what_is_asked_hides_nothing(play: Player) -> None:

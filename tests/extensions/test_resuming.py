@@ -200,7 +200,7 @@ def test_a_state_comes_again(play: Player, after: str) -> None:
     second = go_on(play, first, after, going, batch)
 
     known = [entry for entry in past_of(first, is_done(after)).entries if entry.kind == "extension_state"]
-    new = [event.data for event in second.events if event.type == "extension_state" and not event.recalled]
+    new = [event.fields for event in second.events if event.type == "extension_state" and not event.recalled]
     assert dict(whole.states[0]) == dict(going.states[0]) == {"calls": 6, "ticks": 2}
     assert [entry.data["change"] for entry in known] + [data["change"] for data in new] == list(range(1, 9))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event
 from koi_lang.runtime.journal.entries import JournalEntry, Redact, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, lasting_entries
 from koi_lang.runtime.replay.doubts import STOP, Choice, Decision, Doubt

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event, LinePrinted
 from koi_lang.runtime.journal.entries import Header, entry_of, line_of
 from koi_lang.runtime.journal.store import path_of
 from tests.journal.commands import Commands
@@ -89,7 +89,7 @@ def journal(tmp_path: Path) -> Callable[[bytes], Path]:
 
 def printed(seq: int, message: str) -> Event:
     """An event at second 100 + seq."""
-    return Event(seq, 100.0 + seq, HEADER.run, "Ada", "printed", {"message": message}, ("Ada.go#1",))
+    return Event(seq, 100.0 + seq, HEADER.run, "Ada", LinePrinted(message), ("Ada.go#1",))
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.events import Event, Events
+from koi_lang.events import Event, LinePrinted, UnknownEvent
+from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.checksums import sealed, unsealed
 from koi_lang.runtime.journal.entries import JournalEntry
@@ -28,7 +29,7 @@ def written(folder: Path, run: str = HEADER.run) -> Path:
     writer, events = Writer(path, HEADER, str, print), Events(run)
     events.subscribe(writer)
     for number in range(1, COUNT + 1):
-        events.emit("printed", "Ada", path=("Ada.go#1", f"printed#{number}"), message=f"line {number}\u2028 ñ")
+        events.emit(LinePrinted(f"line {number}\u2028 ñ"), "Ada", path=("Ada.go#1", f"printed#{number}"))
     writer.close()
     return path
 
@@ -141,7 +142,7 @@ def test_values_may_look_like_checksums(tmp_path: Path) -> None:
     """An event whose last field is called as the checksum is comes back whole."""
     path = tmp_path / "a.jsonl"
     writer = Writer(path, HEADER, str, print)
-    writer(Event(1, 5.0, HEADER.run, "Ada", "noted", {"crc": "01234567"}))
+    writer(Event(1, 5.0, HEADER.run, "Ada", UnknownEvent("noted", {"crc": "01234567"})))
     writer(printed(2, "two"))
     writer.close()
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.cli.runs import _duration
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event, RunStarted
 from koi_lang.runtime.journal.checksums import unsealed
 from koi_lang.runtime.journal.entries import header_of
 from koi_lang.runtime.journal.reader import read, read_header
@@ -258,7 +258,7 @@ def test_old_journals_are_deleted(recorded: Recorded) -> None:
     for run, days in (("old", 40), ("new", 20), ("live", 90)):
         header = replace(HEADER, run=run, started=time.time() - days * day_s)
         writer = Writer(path.with_name(f"{run}.jsonl"), header, str, print)
-        writer(Event(1, header.started + 5 * day_s, run, "", "run_started"))
+        writer(Event(1, header.started + 5 * day_s, run, "", RunStarted()))
         if run != "live":
             writer.close()
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event, LinePrinted, RunEnded, RunStarted, decode
 from koi_lang.runtime.journal.entries import entry_in, header_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import is_running
@@ -47,7 +47,7 @@ def written(path: Path, parts: list[list[tuple[str, dict[str, Any], bool]]]) -> 
             number += 1
             if type != "run_ended" or part[-1][1] is data:
                 path_of_event = ("Ada.go#1", f"{type}#{number}")
-                writer(Event(number, time.time(), HEADER.run, "Ada", type, data, path_of_event, recalled))
+                writer(Event(number, time.time(), HEADER.run, "Ada", decode(type, data), path_of_event, recalled))
         writer.close()
 
 
@@ -106,8 +106,10 @@ def bytes_read() -> int:
 def test_a_journal_without_totals_is_read_as_a_whole(tmp_path: Path) -> None:
     """What an older version wrote is listed as before."""
     path = tmp_path / f"{HEADER.run}.jsonl"
-    events = [Event(n, 100.0 + n, HEADER.run, "Ada", "model_answered", ANSWER, (f"model#{n}",)) for n in range(1, 400)]
-    end = Event(400, 600.0, HEADER.run, "", "run_ended", {"ok": True})
+    events = [
+        Event(n, 100.0 + n, HEADER.run, "Ada", decode("model_answered", ANSWER), (f"model#{n}",)) for n in range(1, 400)
+    ]
+    end = Event(400, 600.0, HEADER.run, "", RunEnded(True))
     path.write_bytes(b"".join(lines_of(*events, end)))
     summary = summarise(path)
 
@@ -118,7 +120,7 @@ def test_a_run_that_goes_on_is_known_by_its_lock(tmp_path: Path) -> None:
     """Until its process is gone it is running, whatever its last line is."""
     path = tmp_path / f"{HEADER.run}.jsonl"
     writer = Writer(path, HEADER, str, print)
-    writer(Event(1, 101.0, HEADER.run, "", "run_started"))
+    writer(Event(1, 101.0, HEADER.run, "", RunStarted()))
     states = [summarise(path).state]
     writer.close()
 
@@ -134,9 +136,9 @@ def test_listing_many_runs(project: Project) -> None:
         header = replace(HEADER, run=f"{n:04}", started=100.0 + n)
         writer = Writer(folder / f"{n:04}.jsonl", header, str, print)
         for k in range(1, 500):
-            writer(Event(k, 100.0 + n, header.run, "Ada", "printed", {"message": "x" * 800}, (f"p#{k}",)))
+            writer(Event(k, 100.0 + n, header.run, "Ada", LinePrinted("x" * 800), (f"p#{k}",)))
         if n != 7:
-            writer(Event(500, 101.0 + n, header.run, "", "run_ended", {"ok": True}))
+            writer(Event(500, 101.0 + n, header.run, "", RunEnded(True)))
         writer.close()
     script = """
         import sys

@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import JournalError
+from koi_lang.events import ActionEnded, EffectStarted, Event, LinePrinted, UnknownEvent
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message, Request
 from koi_lang.redaction.redactor import HIDDEN, redactor
-from koi_lang.runtime.events import Event, Events
+from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.reader import End, read
 from koi_lang.runtime.journal.store import is_running
@@ -52,7 +53,7 @@ LOOP.append(LOOP)
 )
 def test_every_value_has_a_line(value: Any, expected: Any) -> None:
     """Whatever a program computes is written as one line of valid JSON, and read back."""
-    line = line_of(entry_of(Event(1, 5.0, "r", "Ada", "action_ended", {"result": value}, ("Ada.go#1",)), 1), str)
+    line = line_of(entry_of(Event(1, 5.0, "r", "Ada", ActionEnded("shell", value), ("Ada.go#1",)), 1), str)
     found = entry_in(line)
 
     assert (1, True) == (line.count(b"\n"), line.endswith(b"\n"))
@@ -66,7 +67,7 @@ def test_deep_values_are_cut() -> None:
     for _ in range(5000):
         deep = [deep]
 
-    assert b"[too deep]" in lines_of(Event(1, 5.0, "r", "", "a", {"value": deep}))[1]
+    assert b"[too deep]" in lines_of(Event(1, 5.0, "r", "", UnknownEvent("a", {"value": deep})))[1]
 
 
 def test_a_prompt_is_told_once() -> None:
@@ -101,7 +102,7 @@ def test_secrets_are_in_no_byte_of_a_file(tmp_path: Path, secret: str) -> None:
     writer = Writer(tmp_path / "a.jsonl", HEADER, redact, print)
     events = Events("r")
     events.subscribe(writer)
-    events.emit("model_answered", secret, path=(f"{secret}#1",), **data)
+    events.emit(UnknownEvent("model_answered", data), secret, path=(f"{secret}#1",))
     writer.close()
     written = (tmp_path / "a.jsonl").read_bytes()
 
@@ -141,14 +142,14 @@ def test_a_full_disk_ends_the_run(tmp_path: Path) -> None:
     events = Events("r")
     writer = Writer(tmp_path / "a.jsonl", HEADER, str, told.append)
     events.subscribe(writer)
-    events.emit("printed", message="one")
+    events.emit(LinePrinted("one"))
     before = (tmp_path / "a.jsonl").read_bytes()
     with limited_files(len(before) + 20):
-        events.emit("printed", message="two")
-        events.emit("printed", message="three")
+        events.emit(LinePrinted("two"))
+        events.emit(LinePrinted("three"))
         with pytest.raises(asyncio.CancelledError):
-            events.emit("effect_started", unsafe=True)
-    events.emit("printed", message="there is room again")
+            events.emit(EffectStarted("shell", {}, unsafe=True))
+    events.emit(LinePrinted("there is room again"))
     writer.close()
 
     assert ["the journal cannot be written any more: file too large"] == [error.message for error in told]
@@ -162,7 +163,7 @@ def test_a_journal_that_was_removed_ends_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").unlink()
     writer(printed(1, "one"))
     with pytest.raises(asyncio.CancelledError):
-        writer(Event(2, 5.0, "r", "Ada", "effect_started", {"unsafe": True}))
+        writer(Event(2, 5.0, "r", "Ada", EffectStarted("shell", {}, unsafe=True)))
     writer.close()
 
     assert [f"the journal `{tmp_path}/a.jsonl` was removed while it was written"] == [error.message for error in told]

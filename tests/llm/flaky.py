@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
 from koi_lang.errors import ProviderError, RequestError
+from koi_lang.events import EventData
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))
@@ -47,9 +48,9 @@ class Listener:
         """Go on at once."""
         self.pauses_s.append(seconds)
 
-    def on_event(self, event: str, data: Mapping[str, Any]) -> None:
+    def on_event(self, data: EventData) -> None:
         """Keep an event."""
-        self.events.append((event, dict(data)))
+        self.events.append((data.type, data.as_data()))
 
 
 def failing(status: int | None, message: str = "it failed", retry_after_s: float | None = None) -> RequestError:

@@ -115,7 +115,7 @@ def test_a_failed_request_is_repeated() -> None:
     told: list[str] = []
 
     async def work(server: ModelServer) -> None:
-        around = ModelEnvironment(sleep=_at_once, on_event=lambda type, data: told.append(type))
+        around = ModelEnvironment(sleep=_at_once, on_event=lambda data: told.append(data.type))
         async with aclosing(at(server, around=around)) as model:
             with pytest.raises(RequestError, match=r"problem of its own .*\(3 attempts\)"):
                 await model.vectors(["one"], count=ignore)

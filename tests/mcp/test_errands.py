@@ -55,9 +55,9 @@ def test_progress_is_an_event(shelf: Shelf) -> None:
     told = [event for event in played.events if event.type == "mcp_progress"]
 
     assert [(1, 2, "step 1"), (2, 2, "step 2")] == [
-        (e.data["progress"], e.data["total"], e.data["message"]) for e in told
+        (e.fields["progress"], e.fields["total"], e.fields["message"]) for e in told
     ]
-    assert {("Main", "files", "steps")} == {(e.agent, e.data["mcp"], e.data["tool"]) for e in told}
+    assert {("Main", "files", "steps")} == {(e.agent, e.fields["mcp"], e.fields["tool"]) for e in told}
     assert "Main.code#1" == told[0].path[0]
 
 

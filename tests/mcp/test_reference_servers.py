@@ -56,7 +56,7 @@ def test_everything_tells_progress(shelf: Shelf) -> None:
     body = 'return await files["trigger-long-running-operation"]({ duration: 0.1, steps: 4 })'
     played = use(shelf, node_server("server-everything"), body)
 
-    assert [1, 2, 3, 4] == [event.data["progress"] for event in played.events if event.type == "mcp_progress"]
+    assert [1, 2, 3, 4] == [event.fields["progress"] for event in played.events if event.type == "mcp_progress"]
 
 
 @needs_node

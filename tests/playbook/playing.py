@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
 
+from koi_lang.events import Event
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.scripted import Answers, ScriptedModel
 from koi_lang.program import declarations, loader
@@ -17,7 +18,6 @@ from koi_lang.program.error_report import explain
 from koi_lang.program.files import absolute
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.budget.limits import LimitReachedError
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests.running import RecordingHost
@@ -81,7 +81,7 @@ class Played:
 
     def did(self, type: str = "action_ended") -> list[str]:
         """The actions that were carried out, or, with another type of event, began or failed."""
-        return [event.data["intent"] for event in self.events if event.type == type]
+        return [event.fields["intent"] for event in self.events if event.type == type]
 
     def state(self, agent: str) -> dict[str, Any]:
         """The state of an agent at the end."""

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from koi_lang.errors import ContextOverflowError, ProviderError
+from koi_lang.events import Event
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, Usage, stream_text
 from koi_lang.llm.usage import tokens_of
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.playbook.summaries import ConversationSummary
@@ -139,12 +139,12 @@ def plenty(count: int) -> list[Any]:
 
 def compacted(played: Played) -> list[dict[str, Any]]:
     """What events tell about conversations that were shortened."""
-    return [event.data for event in played.events if event.type == "compacted"]
+    return [event.fields for event in played.events if event.type == "compacted"]
 
 
 def tokens_before_summary(played: Played) -> int:
     """What the answers before the first summary took."""
-    known = [event.data for event in played.events if event.type == "model_answered"]
+    known = [event.fields for event in played.events if event.type == "model_answered"]
     before = known[: [data["model"] for data in known].index("small")]
     return sum(data["tokens"]["input"] + data["tokens"]["output"] for data in before)
 

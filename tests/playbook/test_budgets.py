@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AnswerTooLongError
+from koi_lang.events import AnswerDiscarded
 from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.usage import Candidate, tokens_of
-from koi_lang.runtime.budget.limits import DISCARDED, LimitReachedError
+from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 
 TEAM = """
@@ -327,7 +328,7 @@ def test_who_is_not_waited_for_gives_its_room_back(play: Player) -> None:
 
     source = team("budget { tokens: 5000 }").replace("  on code", f"{race}\n  on code")
     played = play(source, Slow(done), call="Main.race")
-    (lost,) = [event.data["tokens"]["input"] for event in played.events if event.type == DISCARDED]
+    (lost,) = [event.fields["tokens"]["input"] for event in played.events if event.type == AnswerDiscarded.type]
 
     assert ({"ok": True}, 400 + lost) == (played.result, played.run.spending.tokens)
     assert not played.run.spending.open

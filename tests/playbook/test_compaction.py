@@ -275,7 +275,7 @@ def test_a_plain_record_keeps_its_size() -> None:
 def test_a_summary_is_paid_by_the_call(play: Player) -> None:
     """What the small model takes counts with everything else."""
     played = outgrow(play, Teller(in_turn(*plenty(8), done()), name="main"))
-    answered = [event.data for event in played.events if event.type == "model_answered"]
+    answered = [event.fields for event in played.events if event.type == "model_answered"]
 
     assert "small" in [data["model"] for data in answered]
     assert played.run.spending.tokens == sum(data["tokens"]["input"] + data["tokens"]["output"] for data in answered)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
+from koi_lang.events import Event
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.context import current
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.playbook.compaction import AlreadyCompactedError, NothingToCompactError, request_compaction
 from koi_lang.runtime.playbook.summaries import ConversationSummary
 from koi_lang.runtime.run import Run
@@ -198,7 +198,7 @@ def session(
 
 def position(events: Sequence[Event], type: str, *, model: str = "") -> int:
     """Where the first event of a type, about a model, stands."""
-    found = (n for n, event in enumerate(events) if event.type == type and event.data.get("model", model) == model)
+    found = (n for n, event in enumerate(events) if event.type == type and event.fields.get("model", model) == model)
     return next(found)
 
 
@@ -226,7 +226,7 @@ def test_a_run_that_goes_on_shortens_the_same(play: Player, where: str) -> None:
     model = "small" if where == "model_asked" else ""
     begun = position(whole.events, where, model=model)
     done_before = sum(
-        event.type == "model_answered" and event.data["model"] == "main" for event in whole.events[:begun]
+        event.type == "model_answered" and event.fields["model"] == "main" for event in whole.events[:begun]
     )
 
     again, main_again, small_again = session(

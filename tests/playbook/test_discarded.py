@@ -12,10 +12,11 @@ import pytest
 
 from koi_lang.cli.ui.reporters import CostMeter
 from koi_lang.errors import RequestError
+from koi_lang.events import PAID, AnswerDiscarded, ModelAnswered
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Discarded, Request, Usage
 from koi_lang.llm.retry import retry
-from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, current_spending
+from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.budget.payment import tokens_in
 from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, Tape
@@ -43,7 +44,7 @@ def trying(*steps: Any, name: str = "a/gpt-4o-mini") -> Any:
 
 def discarded(played: Played) -> list[tuple[int, str]]:
     """The tokens of discarded attempts, and whose they were."""
-    events = [event.data for event in played.events if event.type == DISCARDED]
+    events = [event.fields for event in played.events if event.type == AnswerDiscarded.type]
     return [(data["tokens"]["input"] + data["tokens"]["output"], data["model"]) for data in events]
 
 
@@ -80,7 +81,7 @@ def test_each_model_has_its_own_price(play: Player) -> None:
     played = play(solo(), model)
 
     assert [(50_300, "gpt-4o-mini")] == discarded(played)
-    told = [event.data["usd"] for event in played.events if event.type in (DISCARDED, "model_answered")]
+    told = [event.fields["usd"] for event in played.events if event.type in (AnswerDiscarded.type, "model_answered")]
     assert pytest.approx([50_000 * 0.15e-6 + 300 * 0.6e-6, 500 * 2e-6 + 18 * 8e-6]) == told
 
 
@@ -88,7 +89,7 @@ def test_an_answer_that_is_broken_off_is_counted_as_told(play: Player) -> None:
     """Where the provider counted what it broke off, nothing is estimated from the text that had arrived."""
     half = [json.dumps(act("print", message="half")), in_vain()]
     played = play(solo(), trying(half, json.dumps(done())))
-    (cut,) = [event.data for event in played.events if event.data.get("stop") == "cut"]
+    (cut,) = [event.fields for event in played.events if event.fields.get("stop") == "cut"]
 
     assert (["half"], 50_300) == ([*played.printed], cut["tokens"]["input"] + cut["tokens"]["output"])
     assert [] == discarded(played)
@@ -102,7 +103,7 @@ def test_a_request_that_is_given_up_is_paid_for(play: Player) -> None:
         yield ""
 
     played = play(solo(more="budget { time: 50ms }"), Voice(speak))
-    (data,) = [event.data for event in played.events if event.type == DISCARDED]
+    (data,) = [event.fields for event in played.events if event.type == AnswerDiscarded.type]
 
     assert (True, 0) == (data["estimated"], data["tokens"]["output"])
     assert data["tokens"]["input"] == played.run.spending.tokens > 100
@@ -114,9 +115,9 @@ def test_a_run_that_goes_on_counts_them_once(play: Player) -> None:
     whole = Recorder(play, solo(), partial(trying, in_vain(), *said)).run()
     for n in range(1, len(whole.entries)):
         before = [entry.kind for entry in whole.entries[:n]]
-        left = [*[in_vain()] * (DISCARDED not in before), *said[before.count("model_answered") :]]
+        left = [*[in_vain()] * (AnswerDiscarded.type not in before), *said[before.count("model_answered") :]]
         tape = Recorder(play, solo(), partial(trying, *left)).again(whole.entries[:n])
-        paid = [entry for entry in tape.entries if entry.kind in (DISCARDED, "model_answered")]
+        paid = [entry for entry in tape.entries if entry.kind in (AnswerDiscarded.type, "model_answered")]
         tokens = [entry.data["tokens"]["input"] + entry.data["tokens"]["output"] for entry in paid]
 
         assert (sum(tokens), 1) == (tape.played.run.spending.tokens, tokens.count(50_300))
@@ -124,13 +125,16 @@ def test_a_run_that_goes_on_counts_them_once(play: Player) -> None:
 
 def paid_in(tape: Tape) -> list[tuple[str, bool]]:
     """What a journal tells of requests, and whether that is estimated."""
-    return [(entry.kind, "estimated" in entry.data) for entry in tape.entries if entry.kind in (DISCARDED, ANSWERED)]
+    return [(entry.kind, "estimated" in entry.data) for entry in tape.entries if entry.kind in PAID]
 
 
 def until_asked(tape: Tape) -> list[JournalEntry]:
     """The entries up to the last request, as the journal of a process that was killed there."""
     last = max(n for n, entry in enumerate(tape.entries) if entry.kind == "model_asked")
-    return [*tape.entries[: last + 1], *(entry for entry in tape.entries[last + 1 :] if entry.kind == DISCARDED)]
+    return [
+        *tape.entries[: last + 1],
+        *(entry for entry in tape.entries[last + 1 :] if entry.kind == AnswerDiscarded.type),
+    ]
 
 
 def test_a_request_that_was_under_way_when_the_process_was_killed_is_paid_for(play: Player) -> None:
@@ -140,9 +144,9 @@ def test_a_request_that_was_under_way_when_the_process_was_killed_is_paid_for(pl
     second = recorder.again(until_asked(first))
     third = recorder.again(until_asked(second))
 
-    assert [(DISCARDED, True), (ANSWERED, False)] == paid_in(second)
-    assert [(DISCARDED, True)] * 2 + [(ANSWERED, False)] == paid_in(third)
-    tokens = sum(tokens_in(entry.data) for entry in third.entries if entry.kind in (DISCARDED, ANSWERED))
+    assert [(AnswerDiscarded.type, True), (ModelAnswered.type, False)] == paid_in(second)
+    assert [(AnswerDiscarded.type, True)] * 2 + [(ModelAnswered.type, False)] == paid_in(third)
+    tokens = sum(tokens_in(entry.data) for entry in third.entries if entry.kind in PAID)
     assert (tokens, 3) == (third.played.run.spending.tokens, third.played.run.spending.requests)
 
 
@@ -152,14 +156,14 @@ def test_a_request_that_was_given_up_is_not_paid_for_again(play: Player) -> None
     first = Recorder(play, solo(), partial(trying, refused)).run()
     second = Recorder(play, solo(), partial(trying, json.dumps(done()))).again(first.entries)
 
-    assert ([], [(ANSWERED, False)]) == (paid_in(first), paid_in(second))
+    assert ([], [(ModelAnswered.type, False)]) == (paid_in(first), paid_in(second))
 
 
 def test_an_attempt_of_an_earlier_part_does_not_take_the_room_of_the_next(play: Player) -> None:
     """What is on its way is reserved also where an attempt before it was counted again."""
     said = [in_vain(Usage(500, 3)), json.dumps(done())]
     first = Recorder(play, solo(more="budget { tokens: 50000 }"), partial(trying, *said)).run()
-    (n,) = [n for n, entry in enumerate(first.entries) if entry.kind == DISCARDED]
+    (n,) = [n for n, entry in enumerate(first.entries) if entry.kind == AnswerDiscarded.type]
     open: list[int] = []
 
     async def speak(request: Request) -> AsyncIterator[str]:

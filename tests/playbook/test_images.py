@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from koi_lang.events import ActionEnded, Event
 from koi_lang.llm.images import TOKENS, Image
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.usage import tokens_of
 from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.events import Event
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
 from koi_lang.runtime.model_calls.images import image_in, images_in, noted, told, value_of
 from koi_lang.runtime.playbook.summaries import ConversationSummary
@@ -168,7 +168,7 @@ def test_a_journal_keeps_images_and_hides_secrets(secret: str) -> None:
     """The data of an image comes back as it was, even if a secret could be found in it; secrets beside it do not."""
     value = {"picture": value_of(RED), "word": secret}
     redact = redactor({"MY_KEY": RED.data[20:60], "OTHER_KEY": secret})
-    found = entry_in(line_of(entry_of(Event(1, 5.0, "r", "Ada", "action_ended", {"result": value}, ()), 1), redact))
+    found = entry_in(line_of(entry_of(Event(1, 5.0, "r", "Ada", ActionEnded("read_image", value), ()), 1), redact))
 
     assert found is not None
     assert {"picture": value_of(RED), "word": HIDDEN if secret else ""} == found.data["result"]

@@ -148,8 +148,8 @@ def test_what_it_takes_is_told_and_counted(play: Player) -> None:
     (told,) = [event for event in played.events if event.type == "texts_embedded"]
     tokens = sum(len(text.split()) for text in texts)
 
-    assert (MODEL, {"input": tokens, "output": 0, "cached": 0}) == (told.data["model"], told.data["tokens"])
-    assert pytest.approx(tokens * 0.02 / 1_000_000) == told.data["usd"] == played.run.spending.usd
+    assert (MODEL, {"input": tokens, "output": 0, "cached": 0}) == (told.fields["model"], told.fields["tokens"])
+    assert pytest.approx(tokens * 0.02 / 1_000_000) == told.fields["usd"] == played.run.spending.usd
 
 
 def test_a_budget_bounds_it(play: Player) -> None:
@@ -173,7 +173,7 @@ def test_a_failure_leaves_it_to_words(play: Player) -> None:
     """When the model cannot be asked after all attempts, words decide, and the person hears it once."""
     server = ModelServer([DOWN])
     played, _ = with_server(play, "look for the mistakes", "look for mistakes", server=server)
-    failed = [event.data["error"] for event in played.events if event.type == "embedding_failed"]
+    failed = [event.fields["error"] for event in played.events if event.type == "embedding_failed"]
 
     assert {"by": ["proofread", "proofread"]} == played.result
     assert (6, 2, 1) == (len(server.requests), len(failed), len(played.logged))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from koi_lang.events import AnswerDiscarded, ModelAnswered
 from koi_lang.llm.messages import Delta, Request, StreamEnd
-from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, LimitReachedError
+from koi_lang.runtime.budget.limits import LimitReachedError
 from tests.journal.again import Recorder
 from tests.playbook.playing import Played, Player, Voice, act, ask, done, solo
 
@@ -152,7 +153,7 @@ def test_a_run_that_goes_on_has_made_the_same_requests(play: Player) -> None:
     whole = recorder.run()
     for n in range(1, len(whole.entries)):
         tape = recorder.again(whole.entries[:n])
-        counted = [entry for entry in tape.entries if entry.kind in (ANSWERED, DISCARDED)]
+        counted = [entry for entry in tape.entries if entry.kind in (ModelAnswered.type, AnswerDiscarded.type)]
 
         assert whole.played.told == tape.played.told
         assert len(counted) == tape.played.run.spending.requests >= 6

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
+from koi_lang.events import Event
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.context import current_run
-from koi_lang.runtime.events import Event, Events
+from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal.entries import entry_of
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.playbook.steering import Steering
@@ -48,7 +49,7 @@ def heard(request: Request) -> list[str]:
 
 def queues(played: Played) -> list[list[str]]:
     """The texts in both queues after each change."""
-    updates = [event.data for event in played.events if event.type == "queue_update"]
+    updates = [event.fields for event in played.events if event.type == "queue_update"]
     return [[note["text"] for note in (*data["steering"], *data["follow_up"])] for data in updates]
 
 
@@ -147,7 +148,7 @@ def test_who_says_something_is_told(play: Player) -> None:
 
     assert "`editor` says, " in played.feedback[1]
     steered = next(event for event in played.events if event.type == "steered")
-    assert {"id": 1, "text": "Hi.", "mode": "steer", "to": "", "from": "editor"} == steered.data
+    assert {"id": 1, "text": "Hi.", "mode": "steer", "to": "", "from": "editor"} == steered.fields
 
 
 def test_a_playbook_that_fails_leaves_the_queues(play: Player) -> None:
@@ -213,8 +214,8 @@ def test_a_run_that_goes_on_hears_the_same(play: Player, last: str) -> None:
     resumed = play(solo(), voice(ANSWERS[known:], {}), detailed=True, past=past)
 
     assert (None, {"n": 2}) == (resumed.error, resumed.result)
-    asked = [event.data["messages"] for event in whole.events if event.type == "model_asked"]
-    assert asked == [event.data["messages"] for event in resumed.events if event.type == "model_asked"]
+    asked = [event.fields["messages"] for event in whole.events if event.type == "model_asked"]
+    assert asked == [event.fields["messages"] for event in resumed.events if event.type == "model_asked"]
 
 
 def test_a_note_that_was_not_delivered_is_delivered_later(play: Player) -> None:
@@ -225,7 +226,7 @@ def test_a_note_that_was_not_delivered_is_delivered_later(play: Player) -> None:
     resumed = play(solo(), voice([act("print", message="b"), done()], {}), detailed=True, past=past)
 
     assert [["1"], ["1"]] == [heard(request) for request in resumed.requests]
-    assert [1] == [event.data["id"] for event in resumed.events if event.type == "steered"]
+    assert [1] == [event.fields["id"] for event in resumed.events if event.type == "steered"]
 
 
 def test_nothing_new_is_said_where_the_run_goes_over_what_it_did(play: Player) -> None:

@@ -371,6 +371,6 @@ def test_an_answer_that_is_cut_short_is_paid_for(play: Player) -> None:
         await asyncio.Event().wait()
 
     played = play(solo(), Voice(speak))
-    counted = [event.data["stop"] for event in played.events if event.type == "model_answered"]
+    counted = [event.fields["stop"] for event in played.events if event.type == "model_answered"]
 
     assert ["cut", "stop"] == counted

@@ -36,7 +36,7 @@ def written_by(play: Player, source: str, *answers: Any, **services: Any) -> tup
     """How much of a journal is not the model's own words in a run with these answers, and what the model was told."""
     played = play(source, [*({"batch": list(answer)} for answer in answers), done()], detailed=True, **services)
     assert played.error is None
-    caused = [event.data for event in played.events if not event.type.startswith("model_")]
+    caused = [event.fields for event in played.events if not event.type.startswith("model_")]
     told = ["".join(message.text for message in request.messages[-2:]) for request in played.requests[1:]]
     return sum(len(json.dumps(data, default=str)) for data in caused), told
 

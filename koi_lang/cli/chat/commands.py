@@ -16,9 +16,10 @@ from koi_lang.cli.chat.view import bill
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, fitted, one_line
 from koi_lang.errors import JournalError, UsageError
+from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import CALL_STARTED, call_at, is_session_of
+from koi_lang.runtime.journal.calls import call_at, is_session_of
 from koi_lang.runtime.journal.reader import lines, read, read_header
 from koi_lang.runtime.journal.summary import summarise
 from koi_lang.sessions.client_host import APPROVAL
@@ -271,7 +272,7 @@ def _session_line(path: Path) -> str:
     summary = summarise(path)
     started = datetime.fromtimestamp(summary.header.started).strftime("%Y-%m-%d %H:%M")
     entries = (line.entry for line in lines(path) if line.entry is not None)
-    first = next((entry for entry in entries if entry.kind == CALL_STARTED), None)
+    first = next((entry for entry in entries if entry.kind == CallStarted.type), None)
     said = "" if first is None else brief(text_of(first.data.get("args")) or str(first.data.get("name")))[:60]
     return f"{path.stem}  {started}  {summary.state:11}  {said}".rstrip()
 

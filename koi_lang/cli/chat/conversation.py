@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from koi_lang.cli.chat.commands import command_in
@@ -12,12 +12,11 @@ from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen, bill
 from koi_lang.cli.ui.text import harmless, heard_when, one_line
 from koi_lang.errors import KoiError, UsageError
+from koi_lang.events import CallStarted, Event, MessageDelivered
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
-from koi_lang.runtime.events import Event
-from koi_lang.runtime.journal.calls import CALL_STARTED
 from koi_lang.runtime.model_calls.images import value_of
-from koi_lang.runtime.playbook.steering import STEERED, How
+from koi_lang.runtime.playbook.steering import How
 from koi_lang.sessions.client_host import APPROVAL, CLOSED, QUESTION, Message
 from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
@@ -171,7 +170,7 @@ class ChatConversation:
         """Take in what the session tells."""
         match message["type"]:
             case "event":
-                self._follow_event(_event_of(message["event"]))
+                self._follow_event(Event.of_data(message["event"]))
             case str(type) if type in (QUESTION, APPROVAL):
                 self.requests.append(message)
                 if len(self.requests) == 1:
@@ -195,17 +194,17 @@ class ChatConversation:
 
     def _follow_event(self, event: Event) -> None:
         self.telling.follow(event)
-        if event.type == CALL_STARTED:
-            self.recall(event.data.get("args"))
-        elif event.type == STEERED:
-            self.attached.recall(str(event.data["text"]), event.data.get("images", ()))
+        if event.type == CallStarted.type:
+            self.recall(event.fields.get("args"))
+        elif event.type == MessageDelivered.type:
+            self.attached.recall(str(event.fields["text"]), event.fields.get("images", ()))
         if event.type == "call_ended" and not event.recalled and self.session.is_open:
             self._take_left(event)
 
     def _take_left(self, ended: Event) -> None:
         """Have what came too late to be heard be the next message; if the work has failed it comes back."""
         left = "\n".join(note.text for note in self.session.run.steering.take_back())
-        if left and ended.data.get("ok"):
+        if left and ended.fields.get("ok"):
             self.screen.note("what came too late to be heard is the next message")
             self.screen.order(f" {left}")
         elif left:
@@ -251,11 +250,3 @@ def _decision(text: str) -> str | None:
         return APPROVALS[int(word) - 1]
     decision = SHORT.get(word, word)
     return decision if decision in APPROVALS else None
-
-
-def _event_of(data: Mapping[str, Any]) -> Event:
-    """The event in a message; pieces of answers have no number and no time."""
-    own = {"v", "seq", "ts", "run", "path", "agent", "type", "recalled"}
-    about = {name: value for name, value in data.items() if name not in own}
-    where = (data.get("seq", 0), data.get("ts", 0.0), data["run"], data["agent"], data["type"])
-    return Event(*where, about, tuple(data["path"]), bool(data.get("recalled")))

@@ -11,8 +11,8 @@ from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
-from koi_lang.runtime.events import Event
-from koi_lang.runtime.playbook.steering import PERSON, STEERED
+from koi_lang.events import Event, MessageDelivered
+from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.message_targets import text_of
 
 # Lines of an earlier part of a conversation that are shown when it goes on.
@@ -41,10 +41,10 @@ class EventView:
     def follow(self, event: Event) -> None:
         """Take in an event, also one of an earlier part of the conversation."""
         if event.type == "text_delta":
-            self._work.wrote(event.path, str(event.data.get("text", "")))
+            self._work.wrote(event.path, str(event.fields.get("text", "")))
             return
         outcome = self._work.follow(event)
-        if event.type == "call_ended" and not event.data.get("ok"):
+        if event.type == "call_ended" and not event.fields.get("ok"):
             self._work.end()
         self._show(event, self._earlier.append if event.recalled else self.screen.say)
         if event.recalled:
@@ -55,7 +55,7 @@ class EventView:
 
     def _show(self, event: Event, show: Callable[[str], None]) -> None:
         """Show what was said, now or in an earlier part of the conversation."""
-        data = event.data
+        data = event.fields
         match event.type:
             case "call_started":
                 self._printed = 0
@@ -71,7 +71,7 @@ class EventView:
 
     def _tell(self, event: Event) -> None:
         """Tell what else is worth knowing."""
-        data = event.data
+        data = event.fields
         match event.type:
             case "model_asked":
                 self.model = str(data.get("model", ""))
@@ -80,7 +80,7 @@ class EventView:
             case "compacted":
                 kept = f"{data.get('tokens_before'):,} tokens became {data.get('tokens_after'):,}"
                 self.screen.note(f"the conversation of `{event.agent}` was shortened: {kept}")
-            case str(type) if type == STEERED and data.get("from") == PERSON:
+            case str(type) if type == MessageDelivered.type and data.get("from") == PERSON:
                 self.screen.note(f"`{event.agent}` hears: {one_line(str(data['text']))}")
             case "call_ended":
                 self._tell_end(data)

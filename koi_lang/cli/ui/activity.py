@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from koi_lang.cli.ui.text import brief, one_line
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event
 from koi_lang.runtime.playbook.partial_reply import PartialReply, ReplyPreview
 from koi_lang.runtime.replay.location import Path
 
@@ -128,13 +128,13 @@ class Activity:
             case "model_answered" | "model_failed":
                 worker.asked, worker.draft, worker.note = None, PartialReply(), ""
             case "retry_started":
-                why = self._shown(event.data["error"], LONGEST_RESULT)
-                worker.note = f"{trying_again(event.data)}: {why}"
+                why = self._shown(event.fields["error"], LONGEST_RESULT)
+                worker.note = f"{trying_again(event.fields)}: {why}"
             case "mcp_progress":
-                _note_progress(worker.steps.get(event.path), event.data)
+                _note_progress(worker.steps.get(event.path), event.fields)
             case type if type in BEGINNINGS:
                 worker.begin(
-                    event.path, ActiveStep(str(event.data.get("intent", "")), self._what(event.data), self.clock())
+                    event.path, ActiveStep(str(event.fields.get("intent", "")), self._what(event.fields), self.clock())
                 )
             case type if type in ENDS:
                 return self._outcome(worker, event)
@@ -145,7 +145,7 @@ class Activity:
         if step is None or event.recalled or event.type.startswith("effect"):
             return None
         ok = event.type == "action_ended"
-        result = self._shown(event.data.get("result", "") if ok else event.data.get("error"), LONGEST_RESULT)
+        result = self._shown(event.fields.get("result", "") if ok else event.fields.get("error"), LONGEST_RESULT)
         return ActionOutcome(self.label(worker), step, ok, result, self.clock() - step.since)
 
     def wrote(self, path: Path, text: str) -> bool:

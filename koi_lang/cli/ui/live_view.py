@@ -15,7 +15,7 @@ from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
-from koi_lang.runtime.events import Event
+from koi_lang.events import Event
 from koi_lang.runtime.replay.location import Path
 from koi_lang.runtime.run import Run
 
@@ -190,7 +190,7 @@ def _is_told(outcome: ActionOutcome) -> bool:
 
 def _news(worker: ActiveAgent, event: Event) -> str:
     """What begins with an event; empty when that is not worth a line."""
-    if event.type == "action_started" and event.data.get("intent") not in PLAIN_TO_SEE:
+    if event.type == "action_started" and event.fields.get("intent") not in PLAIN_TO_SEE:
         return worker.steps[event.path].what
     return "thinking" if event.type == "model_asked" else worker.note if event.type == "retry_started" else ""
 

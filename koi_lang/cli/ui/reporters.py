@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.cli.ui.text import counted
-from koi_lang.runtime.budget.limits import PAID
-from koi_lang.runtime.events import Event
+from koi_lang.events import PAID, Event
 from koi_lang.runtime.host import NobodyAllowsError
 from koi_lang.runtime.replay.location import Path
 
@@ -71,14 +70,14 @@ class CostMeter:
         if (
             event.type not in PAID
             or event.recalled
-            or event.data.get("model") in ("rehearsal", "scripted")
-            or event.data.get("replayed")
+            or event.fields.get("model") in ("rehearsal", "scripted")
+            or event.fields.get("replayed")
         ):
             return
         self.requests += 1
-        self.tokens += event.data["tokens"]["input"] + event.data["tokens"]["output"]
-        self.usd += event.data["usd"] or 0.0
-        self.unpriced |= event.data["usd"] is None
+        self.tokens += event.fields["tokens"]["input"] + event.fields["tokens"]["output"]
+        self.usd += event.fields["usd"] or 0.0
+        self.unpriced |= event.fields["usd"] is None
 
     def line(self) -> str | None:
         """What it came to; None when no model was asked."""
@@ -106,10 +105,10 @@ class DenialNotice:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        if self._told or event.recalled or event.data.get("class") != NobodyAllowsError.__name__:
+        if self._told or event.recalled or event.fields.get("class") != NobodyAllowsError.__name__:
             return
         self._told = True
-        self._note(f"{event.data['error']}; {event.data['help']}".removesuffix("."))
+        self._note(f"{event.fields['error']}; {event.fields['help']}".removesuffix("."))
 
 
 def as_lines(
@@ -122,7 +121,7 @@ def as_lines(
             return
         data = " ".join(
             f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
-            for key, value in event.data.items()
+            for key, value in event.fields.items()
             if key not in without
         )
         write(redact(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip()))

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.text import heard_when
 from koi_lang.errors import EXIT_INTERRUPTED, KoiError
-from koi_lang.runtime.events import Event
-from koi_lang.runtime.playbook.steering import PERSON, STEERED, How
+from koi_lang.events import Event, MessageDelivered
+from koi_lang.runtime.playbook.steering import PERSON, How
 from koi_lang.runtime.run import Run
 
 COMMANDS = "/queue TEXT says something at the end, /back takes it back, /pause, /continue, /abort"
@@ -61,8 +61,8 @@ class Typing:
 
     def follow(self, event: Event) -> None:
         """Tell the person when something they have said is heard."""
-        if event.type == STEERED and event.data.get("from") == PERSON and not event.recalled:
-            self.tell(f"`{event.agent}` hears: {event.data['text']}")
+        if event.type == MessageDelivered.type and event.fields.get("from") == PERSON and not event.recalled:
+            self.tell(f"`{event.agent}` hears: {event.fields['text']}")
 
     def tell(self, text: str) -> None:
         """Show a line about what was typed."""

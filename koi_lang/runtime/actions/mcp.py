@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
+from koi_lang.events import ReadOnlyFound
 from koi_lang.js.json_text import stringify
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declarations import by_name
-from koi_lang.runtime.journal.history import ONLY_READS
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.conversion import listed, prompt_of, resource_of, result_of
 from koi_lang.runtime.mcp.pagination import every
@@ -32,7 +32,7 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
     _check(known, arguments)
     await access.permit(context.agent, tool, arguments=arguments)
     if known.only_reads:  # so a run that goes on may ask again
-        context.run.events.emit(ONLY_READS, context.agent.name, mcp=mcp, tool=tool)
+        context.run.events.emit(ReadOnlyFound(mcp, tool), context.agent.name)
     return result_of(known, await connection.call(tool, arguments, _caller(context)))
 
 

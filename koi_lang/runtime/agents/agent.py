@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.diagnostics import nearest, suggestion
 from koi_lang.errors import AgentError, KoiError
+from koi_lang.events import OMITTED, HandlerEnded, HandlerFailed, HandlerStarted, RetryStarted, TimedOut
 from koi_lang.js.call_helpers import apply
 from koi_lang.js.promises import settle
 from koi_lang.js.task_scope import ChildScope, current_scope
@@ -117,12 +118,12 @@ class Agent:
         self._check_payload(handler, payload)
         run, events, detailed = self.run, self.run.events, self.run.detailed
         with step(f"{self.name}.{event}"):
-            events.emit("handler_started", self.name, event=event, **({"args": payload} if detailed else {}))
+            events.emit(HandlerStarted(event, payload if detailed else OMITTED), self.name)
             ended = await run.effects.complete(self._in_time(self._paid(handler, payload)))
             if ended.error is not None:
                 self._tell_failure(event, ended.error)
             else:
-                events.emit("handler_ended", self.name, event=event, **({"result": ended.value} if detailed else {}))
+                events.emit(HandlerEnded(event, ended.value if detailed else OMITTED), self.name)
         return ended.result()
 
     def _check_payload(self, handler: Handler, payload: Any) -> None:
@@ -135,7 +136,7 @@ class Agent:
             raise AgentError(told, help=f"It takes ({takes}).")
 
     def _tell_failure(self, event: str, error: Exception) -> None:
-        self.run.events.emit("handler_failed", self.name, event=event, error=str(error), origin=origin_of(error))
+        self.run.events.emit(HandlerFailed(event, str(error), origin_of(error)), self.name)
 
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""
@@ -148,7 +149,7 @@ class Agent:
 
     async def _tell_late(self, error: KoiError) -> None:
         await self.run.effects.in_order(LATE)
-        self.run.events.emit("timed_out", self.name, **data_of(error))
+        self.run.events.emit(TimedOut(data_of(error)), self.name)
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:
         """What a handler gives within the budget of the call, all its attempts together."""
@@ -174,8 +175,9 @@ class Agent:
 
     async def _pause(self, failed: FailedAttempt, about: Mapping[str, Any]) -> None:
         """Tell that an attempt failed, and wait for the next one."""
-        why = {"attempt": failed.attempt, "delay_s": failed.delay_s, "error": told(failed.error).message}
-        self.run.events.emit("retry_started", self.name, path=passing("retry"), **about, **why)
+        why = told(failed.error).message
+        started = RetryStarted(attempt=failed.attempt, delay_s=failed.delay_s, error=why, **about)
+        self.run.events.emit(started, self.name, path=passing("retry"))
         await self.run.sleep(failed.delay_s)
 
     async def _counted_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, SendTimeoutError
+from koi_lang.events import TimedOut
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Role, Team
@@ -120,5 +121,5 @@ async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeo
     async with CancelScope(timeout_s) as scope:
         return await query.execute(payload)
     await query.run.effects.in_order(LATE)
-    query.run.events.emit("timed_out", **data_of(late))
+    query.run.events.emit(TimedOut(data_of(late)))
     raise late from scope.caught

@@ -21,9 +21,6 @@ MOST_TURNS = 50
 REQUESTS_PER_TURN = 20
 # Providers and models that work inside this process.
 UNPAID = ("scripted", "rehearsal")
-# Events that tell what was paid for: tokens, and usd where the price is known.
-ANSWERED, DISCARDED, EMBEDDED = "model_answered", "answer_discarded", "texts_embedded"
-PAID = (ANSWERED, DISCARDED, EMBEDDED)
 # What messages call the run as a whole.
 RUN = "the run"
 # Sums of prices may be wrong by so much.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from koi_lang.events import OMITTED, AnswerDiscarded, ModelAnswered, decode
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Estimate
@@ -15,6 +16,9 @@ from koi_lang.runtime.replay.location import Path
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
     from koi_lang.runtime.run import Run
+
+# Events that tell what a request took.
+PaidRequest = ModelAnswered | AnswerDiscarded
 
 
 @dataclass(slots=True)
@@ -59,15 +63,15 @@ class Payment:
             self._need = replace(self._need, answer_tokens=sent, least_answer_tokens=sent)
         await self.reserve(self._need)
 
-    def count_usage(self, type: str, path: Path, model: str, usage: Usage) -> None:
+    def count_usage(self, told: type[PaidRequest], path: Path, model: str, usage: Usage) -> None:
         """Count what an answer of a model has taken."""
-        self.count(type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
+        self.count(told.type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
 
-    def tell(self, type: str, path: Path, model: str, usage: Usage, **about: Any) -> None:
+    def tell(self, told: type[PaidRequest], path: Path, model: str, usage: Usage, **about: Any) -> None:
         """Tell what was counted, as an event of a type."""
-        usd, estimated = cost_usd(model, usage), {"estimated": True} if usage.estimated else {}
+        usd, estimated = cost_usd(model, usage), usage.estimated or OMITTED
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
-        self.run.events.emit(type, self.agent, path=path, model=model, tokens=tokens, usd=usd, **about, **estimated)
+        self.run.events.emit(told(model, tokens, usd, estimated=estimated, **about), self.agent, path=path)
 
     def count_again(self, known: JournalEntry) -> int:
         """Count what was taken in an earlier part of the run, and tell of it; gives its tokens.
@@ -78,13 +82,13 @@ class Payment:
         if not known.data.get("replayed"):
             self._count_beside(known.kind, known.path, tokens, known.data.get("usd"))
         about = {name: value for name, value in known.data.items() if name not in ("changed", "recalled")}
-        self.run.events.emit(known.kind, self.agent, path=known.path, **about)
+        self.run.events.emit(decode(known.kind, about), self.agent, path=known.path)
         return tokens
 
-    def count_killed(self, type: str, path: Path, model: str, usage: Usage) -> None:
+    def count_killed(self, told: type[PaidRequest], path: Path, model: str, usage: Usage) -> None:
         """Count and tell what a request took that was under way when the process was killed."""
-        self._count_beside(type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
-        self.tell(type, path, model, usage)
+        self._count_beside(told.type, path, usage.input_tokens + usage.output_tokens, cost_usd(model, usage))
+        self.tell(told, path, model, usage)
 
     def _count_beside(self, type: str, path: Path, tokens: int, usd: float | None) -> None:
         """Count something else than the request that room is kept for."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ExtensionError
+from koi_lang.events import ExtensionStateChanged
 from koi_lang.js.tagged_json import is_plain
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.hooks.types import Hook
     from koi_lang.runtime.journal.history import History
-
-CHANGED = "extension_state"
 
 
 class ExtensionState(MutableMapping[str, Any]):
@@ -39,7 +38,7 @@ class ExtensionState(MutableMapping[str, Any]):
         """Tell changes as events from now on; where the run goes on, first take what was kept last."""
         self._events = events
         for entry in () if past is None else past.entries:
-            if entry.kind == CHANGED and entry.data.get("extension") == self.extension:
+            if entry.kind == ExtensionStateChanged.type and entry.data.get("extension") == self.extension:
                 self._values, self._changes = dict(entry.data["state"]), entry.data["change"]
 
     def __getitem__(self, name: str) -> Any:
@@ -69,8 +68,7 @@ class ExtensionState(MutableMapping[str, Any]):
         # Changes are counted for the whole run: a hook whose decision is known is not called again, so that to count
         # them where they happen would give a new change the path of an old one.
         path = (f"extension {self.extension}", f"state#{self._changes}")
-        told = {"extension": self.extension, "change": self._changes, "state": _copy(self._values)}
-        self._events.emit(CHANGED, path=path, **told)
+        self._events.emit(ExtensionStateChanged(self.extension, self._changes, _copy(self._values)), path=path)
 
 
 def _copy(value: Any) -> Any:

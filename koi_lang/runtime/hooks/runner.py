@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import raised_as
 from koi_lang.runtime.hooks.types import (
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
 
 MOST_SHOWN = 6000
-DECIDED, REPLACED = "hook_decided", "hook_replaced"
 Call = TypeVar("Call", ActionCall, ModelCall)
 
 
@@ -107,14 +107,14 @@ class Hooks:
         """The result of an action after its hooks; none of them is asked about what had ended before."""
         past, place = self._run.effects.past, current_place()
         if past is not None and place is not None and not place.changed and past.outcome(place.path) is not None:
-            before = past.find(REPLACED, path)
+            before = past.find(HookReplaced.type, path)
             if before is None or before.data.get("opaque"):
                 return value
             if past.can_give(before):
                 return from_fields(before.data)
         revised = await self._after("after_action", call, value)
         if revised is not value:
-            self._run.events.emit(REPLACED, call.agent, path=path, intent=call.intent, **as_fields(revised))
+            self._run.events.emit(HookReplaced(call.intent, **as_fields(revised)), call.agent, path=path)
         return revised
 
     def _decided_before(self, path: Path) -> Decision | None:
@@ -122,7 +122,7 @@ class Hooks:
         past, place = self._run.effects.past, current_place()
         if past is None or place is None or place.changed:
             return None
-        entry = past.find(DECIDED, path)
+        entry = past.find(HookDecided.type, path)
         if entry is not None:
             # What held a secret that was not written down is only known to the hook.
             return _decision_of(entry) if past.can_give(entry) else None
@@ -136,7 +136,7 @@ class Hooks:
         for name in ("reason", "to", "result"):
             if hasattr(decision, name):
                 told |= as_fields(getattr(decision, name), name)
-        self._run.events.emit(DECIDED, call.agent, path=path, intent=call.intent, **told)
+        self._run.events.emit(HookDecided(call.intent, **told), call.agent, path=path)
 
     # ------------------------------------------------------------ models
 
@@ -149,7 +149,7 @@ class Hooks:
             told["to"] = _request_data(decision.to)
         if not isinstance(decision, Allow):
             name = type(decision).__name__.lower()
-            self._run.events.emit(DECIDED, call.agent, intent="model", decision=name, **told)
+            self._run.events.emit(HookDecided("model", name, **told), call.agent)
         if isinstance(decision, Deny):
             raise _denied(decision)
         if isinstance(decision, Rewrite):
@@ -251,7 +251,7 @@ class Hooks:
 
     def _tell_failure(self, hook: Hook, call: ActionCall | ModelCall, error: str) -> None:
         intent = call.intent if isinstance(call, ActionCall) else "model"
-        self._run.events.emit("hook_failed", call.agent, hook=hook.name, when=hook.kind, intent=intent, error=error)
+        self._run.events.emit(HookFailed(hook.name, hook.kind, intent, error), call.agent)
         if hook.kind.startswith("after"):
             self._run.host.log(f"the hook `{hook.name}` failed after {_shown(call)}, whose result is kept: {error}")
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from koi_lang.errors import JournalError
+from koi_lang.events import CallEnded, CallStarted, HandlerStarted
 from koi_lang.runtime.journal.entries import Header, JournalEntry
-from koi_lang.runtime.journal.history import CALL_ENDED, in_doubt, is_cut
+from koi_lang.runtime.journal.history import in_doubt, is_cut
 
-CALL_STARTED, COMPACTION_ASKED = "call_started", "compaction_asked"
-MODEL_CHANGED, NAMED = "model_changed", "session_named"
 # Commands whose runs are sessions.
 SESSIONS = ("chat", "rpc")
 # What stands for a command where a Python program has decided on the calls.
@@ -47,7 +46,7 @@ def require_run(header: Header) -> None:
 
 def doubts(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """What had begun, may not be done twice, and has not ended; in calls that were ended from outside it is over."""
-    begun = {entry.path: entry.n for entry in entries if entry.kind == CALL_STARTED}
+    begun = {entry.path: entry.n for entry in entries if entry.kind == CallStarted.type}
     cut = [(begun.get(entry.path, 0), entry.n) for entry in entries if is_cut(entry)]
     return [doubt for doubt in in_doubt(entries) if not any(first < doubt.n < last for first, last in cut)]
 
@@ -56,8 +55,8 @@ def call_at(entries: Sequence[JournalEntry], n: int) -> JournalEntry | None:
     """The call that the n-th entry is the beginning of: its own entry, or that of its handler."""
     chosen = next((entry for entry in entries if entry.n == n), None)
     if chosen is None or not (
-        chosen.kind == CALL_STARTED or (chosen.kind == "handler_started" and len(chosen.path) < 2)
+        chosen.kind == CallStarted.type or (chosen.kind == HandlerStarted.type and len(chosen.path) < 2)
     ):
         return None
-    known = [entry for entry in entries if entry.kind in (CALL_STARTED, CALL_ENDED) and entry.n <= n]
-    return known[-1] if known and known[-1].kind == CALL_STARTED else None
+    known = [entry for entry in entries if entry.kind in (CallStarted.type, CallEnded.type) and entry.n <= n]
+    return known[-1] if known and known[-1].kind == CallStarted.type else None

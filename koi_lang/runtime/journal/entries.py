@@ -12,38 +12,46 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError
+from koi_lang.events import (
+    EVENTS,
+    CallStarted,
+    ExtensionStateChanged,
+    HookDecided,
+    HookReplaced,
+    MessageDelivered,
+    ModelAnswered,
+    ModelWrote,
+    ValueObserved,
+)
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import HIDDEN, Redactor, has_telling_name
 from koi_lang.runtime.journal.checksums import is_changed, unsealed
 from koi_lang.runtime.model_calls.images import is_data, without_data
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.events import Event
+    from koi_lang.events import Event
 
 # The second one has tags for values that JSON lacks.
 FORMAT, READABLE = 2, (1, 2)
-ENDED = "run_ended"
-KINDS = {
-    f"{what}_{how}": kind
-    for what in ("action", "effect")
-    for how, kind in (("started", "begun"), ("ended", "done"), ("failed", "failed"))
-}
+KINDS = {type: declared.journal_kind for type, declared in EVENTS.items() if not declared.is_transient}
 DEEPEST = 200
 # Fields of entries that are given to the program again, and what tells which of these were not written down whole.
 GIVEN_AGAIN: Mapping[str, tuple[str, ...]] = {
     "done": ("result", "changed", "globals"),
     "failed": ("thrown", "attributes", "changed", "globals"),
-    "observed": ("value",),
-    "hook_decided": ("to", "result"),
-    "hook_replaced": ("result",),
-    "model_answered": ("text",),
-    "model_wrote": ("text",),
-    "steered": ("text",),
-    "call_started": ("args",),
-    "extension_state": ("state",),
+    ValueObserved.type: ("value",),
+    HookDecided.type: ("to", "result"),
+    HookReplaced.type: ("result",),
+    ModelAnswered.type: ("text",),
+    ModelWrote.type: ("text",),
+    MessageDelivered.type: ("text",),
+    CallStarted.type: ("args",),
+    ExtensionStateChanged.type: ("state",),
 }
 # What is said in these is passed on by models, handlers and extensions, so that it may turn up anywhere.
-PASSED_ON = frozenset({"model_answered", "model_wrote", "steered", "call_started", "extension_state"})
+PASSED_ON = frozenset(
+    declared.type for declared in (ModelAnswered, ModelWrote, MessageDelivered, CallStarted, ExtensionStateChanged)
+)
 REDACTED = "redacted"
 # Python refuses to write longer numbers as decimals.
 MOST_BITS = 4096
@@ -138,8 +146,8 @@ def kind_of(type: str) -> str:
 
 def entry_of(event: Event, n: int) -> JournalEntry:
     """An event as the n-th entry; what a branch has taken over from its parent is marked as such."""
-    data = {**event.data, "recalled": True} if event.recalled else event.data
-    return JournalEntry(n, event.ts, kind_of(event.type), event.path, event.agent, data)
+    data = {**event.fields, "recalled": True} if event.recalled else event.fields
+    return JournalEntry(n, event.ts, event.data.journal_kind, event.path, event.agent, data)
 
 
 # ---------------------------------------------------------------- to lines

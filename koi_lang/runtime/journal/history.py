@@ -6,9 +6,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from koi_lang.events import (
+    PAID,
+    AnswerDiscarded,
+    CallEnded,
+    DoubtSettled,
+    HandlerEnded,
+    HandlerFailed,
+    HookDecided,
+    ModelAnswered,
+    ModelAsked,
+    ModelFailed,
+    ModelWrote,
+    ReadOnlyFound,
+    RunEnded,
+    TimedOut,
+    TimerFired,
+)
 from koi_lang.redaction.redactor import HIDDEN
-from koi_lang.runtime.budget.limits import DISCARDED, PAID
-from koi_lang.runtime.journal.entries import ENDED, PASSED_ON, JournalEntry, Redact, kind_of, plain
+from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, kind_of, plain
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.location import Path, current_place
@@ -16,20 +32,18 @@ from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
 
 Mode = Literal["resume", "branch", "replay"]
 RESUMED = "resumed"
-# Told of an effect that may be done again, which was not known when it began.
-ONLY_READS = "only_reads"
-# What was decided about an effect in doubt.
-SETTLED = "doubt_settled"
 # Why an answer ended that was not read to its end.
 CUT = "cut"
-ANSWERED, ASKED, WROTE, FAILED = "model_answered", "model_asked", "model_wrote", "model_failed"
 # A mark at the entry of a request; no journal holds it.
 KILLED = "killed"
-CALL_ENDED = "call_ended"
-COMPLETIONS = frozenset({"done", "failed", "handler_ended", "handler_failed", "fired", "timed_out"})
-TURNS = {**dict.fromkeys((*COMPLETIONS, ANSWERED, FAILED), END), "fired": FIRED, "timed_out": LATE}
+COMPLETIONS = frozenset({"done", "failed", HandlerEnded.type, HandlerFailed.type, TimerFired.type, TimedOut.type})
+TURNS = {
+    **dict.fromkeys((*COMPLETIONS, ModelAnswered.type, ModelFailed.type), END),
+    TimerFired.type: FIRED,
+    TimedOut.type: LATE,
+}
 # What may be told of an error on its way.
-ERRORS = frozenset({"failed", "handler_failed", FAILED, "timed_out"})
+ERRORS = frozenset({"failed", HandlerFailed.type, ModelFailed.type, TimedOut.type})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class History:
         self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}
         for entry in self.entries:
-            if entry.kind == WROTE:
+            if entry.kind == ModelWrote.type:
                 self._wrote.setdefault(entry.path, []).append(str(entry.data.get("text", "")))
         self._paid: dict[Path, tuple[int, float, int]] | None = None
         self.order = [(event, entry.path) for entry in self.entries if (event := _turn_of(entry))]
@@ -105,12 +119,12 @@ class History:
 
     def forget(self, path: Path) -> None:
         """Have an outcome count no more, so that the one it comes to now is written down, and why it is had again."""
-        for kind in ("done", "failed", SETTLED):
+        for kind in ("done", "failed", DoubtSettled.type):
             self._found.pop((kind, path), None)
 
     def answer(self, path: Path) -> RecordedAnswer | None:
         """What a model answered; None when no action of its answer had been begun."""
-        end = self.find(ANSWERED, path)
+        end = self.find(ModelAnswered.type, path)
         if end is not None:
             return RecordedAnswer(str(end.data.get("text", "")), end)
         written = "".join(self._wrote.get(path, ()))
@@ -118,12 +132,12 @@ class History:
 
     def was_killed_at(self, path: Path) -> bool:
         """Whether a request was under way when the process was killed, so that nobody has counted it."""
-        asked = self.find(ASKED, path)
+        asked = self.find(ModelAsked.type, path)
         return self.mode == "resume" and asked is not None and bool(asked.data.get(KILLED))
 
     def only_reads(self, path: Path) -> bool:
         """Whether it was found out, when an effect took place, that it changes nothing."""
-        return self.has(ONLY_READS, path)
+        return self.has(ReadOnlyFound.type, path)
 
     def left_behind(self) -> list[JournalEntry]:
         """What the parent did that may not be done twice, and that this branch has neither taken over nor done."""
@@ -161,7 +175,7 @@ class History:
 def unsafe_effects(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """The effects that took place and may not be done twice, by the entries of their beginning."""
     ended = {entry.path for entry in entries if entry.kind in ("done", "failed")}
-    ended -= {entry.path for entry in entries if entry.kind == ONLY_READS}
+    ended -= {entry.path for entry in entries if entry.kind == ReadOnlyFound.type}
     return [entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe") and entry.path in ended]
 
 
@@ -173,16 +187,16 @@ def _turn_of(entry: JournalEntry) -> str:
     """What of an entry takes its turn; empty where nothing does."""
     if entry.kind == "begun":
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
-    if entry.kind == CALL_ENDED:
+    if entry.kind == CallEnded.type:
         return LATE if is_cut(entry) else ""
-    if entry.kind == ANSWERED and entry.data.get("stop") == CUT:
+    if entry.kind == ModelAnswered.type and entry.data.get("stop") == CUT:
         return ""  # nobody read it to its end
     return TURNS.get(entry.kind, "")
 
 
 def is_cut(entry: JournalEntry) -> bool:
     """Whether an entry is the end of a call of a session that was ended from outside."""
-    return entry.kind == CALL_ENDED and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
+    return entry.kind == CallEnded.type and bool(entry.data.get("aborted") or entry.data.get("timed_out"))
 
 
 def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, float, int]]:
@@ -205,7 +219,7 @@ def _paid_by_path(entries: Iterable[JournalEntry]) -> dict[Path, tuple[int, floa
 
 def in_doubt(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """What had begun, may not be done twice, and has not ended; what had ended around it has settled the matter."""
-    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ONLY_READS}
+    over = {entry.path for entry in entries if entry.kind in COMPLETIONS or entry.kind == ReadOnlyFound.type}
     begun = {entry.path: entry for entry in entries if entry.kind == "begun" and entry.data.get("unsafe")}
     return [entry for path, entry in begun.items() if not any(path[:n] in over for n in range(1, len(path) + 1))]
 
@@ -234,11 +248,13 @@ def until_interrupted(entries: Iterable[JournalEntry]) -> list[JournalEntry]:
 
 def _with_killed(entries: list[JournalEntry]) -> list[JournalEntry]:
     """One part of a run, with a mark at the requests that were under way when it ended without an end."""
-    if any(entry.kind == ENDED for entry in entries):
+    if any(entry.kind == RunEnded.type for entry in entries):
         return entries
-    over = {entry.path for entry in entries if entry.kind in (ANSWERED, FAILED, WROTE)}
-    over |= {entry.path[:-1] for entry in entries if entry.kind == DISCARDED and entry.data.get("stop") == CUT}
-    return [_killed(entry) if entry.kind == ASKED and entry.path not in over else entry for entry in entries]
+    over = {entry.path for entry in entries if entry.kind in (ModelAnswered.type, ModelFailed.type, ModelWrote.type)}
+    over |= {
+        entry.path[:-1] for entry in entries if entry.kind == AnswerDiscarded.type and entry.data.get("stop") == CUT
+    }
+    return [_killed(entry) if entry.kind == ModelAsked.type and entry.path not in over else entry for entry in entries]
 
 
 def _killed(entry: JournalEntry) -> JournalEntry:
@@ -262,7 +278,7 @@ def _drop_unwinding(entries: list[JournalEntry]) -> None:
 
 def _take_end(entries: list[JournalEntry]) -> Any:
     """Take the end of a run off; gives where the error that ended it was first told, None where there was none."""
-    end = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].kind == ENDED), None)
+    end = next((n for n in range(len(entries) - 1, -1, -1) if entries[n].kind == RunEnded.type), None)
     if end is None:
         return None
     data = entries.pop(end).data
@@ -274,7 +290,7 @@ def _take_end(entries: list[JournalEntry]) -> Any:
 
 
 def _is_denial(entry: JournalEntry) -> bool:
-    return entry.kind == "hook_decided" and entry.data.get("decision") == "deny"
+    return entry.kind == HookDecided.type and entry.data.get("decision") == "deny"
 
 
 def until(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
@@ -282,9 +298,9 @@ def until(entries: Sequence[JournalEntry], n: int) -> list[JournalEntry]:
 
     What had begun and ended later is not in doubt: it is to be done anew, as everything after it.
     """
-    asked = {entry.path for entry in entries if entry.kind == ASKED and entry.n < n}
+    asked = {entry.path for entry in entries if entry.kind == ModelAsked.type and entry.n < n}
     anew = {entry.path for entry in entries if entry.kind in ("done", "failed") and entry.n > n}
-    kept = [entry for entry in entries if entry.n <= n or (entry.kind == ANSWERED and entry.path in asked)]
+    kept = [entry for entry in entries if entry.n <= n or (entry.kind == ModelAnswered.type and entry.path in asked)]
     return [entry for entry in kept if entry.kind != "begun" or entry.path not in anew]
 
 

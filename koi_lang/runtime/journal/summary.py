@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from koi_lang.runtime.budget.limits import PAID
+from koi_lang.events import PAID, RunEnded, RunStarted
 from koi_lang.runtime.journal.checksums import is_changed
-from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, entry_in, header_of
+from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, opened
 from koi_lang.runtime.journal.store import is_running
@@ -24,7 +24,6 @@ from koi_lang.runtime.journal.totals import TOTALS, Totals
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.
 UNFINISHED = ("interrupted", "failed")
-STARTED = "run_started"
 # What is read of the end first.
 END_BYTES = 1 << 12
 # Where a line that is read only for its kind has it.
@@ -32,7 +31,7 @@ KIND_WITHIN = 120
 KIND = re.compile(rb'"kind":"(\w+)"')
 # What a line with totals holds.
 MARK = f'"{TOTALS}":{{'.encode()
-TELLING = frozenset(kind.encode() for kind in (ENDED, STARTED, RESUMED, *PAID))
+TELLING = frozenset(kind.encode() for kind in (RunEnded.type, RunStarted.type, RESUMED, *PAID))
 
 
 @dataclass(slots=True)
@@ -57,9 +56,9 @@ class RunSummary:
             self.totals.add(entry)
         else:
             self.totals = totals
-        if entry.kind == ENDED:
+        if entry.kind == RunEnded.type:
             self.state = "ok" if entry.data.get("ok") else "interrupted" if entry.data.get("interrupted") else "failed"
-        elif entry.kind in (STARTED, RESUMED):
+        elif entry.kind in (RunStarted.type, RESUMED):
             self.state = "interrupted"
 
 

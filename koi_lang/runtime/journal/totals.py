@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.budget.limits import PAID, UNPAID
+from koi_lang.events import PAID
+from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.journal.entries import JournalEntry
 
 # Where entries hold those so far.

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
-from koi_lang.runtime.budget.limits import PAID
+from koi_lang.events import PAID, RunEnded
 from koi_lang.runtime.journal.checksums import sealed
-from koi_lang.runtime.journal.entries import ENDED, Header, JournalEntry, Redact, entry_of, json_line, line_of
+from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.totals import TOTALS
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.events import Event
+    from koi_lang.events import Event
 
 
 # How many entries there are at most between two that hold totals.
@@ -86,23 +86,23 @@ class Writer:
             CancelledError: the file cannot be written any more, and what begins may not be done twice.
         """
         if event.recalled and not self._is_copy:
-            json_line(event.data, self._redact)  # the secrets in it are known again, as when it was written
+            json_line(event.fields, self._redact)  # the secrets in it are known again, as when it was written
             return
+        entry = entry_of(event, self._count + 1)
         if not self._has_failed:
-            self._keep(event)
-        if self._has_failed and event.data.get("unsafe"):
+            self._keep(entry, recalled=event.recalled)
+        if self._has_failed and entry.data.get("unsafe"):
             raise CancelledError
 
-    def _keep(self, event: Event) -> None:
-        """Write an event; after a failure nothing is written any more, and the file ends as it did before."""
+    def _keep(self, entry: JournalEntry, *, recalled: bool) -> None:
+        """Write an entry; after a failure nothing is written any more, and the file ends as it did before."""
         size = self._size
         try:
-            entry = entry_of(event, self._count + 1)
             self._add(self._with_totals(entry))
             self._count += 1
-            if event.type == ENDED or (event.data.get("lasting") and not event.recalled):
+            if entry.kind == RunEnded.type or (entry.data.get("lasting") and not recalled):
                 self._sync()
-            if event.data.get("unsafe") and not event.recalled:
+            if entry.data.get("unsafe") and not recalled:
                 self._require_file()
         except (OSError, JournalError) as error:
             self._has_failed = True
@@ -113,10 +113,10 @@ class Writer:
     def _with_totals(self, entry: JournalEntry) -> JournalEntry:
         """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""
         self._totals.add(entry)
-        is_due = entry.kind == ENDED or entry.kind in PAID or entry.n % EVERY == 0
+        is_due = entry.kind == RunEnded.type or entry.kind in PAID or entry.n % EVERY == 0
         if self._has_ended or not is_due:
             return entry
-        self._has_ended = entry.kind == ENDED  # nothing that follows is part of the run
+        self._has_ended = entry.kind == RunEnded.type  # nothing that follows is part of the run
         return replace(entry, data={**entry.data, TOTALS: self._totals.as_data()})
 
     def _require_file(self) -> None:

@@ -25,6 +25,7 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.events import OMITTED, McpProgress
 from koi_lang.outcome import end_of
 from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
@@ -204,9 +205,9 @@ class McpConnection:
         """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
-            about = {"mcp": self.name, "tool": tool, "progress": progress, "total": total}
-            told = {} if message is None else {"message": one_line(message)}
-            caller.agent.run.events.emit("mcp_progress", caller.agent.name, path=caller.path, **about, **told)
+            said = OMITTED if message is None else one_line(message)
+            told = McpProgress(self.name, tool, progress, total, said)
+            caller.agent.run.events.emit(told, caller.agent.name, path=caller.path)
 
         return await self.ask(
             tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=progressed), caller

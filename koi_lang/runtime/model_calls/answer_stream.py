@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
+from koi_lang.events import AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote
 from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.usage import usage_of, weight
-from koi_lang.runtime.budget.limits import ANSWERED, DISCARDED, UNPAID
-from koi_lang.runtime.budget.payment import Payment, input_in
+from koi_lang.runtime.budget.limits import UNPAID
+from koi_lang.runtime.budget.payment import PaidRequest, Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts
 from koi_lang.runtime.replay.calls import never
 from koi_lang.runtime.replay.error_records import data_of
@@ -181,7 +182,7 @@ class AnswerStream:
         if self._run.detailed and self._before is None and self._told < len(self._pieces):
             text = "".join(self._pieces[self._told :])
             self._told = len(self._pieces)
-            self._run.events.emit("model_wrote", self._agent.name, path=self._path, text=text)
+            self._run.events.emit(ModelWrote(text), self._agent.name, path=self._path)
 
     def _settle_failure(self, error: ProviderError) -> None:
         """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
@@ -213,7 +214,7 @@ class AnswerStream:
         if isinstance(error, AnswerTooLongError) and reservation is not None and reservation.limited_by is not None:
             limit = reservation.limited_by.too_little(reservation.answer_tokens)
         if self._run.detailed and not isinstance(error, CutOffError):
-            self._run.events.emit("model_failed", self._agent.name, path=self._path, **data_of(limit or error))
+            self._run.events.emit(ModelFailed(data_of(limit or error)), self._agent.name, path=self._path)
         if limit is not None:
             raise limit from error
 
@@ -221,15 +222,15 @@ class AnswerStream:
         """Count what the answer took, once; what was reserved for it is given back."""
         if self._usage is None and not self._end.replayed and (self._weight or self._end.usage):
             self._usage = usage_of(self.request, self._weight, self._end.usage)
-            self._count(ANSWERED, self._path, self._end, self._usage)
+            self._count(ModelAnswered, self._path, self._end, self._usage)
         self._payment.release()
 
-    def _count(self, type: str, path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
+    def _count(self, told: type[PaidRequest], path: Path, end: StreamEnd | Discarded, usage: Usage) -> None:
         """Count what an attempt took, and learn from it what later requests may take."""
         name = self._name_of(end)
         if not usage.estimated:
             self._run.ledger.calibration.learn(name, self.request, usage.input_tokens)
-        self._payment.count_usage(type, path, name, usage)
+        self._payment.count_usage(told, path, name, usage)
 
     def _close(self) -> None:
         """Count what the answer took, and tell that it has ended."""
@@ -248,11 +249,11 @@ class AnswerStream:
             about["text"] = "".join(self._pieces)
         if self._usage is not None:
             self.counted = 0 if self._usage.estimated else self._usage.input_tokens + self._usage.output_tokens
-            self._payment.tell(ANSWERED, self._path, self._name_of(self._end), self._usage, **about)
+            self._payment.tell(ModelAnswered, self._path, self._name_of(self._end), self._usage, **about)
         elif self._end.replayed and self._run.detailed:  # it costs nothing; only who wants its text is told of it
-            nothing = {"tokens": {"input": 0, "output": 0, "cached": 0}, "usd": 0.0, "replayed": True}
-            told = {"model": self._name_of(self._end), **about, **nothing}
-            self._run.events.emit(ANSWERED, self._agent.name, path=self._path, **told)
+            tokens = {"input": 0, "output": 0, "cached": 0}
+            answered = ModelAnswered(self._name_of(self._end), tokens, 0.0, **about, replayed=True)
+            self._run.events.emit(answered, self._agent.name, path=self._path)
 
     def _name_of(self, end: StreamEnd | Discarded) -> str:
         return end.answered_by or self.request.model or self._model.model
@@ -262,8 +263,8 @@ class AnswerStream:
     def _discard(self, discarded: Discarded, **about: str) -> None:
         """Count an attempt that came to nothing."""
         path = self._next_attempt()
-        self._count(DISCARDED, path, discarded, discarded.usage)
-        self._payment.tell(DISCARDED, path, self._name_of(discarded), discarded.usage, **about)
+        self._count(AnswerDiscarded, path, discarded, discarded.usage)
+        self._payment.tell(AnswerDiscarded, path, self._name_of(discarded), discarded.usage, **about)
         self._attempts += 1
 
     def _next_attempt(self) -> Path:
@@ -274,10 +275,10 @@ class AnswerStream:
 
         One that was under way when the process was killed is counted for the first time.
         """
-        while (known := past.find(DISCARDED, self._next_attempt())) is not None:
+        while (known := past.find(AnswerDiscarded.type, self._next_attempt())) is not None:
             self._payment.count_again(known)
             self._attempts += 1
         if self._before is None and self._model.provider not in UNPAID and past.was_killed_at(self._path):
             name = self.request.model or self._model.model
-            self._payment.count_killed(DISCARDED, self._next_attempt(), name, usage_of(self.request, 0, None))
+            self._payment.count_killed(AnswerDiscarded, self._next_attempt(), name, usage_of(self.request, 0, None))
             self._attempts += 1

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.llm.usage import estimate
@@ -98,7 +99,7 @@ class ModelGateway:
                     asked = replace(asked, request=hooked.call.request)
                 arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
                 told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
-                run.events.emit("model_asked", agent.name, path=path, model=asked.name, **told)
+                run.events.emit(ModelAsked(asked.name, **told), agent.name, path=path)
                 if run.effects.past is not None and place is not None and not place.changed:
                     arriving.recall_discarded(run.effects.past)
                 with arriving:
@@ -119,7 +120,7 @@ class ModelGateway:
         """Tell, when it is its turn, that a request is not made."""
         await self._run.effects.in_order(path=asked.path)
         if self._run.detailed:
-            self._run.events.emit("model_failed", asked.agent.name, path=asked.path, **data_of(error))
+            self._run.events.emit(ModelFailed(data_of(error)), asked.agent.name, path=asked.path)
 
     async def _paid(
         self, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
@@ -154,13 +155,13 @@ class ModelGateway:
         past = self._run.effects.past
         if past is None or place is None or place.changed:
             return None
-        asked = past.find("model_asked", path)
+        asked = past.find(ModelAsked.type, path)
         if past.mode != "replay" and asked is not None and asked.data.get("request") != fingerprint:
             if past.mode == "resume":
                 self._run.effects.diverge("a model is asked something else than before", path)
             place.mark_changed()
             return None
-        answer, failed = past.answer(path), past.find("model_failed", path)
+        answer, failed = past.answer(path), past.find(ModelFailed.type, path)
         if is_over(place) and failed is None and (answer is None or not answer.is_whole):
             return RecordedBefore(answer, None, unended=True)
         if answer is not None and not answer.is_whole and model.provider in UNPAID and past.mode != "replay":

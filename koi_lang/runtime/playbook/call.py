@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.interpolation import Rendered
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
@@ -113,7 +114,7 @@ class Execution:
             details = self._details(action, names)
             refusal = failure_of(require_quota, details, f"what `{intent}` is given")
             told = {} if refusal is not None else details
-            run.events.emit("action_started", name, intent=intent, id=action.id, **told)
+            run.events.emit(ActionStarted(intent, action.id, **told), name)
             ended = await run.effects.complete(work(action, names) if refusal is None else _refused(refusal))
             if ended.error is not None:
                 self._tell_failure(action, names, ended.error)
@@ -124,12 +125,12 @@ class Execution:
                 self._tell_failure(action, names, refusal)
                 raise refusal
             self._keep(action, names, fields, value)
-            run.events.emit("action_ended", name, intent=intent, **outcome)
+            run.events.emit(ActionEnded(intent, **outcome), name)
         return value
 
     def _tell_failure(self, action: Action, names: ActionScope, raised: Exception) -> None:
         names.lack(action.id, "failed")
-        self.agent.run.events.emit("action_failed", self.agent.name, intent=action.intent, **data_of(raised))
+        self.agent.run.events.emit(ActionFailed(action.intent, data_of(raised)), self.agent.name)
 
     def _details(self, action: Action, names: ActionScope) -> dict[str, Any]:
         """What an action is given, and whether its effect is lasting, for those who want to know."""

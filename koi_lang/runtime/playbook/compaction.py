@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflowError, ProviderError
+from koi_lang.events import CompactionRequested, ConversationCompacted, ModelAsked
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.runtime.agents.agent import Agent
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AlreadyCompactedError", "Compacted", "NothingToCompactError", "request_compaction"]
 
-COMPACTED, REQUESTED = "compacted", "compaction_requested"
 GIVE_LESS = "Give the agent a model that reads more, or have its actions give shorter results."
 
 
@@ -149,7 +149,7 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
         after = tokens_of((standing, *kept), conversation.system)
         done = Compacted(reason, record, len(kept), before, after, fallback)
         told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
-        agent.run.events.emit(COMPACTED, agent.name, lasting=True, **told)
+        agent.run.events.emit(ConversationCompacted(lasting=True, **told), agent.name)
         conversation.shorten(standing, cut)
     return done
 
@@ -159,21 +159,21 @@ def _recalled(subject: SummaryTask, place: Location | None) -> tuple[str, str] |
     past = subject.agent.run.effects.past
     if past is None or place is None or place.changed:
         return None
-    before = past.find(COMPACTED, place.path)
+    before = past.find(ConversationCompacted.type, place.path)
     fallback = before.data.get("fallback") if before is not None else None
     return (plain(subject), str(fallback)) if fallback else None
 
 
 def _next_wish(conversation: Conversation) -> str | None:
     """What is wished for before this request, now or in an earlier part of the run; None when nothing is."""
-    run, place, path = conversation.agent.run, current_place(), passing(REQUESTED)
+    run, place, path = conversation.agent.run, current_place(), passing(CompactionRequested.type)
     past, wishes = run.effects.past, [wish.instructions for wish in conversation.wishes]
     wish = "\n".join(wishes) if wishes else None
     if past is not None and place is not None and not place.changed:
-        before = past.find(REQUESTED, path)
+        before = past.find(CompactionRequested.type, path)
         asked = (*place.path, f"model#{place.counts.get('model', 0) + 1}")
-        is_over = past.mode == "replay" or past.has("model_asked", asked)
+        is_over = past.mode == "replay" or past.has(ModelAsked.type, asked)
         wish = str(before.data.get("instructions", "")) if before is not None else None if is_over else wish
     if wish is not None:
-        run.events.emit(REQUESTED, conversation.agent.name, path=path, instructions=wish)
+        run.events.emit(CompactionRequested(wish), conversation.agent.name, path=path)
     return wish

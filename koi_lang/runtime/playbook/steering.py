@@ -13,6 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from koi_lang.errors import AgentError
+from koi_lang.events import (
+    OMITTED,
+    EventData,
+    HandlerEnded,
+    HandlerFailed,
+    MessageDelivered,
+    ModelAsked,
+    QueueChanged,
+    RunContinued,
+    RunPaused,
+)
 from koi_lang.runtime import late
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
@@ -27,7 +38,6 @@ if TYPE_CHECKING:
 How = Literal["steer", "follow_up"]
 Mode = Literal["one", "all"]
 PERSON = "person"
-STEERED, QUEUED = "steered", "queue_update"
 # Where notes are delivered, as it stands in paths: each time a model is about to be asked, each time of an end.
 POINTS: Mapping[How, str] = {"steer": "turn", "follow_up": "end"}
 
@@ -52,8 +62,12 @@ class QueuedMessage:
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
-        images = {"images": [value_of(image) for image in self.images]} if self.images else {}
-        return {"id": self.id, "text": self.text, "mode": self.how, "to": self.to, "from": self.sender, **images}
+        return self.as_delivered().as_data()
+
+    def as_delivered(self) -> MessageDelivered:
+        """The event of its delivery."""
+        images: Any = [value_of(image) for image in self.images] or OMITTED
+        return MessageDelivered(self.id, self.text, self.how, self.to, self.sender, images)
 
     @property
     def message(self) -> str:
@@ -139,7 +153,7 @@ class Steering:
         if self.is_paused:
             return False
         self._free.clear()
-        self._emit("paused")
+        self._emit(RunPaused())
         return True
 
     def go_on(self) -> bool:
@@ -147,21 +161,22 @@ class Steering:
         if not self.is_paused:
             return False
         self._free.set()
-        self._emit("continued")
+        self._emit(RunContinued())
         return True
 
     def tell(self) -> None:
         """Tell what is queued."""
-        queues = {"steering": self.queued("steer"), "follow_up": self.queued("follow_up")}
-        self._emit(QUEUED, **{name: [note.as_data() for note in notes] for name, notes in queues.items()})
+        steering, follow_up = ([note.as_data() for note in self.queued(how)] for how in POINTS)
+        self._emit(QueueChanged(steering, follow_up))
 
-    def _emit(self, type: str, **data: Any) -> None:
+    def _emit(self, data: EventData) -> None:
         """Tell something that no code of the program does, under a path of its own."""
+        type = data.type
         before = self._told.get(type)
         if before is None:
             before = 0 if self._past is None else sum(entry.kind == type for entry in self._past.entries)
         self._told[type] = before + 1
-        self._events.emit(type, path=(f"{type}#{before + 1}",), **data)
+        self._events.emit(data, path=(f"{type}#{before + 1}",))
 
     # ------------------------------------------------------------ what playbooks do
 
@@ -197,7 +212,7 @@ class Steering:
         known = [] if place is None else self._recalled(place, path)
         new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
         for number, note in enumerate([*known, *new], 1):
-            self._events.emit(STEERED, agent, path=(*path, f"{STEERED}#{number}"), **note.as_data())
+            self._events.emit(note.as_delivered(), agent, path=(*path, f"{MessageDelivered.type}#{number}"))
         if new:
             self._queue = [note for note in self._queue if note not in new]
             self.tell()
@@ -214,7 +229,7 @@ class Steering:
         notes: list[QueuedMessage] = []
         if self._past is None or place.changed:
             return notes
-        while entry := self._past.find(STEERED, (*path, f"{STEERED}#{len(notes) + 1}")):
+        while entry := self._past.find(MessageDelivered.type, (*path, f"{MessageDelivered.type}#{len(notes) + 1}")):
             notes.append(note_of(entry.data))
         return notes
 
@@ -224,18 +239,18 @@ class Steering:
         if past is None or place.changed:
             return False
         path, asked = place.path, f"model#{place.counts.get('model', 0) + 1}"
-        if past.mode == "replay" or is_over(place) or (how == "steer" and past.has("model_asked", (*path, asked))):
+        if past.mode == "replay" or is_over(place) or (how == "steer" and past.has(ModelAsked.type, (*path, asked))):
             return True
         around = [path[:n] for n in range(1, len(path) + 1)]
-        return any(past.has(kind, outer) for outer in around for kind in ("handler_ended", "handler_failed"))
+        return any(past.has(kind, outer) for outer in around for kind in (HandlerEnded.type, HandlerFailed.type))
 
 
 def _left(past: History | None) -> tuple[list[QueuedMessage], int]:
     """What an earlier part of a run left in its queues, and the last number of a note."""
     if past is None or past.mode == "replay":
         return [], 0
-    delivered = {entry.data.get("id") for entry in past.entries if entry.kind == STEERED}
-    told = [entry.data for entry in past.entries if entry.kind == QUEUED]
+    delivered = {entry.data.get("id") for entry in past.entries if entry.kind == MessageDelivered.type}
+    told = [entry.data for entry in past.entries if entry.kind == QueueChanged.type]
     listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in told]
     ids = [note.id for notes in listed for note in notes]
     waiting = [note for note in (listed[-1] if listed else []) if note.id not in delivered]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
+from koi_lang.events import TimerFired
 from koi_lang.js.environment import Firing, ForeignCall, OutputPort
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.replay.calls import Effect, is_over, never
@@ -60,7 +61,7 @@ class RunEnvironment:
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
-        return RecordedFiring(passing("fired"), self._effects, self._events)
+        return RecordedFiring(passing(TimerFired.type), self._effects, self._events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +75,18 @@ class RecordedFiring:
     def skips_clock(self) -> bool:
         """Whether it has fired before, or never will."""
         past = self.effects.past
-        return past is not None and (past.has("fired", self.path) or is_over(current_place()))
+        return past is not None and (past.has(TimerFired.type, self.path) or is_over(current_place()))
 
     def turn(self) -> Awaitable[None] | None:
         """Its turn among what happens at moments that the clock decides."""
         if not self.effects.is_kept:
             return None
         past = self.effects.past
-        if is_over(current_place()) and past is not None and not past.has("fired", self.path):
+        if is_over(current_place()) and past is not None and not past.has(TimerFired.type, self.path):
             return never()
         return self.effects.turns.take(FIRED, self.path)
 
     def record(self) -> None:
         """Tell that it fires, where that is kept."""
         if self.effects.is_kept:
-            self.events.emit("fired", path=self.path)
+            self.events.emit(TimerFired(), path=self.path)

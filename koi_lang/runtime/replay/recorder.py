@@ -12,6 +12,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.events import DoubtSettled, EffectEnded, EffectFailed, EffectStarted, EventData, TimedOut, ValueObserved
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import Outcome, end_of, failure_of
 from koi_lang.runtime.events import Events
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-TIMED_OUT = "timed_out"
 HOW_TO_DECIDE = (
     "Find out whether it took place, then say so: `koi resume --on-doubt retry` does it again, `skip` lets it fail,"
     " `result=JSON` tells what it gave."
@@ -144,16 +144,16 @@ class Effects:
 
     def _tell_begin(self, effect: Effect) -> None:
         if not effect.safe:
-            self._events.emit("effect_started", effect.agent, **effect.told())
+            self._events.emit(EffectStarted(**effect.told()), effect.agent)
 
     def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
         if isinstance(raised, Exception):
-            fields = {**effect.told(), **data_of(raised), **_changes(effect)}
-            self._events.emit("effect_failed", effect.agent, **fields)
+            failed = EffectFailed(**effect.told(), failure=data_of(raised), **_changes(effect))
+            self._events.emit(failed, effect.agent)
 
     def _tell_end(self, effect: Effect, value: Any) -> None:
-        fields = {**effect.told(), **as_fields(value), **_changes(effect)}
-        self._events.emit("effect_ended", effect.agent, **fields)
+        ended = EffectEnded(**effect.told(), **(as_fields(value) | _changes(effect)))
+        self._events.emit(ended, effect.agent)
 
     async def complete(self, work: Awaitable[T]) -> Outcome[T]:
         """How some work at the current place ends, when it is its turn to end: nobody hears of it before.
@@ -274,7 +274,7 @@ class Effects:
         assert self.past is not None
         decision = self.past.decide(doubt)
         self.past.forget(doubt.path)
-        self._events.emit("doubt_settled", doubt.agent, intent=doubt.name, why=doubt.why, decision=decision.choice)
+        self._events.emit(DoubtSettled(doubt.name, doubt.why, decision.choice), doubt.agent)
         if decision.choice == "done":
             return Outcome(decision.result)
         if decision.choice == "skip":
@@ -305,28 +305,29 @@ class Effects:
         if place is None or place.covered or not self.is_kept:
             return look()
         path = passing(what)
-        before = self._found("observed", place, path)
+        before = self._found(ValueObserved.type, place, path)
         is_known = before is not None and self.past is not None and self.past.can_give(before)
         value = before.data.get("value") if before is not None and is_known else look()
-        self._events.emit("observed", path=path, what=what, value=value)
+        self._events.emit(ValueObserved(what, value), path=path)
         return value
 
-    def show(self, type: str, work: Callable[[], None], **data: Any) -> None:
+    def show(self, shown: EventData, work: Callable[[], None]) -> None:
         """Show something to the person once, then tell it as an event."""
         place = current_place()
         if place is None or place.covered:
             work()
-            self._events.emit(type, **data)
+            self._events.emit(shown)
             return
-        path = passing(type)
-        before = self._found(type, place, path)
-        if self.past is None or before is None or self.past.mode == "replay" or not self._has_shown(before, data):
+        path = passing(shown.type)
+        before = self._found(shown.type, place, path)
+        if self.past is None or before is None or self.past.mode == "replay" or not self._has_shown(before, shown):
             work()
-        self._events.emit(type, path=path, **data)
+        self._events.emit(shown, path=path)
 
-    def _has_shown(self, before: JournalEntry, data: Mapping[str, Any]) -> bool:
+    def _has_shown(self, before: JournalEntry, shown: EventData) -> bool:
         """Whether the person has seen the same; a program that has been changed may show something else."""
-        return self.past is not None and all(self.past.is_same(before.data.get(name), data[name]) for name in data)
+        past, data = self.past, shown.as_data()
+        return past is not None and all(past.is_same(before.data.get(name), data[name]) for name in data)
 
     def _found(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
         if self.past is None or place.changed:
@@ -342,7 +343,7 @@ class Effects:
         Work that took too long in an earlier part of the run gets as far as it had got then, and takes too long again.
         """
         past, place = self.past, current_place()
-        before = None if past is None or place is None or place.changed else past.find(TIMED_OUT, place.path)
+        before = None if past is None or place is None or place.changed else past.find(TimedOut.type, place.path)
         if before is None or past is None or place is None:
             return await work
         place.late = True
@@ -350,7 +351,8 @@ class Effects:
             task = group.create_task(work)
             await self.turns.take(LATE, place.path)
             task.cancel()
-        self._events.emit(TIMED_OUT, before.agent, **{k: v for k, v in before.data.items() if k != "recalled"})
+        failure = {name: value for name, value in before.data.items() if name != "recalled"}
+        self._events.emit(TimedOut(failure), before.agent)
         raise from_data(before.data)
 
     # ------------------------------------------------------------ chance

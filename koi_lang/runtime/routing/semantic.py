@@ -12,10 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError, ProviderError, SettingsError
+from koi_lang.events import EmbeddingFailed, HandlerStarted, TextsEmbedded
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Candidate, Estimate, estimate
-from koi_lang.runtime.budget.limits import EMBEDDED, BudgetAccount
+from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import Location, Path, passing, step
@@ -154,14 +155,14 @@ class Meaning:
 
     def _account(self, agent: Agent, came: Mapping[str, Any], payment: Payment) -> None:
         """Count what a ranking took, and tell of it, or of why there is none."""
-        events, path, model = self._run.events, passing(USE), came.get("model")
+        events, path, model = self._run.events, passing(USE), str(came.get("model") or "")
         if came.get("tokens"):
-            payment.count(EMBEDDED, path, came["tokens"], came.get("usd"))
+            payment.count(TextsEmbedded.type, path, came["tokens"], came.get("usd"))
             tokens = {"input": came["tokens"], "output": 0, "cached": 0}
-            events.emit(EMBEDDED, agent.name, path=path, model=model, tokens=tokens, usd=came.get("usd"))
+            events.emit(TextsEmbedded(model, tokens, came.get("usd")), agent.name, path=path)
         if "error" in came:
             about = {name: came[name] for name in ("error", "help") if came.get(name)}
-            events.emit("embedding_failed", agent.name, path=path, model=model, **about)
+            events.emit(EmbeddingFailed(model, **about), agent.name, path=path)
             self._tell_once(f"{came['error']}, so words decide who is meant. {came.get('help') or ''}".rstrip())
 
     def _tell_once(self, text: str) -> None:
@@ -174,7 +175,7 @@ def _was_decided(past: History, action: Path) -> bool:
     """Whether it was known, without embeddings, who is meant by an action at a path."""
     if past.find("begun", action) is None:
         return False
-    begun = any(entry.kind == "handler_started" and entry.path[:-1] == action for entry in past.entries)
+    begun = any(entry.kind == HandlerStarted.type and entry.path[:-1] == action for entry in past.entries)
     return begun or past.outcome(action) is not None
 
 
