@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from koi_lang.llm.cards import CARDS, ModelCard
 from koi_lang.llm.messages import Usage
+from koi_lang.llm.price_list import complete_card
 
 STORING = 1.25  # what Anthropic and OpenAI take for a token that they are to remember, against one that they only read
 MILLION = 1_000_000
@@ -21,11 +22,14 @@ UNKNOWN = ModelCard("")
 def card_of(model: str) -> ModelCard:
     """The facts about a model.
 
-    A vendor prefix (`anthropic/…`, `eu.anthropic.…`), a date, and points in the place of hyphens do not matter.
+    A vendor prefix (`anthropic/…`, `eu.anthropic.…`), a date, and points in the place of hyphens do not matter. What no
+    card says is looked up in the package `genai-prices`, which is loaded then.
     """
-    name = model.rpartition("/")[2].lower().rpartition("anthropic.")[2].replace(".", "-")
+    written = model.rpartition("/")[2].lower().rpartition("anthropic.")[2]
+    name = written.replace(".", "-")
     asked = {name, DATE.sub("", name, count=1)}
-    return next((card for card in CARDS if any(_fits(each, asked) for each in card.names.split())), UNKNOWN)
+    card = next((card for card in CARDS if any(_fits(each, asked) for each in card.names.split())), UNKNOWN)
+    return complete_card(card, written)
 
 
 def _fits(known: str, asked: Set[str]) -> bool:
