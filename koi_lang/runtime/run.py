@@ -34,6 +34,7 @@ from koi_lang.runtime.budget.ledger import Ledger
 from koi_lang.runtime.budget.limits import in_time
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.events import Events
+from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError
 from koi_lang.runtime.mcp.servers import Servers
@@ -69,7 +70,7 @@ class Run:
         clock: seconds that only grow.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
-        allowed: what the person has allowed, such as `shell:git status`.
+        permissions: what the person has allowed.
         spending: what everything together spends.
         ledger: the budgets of its calls, and what they have spent.
         servers: the MCP servers that are in use.
@@ -88,7 +89,8 @@ class Run:
         self.effects = Effects(self.events, self.halt, recorded=services.detailed, seed=self.seed, past=services.past)
         self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
-        self.allowed = {*services.allow, *_allowed_before(services.past)}
+        rules = (*services.allow, *_allowed_before(services.past))
+        self.permissions = Permissions(rules, lambda rule: self.events.emit(RuleAllowed(rule)))
         self.ledger = Ledger(services.limits, self.clock, services.past)
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)
@@ -163,11 +165,6 @@ class Run:
         """End the run with an error that no code of the program can catch."""
         self.stop(error)
         raise asyncio.CancelledError
-
-    def allow(self, rule: str) -> None:
-        """Keep what the person has allowed for always."""
-        self.allowed.add(rule)
-        self.events.emit(RuleAllowed(rule))
 
     def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
         """Have something ended when the run ends, such as a process."""

@@ -11,12 +11,12 @@ from koi_lang import settings
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.program import declarations, loader
-from koi_lang.runtime.actions import shell
 from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.mcp.configured import access_to
-from koi_lang.runtime.mcp.permissions import allowed_patterns, may_ask_model
+from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.playbook.delegation import reachable
 from koi_lang.runtime.run import Run
@@ -94,14 +94,15 @@ def _servers(agent: Agent, actions: Sequence[str], *, may_delegate: bool) -> Ite
 
 
 def _with_rules(server: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
-    name, rules = server["server"], agent.run.allowed
-    return {**server, "allowed": allowed_patterns(name, rules), "may_ask_model": may_ask_model(name, rules)}
+    name, permissions = server["server"], agent.run.permissions
+    may_ask_model = permissions.is_allowed(model_permission(name))
+    return {**server, "allowed": allowed_patterns(name, permissions.rules), "may_ask_model": may_ask_model}
 
 
 def _commands(agent: Agent) -> dict[str, Any]:
-    rules = agent.run.allowed
-    others = ALLOW if shell.ALL_COMMANDS in rules else ASK
-    return {"allowed": shell.allowed_patterns(rules), "others": others}
+    rules = agent.run.permissions.rules
+    others = ALLOW if ALL_COMMANDS in rules else ASK
+    return {"allowed": command_patterns(rules), "others": others}
 
 
 def _budgets(agent: Agent) -> dict[str, Any]:

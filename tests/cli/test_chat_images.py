@@ -142,7 +142,7 @@ def test_images_are_heard_while_the_agent_works(project: Project) -> None:
     """A message with an image that steers has it; what is taken back with Ctrl-C has it still."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press(paste("'a cat.png'"), "look", ENTER)

@@ -87,7 +87,7 @@ def test_enter_steers_while_it_works(project: Project) -> None:
     """What is sent while the agent works is heard before its next answer; Alt-Enter keeps it for the end."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("Use tabs.", ENTER)
@@ -107,7 +107,7 @@ def test_escape_aborts(project: Project) -> None:
     """Escape ends the work; what was queued comes back into the input, before what stands there."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("unheard", ENTER)
@@ -141,7 +141,7 @@ def test_a_command_that_has_to_wait_is_told_so(project: Project) -> None:
     """What to do meanwhile is told with commands of a conversation."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("/model openai/x", ENTER)
@@ -154,7 +154,7 @@ def test_what_comes_too_late_is_the_next_message(project: Project) -> None:
     """What was sent when the model had already answered for the last time is given to the handler afterwards."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("too late", ENTER)
@@ -172,7 +172,7 @@ def test_alt_up_takes_back(project: Project) -> None:
     """What is queued comes back into the input, and the work goes on."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("never", ALT_ENTER)
@@ -206,7 +206,7 @@ def test_ctrl_c_ends_the_work(project: Project) -> None:
     """While the agent works Ctrl-C ends the work, not the conversation."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press(CTRL_C)
@@ -273,7 +273,7 @@ def test_a_question_is_answered(project: Project) -> None:
     """The options of a question are chosen with the cursor keys; a message that was begun waits until then."""
 
     async def test(talk: Typed) -> None:
-        talk.chat.session.run.allow("shell")
+        talk.chat.session.run.permissions.allow("shell")
         talk.press("go", ENTER)
         await talk.until_waiting()
         talk.press("half")

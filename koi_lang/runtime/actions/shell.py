@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fnmatch
-import json
 import os
 import re
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
-from collections.abc import Coroutine, Set
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,9 @@ from koi_lang.errors import PermissionDeniedError, reason
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
-from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.commands import CommandPermission, Place, place_of
+from koi_lang.runtime.host import NobodyAllowsError, visible
 from koi_lang.runtime.mcp.safe_text import clipped
 from koi_lang.settings import environment
 
@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
 
 MOST_DESCRIBED = 300
-# The rule that allows every command.
-ALL_COMMANDS = "shell"
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
-# Anything that lets a command be more than it looks like; such commands match no pattern.
-COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 
 
 @action("execute", aliases={"timeout": "timeout_ms"})
@@ -57,81 +53,18 @@ async def shell(
     return await _finished(context.run, started, timeout_ms / 1000)
 
 
-# ---------------------------------------------------------------- permission
-
-
 async def _permit(context: ActionContext, command: str, place: Place, description: str) -> None:
     """Raise PermissionDeniedError unless a rule or the person allows the command."""
-    if is_allowed(command, place, context.run.allowed):
-        return
-    where = f" in `{visible(place.name)}`" if place.name else ""
-    try:
-        told = visible(clipped(description, MOST_DESCRIBED))
-        answer = await context.run.host.approve(f"run `{visible(command)}`{where}", told, context.agent.name)
-    except NobodyToAskError as error:
-        told = f"nobody can be asked to allow `{visible(command)}`{where}, so it was not run"
-        raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.") from error
-    if answer == "always":
-        context.run.allow(_exactly(command, place))
-    elif answer != "yes":
+    where = f" in `{place.name}`" if place.name else ""
+    detail = clipped(description, MOST_DESCRIBED)
+    permission = CommandPermission(command, place)
+    request = ApprovalRequest(f"run `{command}`{where}", detail, context.agent.name, permission)
+    verdict = await request_approval(context.run.host, context.run.permissions, request)
+    if verdict == "unanswered":
+        told = f"nobody can be asked to allow `{visible(command)}`{visible(where)}, so it was not run"
+        raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.")
+    if verdict == "refused":
         raise PermissionDeniedError(f"the person did not allow `{command}`")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a command is carried out.
-
-    Attributes:
-        folder: with all links resolved; it need not exist.
-        name: from the folder of the run, or absolute where it lies outside of that; empty where the action names none.
-        is_inside: whether it is the folder of the run or below.
-    """
-
-    folder: Path
-    name: str
-    is_inside: bool
-
-
-def place_of(cwd: str | None, root: Path) -> Place:
-    """The folder that a `cwd` stands for, as it is now; relative ones begin at the folder of the run.
-
-    Raises:
-        ActionError: it is no path, or its links go round in a circle.
-    """
-    try:
-        base = root.resolve()
-        folder = base if cwd is None else base.joinpath(Path(cwd).expanduser()).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ActionError(f"`cwd` is no folder: {error}") from error
-    is_inside = folder.is_relative_to(base)
-    name = str(folder.relative_to(base) if is_inside else folder)
-    return Place(folder, "" if cwd is None else name, is_inside)
-
-
-def is_allowed(command: str, place: Place, rules: Set[str]) -> bool:
-    """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover a command.
-
-    A pattern covers simple commands in the folder of the run or below it only; what joins or redirects commands must
-    be allowed to the letter. What the person has allowed for always is kept word by word, with its folder.
-    """
-    if ALL_COMMANDS in rules or _exactly(command, place) in rules:
-        return True
-    if not place.is_inside:
-        return False
-    patterns = allowed_patterns(rules)
-    if command in patterns:
-        return True
-    return not COMPOUND.search(command) and any(fnmatch.fnmatchcase(command, pattern) for pattern in patterns)
-
-
-def allowed_patterns(rules: Set[str]) -> list[str]:
-    """The patterns of commands that rules allow without asking the person."""
-    return sorted(rule.removeprefix("shell:") for rule in rules if rule.startswith("shell:"))
-
-
-def _exactly(command: str, place: Place) -> str:
-    """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
-    return f"shell={json.dumps([place.name, command])}"
 
 
 # ---------------------------------------------------------------- processes

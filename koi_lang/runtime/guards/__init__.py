@@ -1,1 +1,1 @@
-"""Guards that no action passes: sizes, paths and hosts."""
+"""Guards that no action passes: sizes, paths, hosts, commands, and the approval of the person."""

@@ -16,6 +16,8 @@ from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.events import HookDecided, HookFailed, HookReplaced
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import raised_as
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.permissions import ExactPermission
 from koi_lang.runtime.hooks.types import (
     DECISIONS,
     ActionCall,
@@ -29,7 +31,7 @@ from koi_lang.runtime.hooks.types import (
     Replace,
     Rewrite,
 )
-from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
+from koi_lang.runtime.host import NobodyAllowsError, visible
 from koi_lang.runtime.replay.location import Path, current_place, passing
 
 if TYPE_CHECKING:
@@ -204,17 +206,13 @@ class Hooks:
         """What the person decides; what they allow for always counts for exactly the same call."""
         content = _text(call.fields) if isinstance(call, ActionCall) else f"to `{call.model}`"
         rule = f"hook={hook.name}={_shown(call)}={content}"
-        if rule in self._run.allowed:
-            return Allow()
         detail = _shortened(visible(f"{ask.reason}: {content}"))
-        try:
-            answer = await self._run.host.approve(f"carry out {_shown(call)}", detail, call.agent)
-        except NobodyToAskError:
+        request = ApprovalRequest(f"carry out {_shown(call)}", detail, call.agent, ExactPermission(rule))
+        verdict = await request_approval(self._run.host, self._run.permissions, request)
+        if verdict == "unanswered":
             told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)
-        if answer == "always":
-            self._run.allow(rule)
-        if answer in ("yes", "always"):
+        if verdict == "allowed":
             return Allow()
         return Deny(f"{_shown(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}")
 

@@ -23,7 +23,8 @@ from mcp.shared.auth import (
 )
 
 from koi_lang.errors import AgentError
-from koi_lang.runtime.host import NobodyToAskError
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.permissions import Permissions
 from koi_lang.runtime.mcp.loopback import Loopback, loopback
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
@@ -250,12 +251,12 @@ class Authorization(httpx2.Auth):
         """
         if self._has_agreed:
             return
-        try:
-            answer = await self._person.host.approve(f"sign in to the MCP server `{self._name}`", self._url, "")
-        except NobodyToAskError as error:
-            raise self._unanswered(lacks_scope) from error
-        if answer == "no":
+        request = ApprovalRequest(f"sign in to the MCP server `{self._name}`", self._url, "")
+        # No rule allows it beforehand: the person signs in themselves.
+        verdict = await request_approval(self._person.host, Permissions(), request)
+        if verdict == "refused":
             self._person.failures[self._url] = self._unanswered(lacks_scope)
+        if verdict != "allowed":
             raise self._unanswered(lacks_scope)
         self._has_agreed = True
 

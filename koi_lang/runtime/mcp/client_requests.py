@@ -20,9 +20,10 @@ from mcp.types import (
 from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.forms import Form
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
 from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.mcp.caller import Caller
-from koi_lang.runtime.mcp.permissions import MODEL, may_ask_model
+from koi_lang.runtime.mcp.permissions import model_permission
 from koi_lang.runtime.mcp.safe_text import clipped, one_line
 from koi_lang.runtime.model_calls.images import medium
 from koi_lang.runtime.replay.location import branch
@@ -75,17 +76,10 @@ class ClientRequests:
 
     async def _may_ask_model(self, caller: Caller, request: Request) -> bool:
         run = caller.agent.run
-        if may_ask_model(self._server, run.allowed):
-            return True
         told = one_line(" / ".join([request.system, *(message.text for message in request.messages)]), MOST_SHOWN)
-        try:
-            what = f"let the MCP server `{self._server}` ask its model"
-            answer = await run.host.approve(what, told, caller.agent.name)
-        except NobodyToAskError:
-            return False
-        if answer == "always":
-            run.allow(f"mcp:{self._server}:{MODEL}")
-        return answer != "no"
+        what = f"let the MCP server `{self._server}` ask its model"
+        wanted = ApprovalRequest(what, told, caller.agent.name, model_permission(self._server))
+        return await request_approval(run.host, run.permissions, wanted) == "allowed"
 
     # ------------------------------------------------------------ the person
 
@@ -100,14 +94,15 @@ class ClientRequests:
             return ElicitResult(action="decline")
 
     async def _answered(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
-        host, message = caller.agent.run.host, one_line(params.message, MOST_SHOWN)
+        run, message = caller.agent.run, one_line(params.message, MOST_SHOWN)
         if params.mode == "url":
             page = one_line(params.url, MOST_SHOWN)
             what = f"have you open a page for the MCP server `{self._server}`"
-            agreed = await host.approve(what, f"{message} {page}", caller.agent.name) != "no"
-            return ElicitResult(action="accept" if agreed else "decline")
+            request = ApprovalRequest(what, f"{message} {page}", caller.agent.name)
+            verdict = await request_approval(run.host, run.permissions, request)
+            return ElicitResult(action="accept" if verdict == "allowed" else "decline")
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
-        content = await form.filled(host.ask)
+        content = await form.filled(run.host.ask)
         return ElicitResult(action="decline") if content is None else ElicitResult(action="accept", content=content)
 
 

@@ -11,7 +11,9 @@ from koi_lang.errors import PermissionDeniedError, SettingsError
 from koi_lang.grants import EVERYTHING, covers, of_kind
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import NobodyAllowsError, NobodyToAskError, visible
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.permissions import ExactPermission
+from koi_lang.runtime.host import NobodyAllowsError
 from koi_lang.runtime.mcp.safe_text import clipped
 
 if TYPE_CHECKING:
@@ -80,29 +82,44 @@ class Access:
     async def permit(self, agent: Agent, name: str, kind: str = "", arguments: Any = None) -> None:
         """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
         self.require(agent, name, kind)
-        is_asked = covers(self.rules.ask, name, kind)
-        if is_asked and not is_allowed(self.server.name, name, kind, agent.run.allowed):
-            await self._ask(agent, f"{kind}:{name}" if kind else name, arguments)
-
-    async def _ask(self, agent: Agent, wanted: str, arguments: Any) -> None:
-        server = self.server.name
-        what = f"use `{visible(wanted)}` of the MCP server `{server}`"
-        detail = "" if arguments is None else visible(clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN))
-        try:
-            answer = await agent.run.host.approve(what, detail, agent.name)
-        except NobodyToAskError as error:
-            told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
-            raise NobodyAllowsError(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.') from error
-        if answer == "always":
-            agent.run.allow(_exactly(server, wanted))
-        elif answer != "yes":
-            raise PermissionDeniedError(f"the person did not allow `{wanted}` of the MCP server `{server}`")
+        if covers(self.rules.ask, name, kind):
+            await _ask(agent, McpPermission(self.server.name, name, kind), arguments)
 
 
-def is_allowed(server: str, name: str, kind: str, rules: Set[str]) -> bool:
-    """Whether rules such as `mcp:files` or `mcp:files:write_*` cover something; `mcp:files:model` is no tool."""
-    exact = _exactly(server, f"{kind}:{name}" if kind else name)
-    return exact in rules or covers(allowed_patterns(server, rules), name, kind)
+@dataclass(frozen=True, slots=True)
+class McpPermission:
+    """Leave to use a tool of a server, or something else of a kind."""
+
+    server: str
+    name: str
+    kind: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """What it is, as rules write it."""
+        return f"{self.kind}:{self.name}" if self.kind else self.name
+
+    @property
+    def rule(self) -> str:
+        """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
+        return f"mcp={json.dumps([self.server, self.wanted])}"
+
+    def is_covered(self, rules: Set[str]) -> bool:
+        """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""
+        return covers(allowed_patterns(self.server, rules), self.name, self.kind)
+
+
+async def _ask(agent: Agent, permission: McpPermission, arguments: Any) -> None:
+    """Raise PermissionDeniedError unless a rule or the person allows it."""
+    server, wanted = permission.server, permission.wanted
+    detail = "" if arguments is None else clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
+    request = ApprovalRequest(f"use `{wanted}` of the MCP server `{server}`", detail, agent.name, permission)
+    verdict = await request_approval(agent.run.host, agent.run.permissions, request)
+    if verdict == "unanswered":
+        told = f"nobody can be asked to allow `{wanted}` of the MCP server `{server}`, so it was not used"
+        raise NobodyAllowsError(told, help=f'`--allow "mcp:{server}:{wanted}"` allows it beforehand.')
+    if verdict == "refused":
+        raise PermissionDeniedError(f"the person did not allow `{wanted}` of the MCP server `{server}`")
 
 
 def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
@@ -114,11 +131,6 @@ def allowed_patterns(server: str, rules: Set[str]) -> list[str]:
     return sorted(pattern for pattern in patterns if pattern != MODEL)
 
 
-def may_ask_model(server: str, rules: Set[str]) -> bool:
-    """Whether a server may have models answer without asking the person."""
-    return f"mcp:{server}:{MODEL}" in rules
-
-
-def _exactly(server: str, wanted: str) -> str:
-    """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
-    return f"mcp={json.dumps([server, wanted])}"
+def model_permission(server: str) -> ExactPermission:
+    """Leave for a server to have models answer; patterns of tools do not cover it."""
+    return ExactPermission(f"mcp:{server}:{MODEL}")

@@ -1,0 +1,1 @@
+"""The guards that nothing passes, whoever asks."""

@@ -1,0 +1,93 @@
+"""Approval by the person, and the permissions that are kept of it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+
+import pytest
+
+from koi_lang import resources
+from koi_lang.runtime.guards.approval import ApprovalRequest, Verdict, request_approval
+from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.permissions import ExactPermission, Permission, Permissions
+from koi_lang.runtime.host import Approval, SilentHost
+
+# Who puts a request for approval to a person: hosts that pass it on, and the guard.
+ASKING = {"koi_lang/runtime/guards/approval.py", "koi_lang/runtime/run.py"}
+
+
+class Person(SilentHost):
+    """A person who always answers the same."""
+
+    def __init__(self, answer: Approval) -> None:
+        self.answer, self.asked = answer, list[tuple[str, str, str]]()
+
+    async def approve(self, what: str, detail: str, agent: str) -> Approval:
+        """Answer, and keep what was asked."""
+        self.asked.append((what, detail, agent))
+        return self.answer
+
+
+def decide(host: SilentHost, permissions: Permissions, permission: Permission | None = None, what: str = "dig") -> str:
+    """What becomes of a request."""
+    verdict: Verdict = asyncio.run(
+        request_approval(host, permissions, ApprovalRequest(what, "deep", "Mole", permission))
+    )
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict", "kept"),
+    [
+        (Person("yes"), "allowed", []),
+        (Person("always"), "allowed", ["dig=here"]),
+        (Person("no"), "refused", []),
+        (SilentHost(), "unanswered", []),
+    ],
+    ids=["yes", "always", "no", "nobody"],
+)
+def test_the_person_decides(host: SilentHost, verdict: str, kept: list[str]) -> None:
+    """Only `always` is kept; a refusal and nobody to ask are told apart."""
+    told: list[str] = []
+    permissions = Permissions((), told.append)
+
+    assert verdict == decide(host, permissions, ExactPermission("dig=here"))
+    assert kept == told == sorted(permissions.rules)
+
+
+def test_what_is_allowed_is_not_asked_about() -> None:
+    """A rule that covers it is enough, whether it was given beforehand or for always."""
+    person, permissions = Person("always"), Permissions(["shell:ls *"])
+
+    verdicts = [decide(person, permissions, CommandPermission(text, place_of(None, resources.PACKAGE)))
+                for text in ("ls a", "rm a", "rm a")]  # fmt: skip
+
+    assert (["allowed"] * 3, 1) == (verdicts, len(person.asked))
+
+
+def test_without_a_rule_every_time_is_asked_about() -> None:
+    """Where nothing can be allowed for always, `always` counts once."""
+    person, permissions = Person("always"), Permissions()
+
+    assert ["allowed", "allowed"] == [decide(person, permissions), decide(person, permissions)]
+    assert (2, frozenset()) == (len(person.asked), permissions.rules)
+
+
+def test_nothing_hides_in_what_is_asked() -> None:
+    """Control characters and gaps are spelt out, whoever asks."""
+    person = Person("no")
+    decide(person, Permissions(), what="dig\x1b[2K\r" + " " * 99 + "rm")
+
+    assert [("dig\\x1b[2K\\r[99 blanks]rm", "deep", "Mole")] == person.asked
+
+
+def test_only_the_guard_asks_a_host() -> None:
+    """Whatever needs approval goes by the guard, so that it is made visible and what was allowed counts."""
+    asking = set()
+    for path in sorted(resources.PACKAGE.rglob("*.py")):
+        calls = [node.func for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
+        if any(isinstance(function, ast.Attribute) and function.attr == "approve" for function in calls):
+            asking.add(path.relative_to(resources.PACKAGE.parent).as_posix())
+
+    assert asking == ASKING
