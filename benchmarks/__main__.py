@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, compiling, journal, mcp, playbooks, registry, routing, sending, starting
+from benchmarks import asking, compiling, journal, mcp, playbooks, registry, sending, starting
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
@@ -20,7 +20,6 @@ SUBJECTS = {
     "asking": asking,
     "journal": journal,
     "mcp": mcp,
-    "routing": routing,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

@@ -214,6 +214,19 @@ def test_a_list_without_such_models_says_nothing(tmp_path: Path) -> None:
 ALL = dict.fromkeys(("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "DASHSCOPE_API_KEY"), KEY)
 
 
+def test_a_server_of_the_person_needs_no_key() -> None:
+    """An address is enough for one that answers as OpenAI does."""
+
+    async def work(server: ModelServer) -> Vector:
+        async with aclosing(embedder({"model": "openai/bge-m3", "base_url": server.url}, keys())) as model:
+            return (await model.vectors(["short"], count=ignore))[0]
+
+    server = ModelServer(embed=meaning)
+
+    assert 1.0 == asked(work, server=server)[0]
+    assert ["bge-m3"] == [request.body["model"] for request in server.embedded]
+
+
 @pytest.mark.parametrize(
     ("options", "known", "meant"),
     [
