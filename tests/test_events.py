@@ -6,6 +6,7 @@ import pytest
 
 from koi_lang.events import (
     ActionFailed,
+    AnswerDelta,
     Event,
     HandlerEnded,
     LinePrinted,
@@ -88,6 +89,33 @@ def test_consumers_are_told_in_order() -> None:
     events.emit(RunEnded(True))
 
     assert ["first 1", "second 1", "first 2", "second 2"] == heard
+
+
+def test_transient_events_are_for_those_who_want_them() -> None:
+    """They have neither number nor time on the wire; who subscribes twice hears of everything once."""
+    events, heard = Events("run-1", clock=lambda: 5.0), []
+    seen = events.record()
+    events.subscribe(heard.append)
+    events.subscribe(heard.append, transient=True)
+
+    events.emit(AnswerDelta("Hel"), "Ada", path=("Ada.go#1", "model#1"))
+    events.emit(LinePrinted("Hello"), "Ada")
+
+    assert [["text_delta", "printed"], ["printed"]] == [[event.type for event in each] for each in (heard, seen)]
+    where = {"v": 1, "run": "run-1", "path": ["Ada.go#1", "model#1"], "agent": "Ada", "type": "text_delta"}
+    assert (where | {"text": "Hel"}, 1) == (heard[0].as_data(), heard[1].seq)
+
+
+def test_a_failing_consumer_of_transient_events_is_dropped() -> None:
+    """It hears of nothing further, and the others are told so."""
+    events = Events("run-1")
+    events.subscribe(explode, transient=True)
+    seen = events.record()
+
+    events.emit(AnswerDelta("Hel"), "Ada")
+    events.emit(AnswerDelta("lo"), "Ada")
+
+    assert ["consumer_dropped"] == [event.type for event in seen]
 
 
 def test_records_come_back_from_the_wire() -> None:

@@ -105,6 +105,7 @@ class Program:
             payload=options.payload,
             detailed=options.record is not False,
         )
+        run.events.subscribe(self._tell, transient=True)
         with recording(run, self._ready, going) as journal:
             yield PreparedRun(run, journal)
 

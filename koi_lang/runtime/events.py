@@ -16,16 +16,26 @@ Known = Callable[[str, Path], bool]
 
 
 class Events:
-    """Hands every event to all consumers in the order they subscribed; one that raises is dropped and reported."""
+    """Hands every event to all consumers in the order they subscribed; one that raises is dropped and reported.
+
+    Transient events, such as the pieces of an answer, are only handed to those who want them.
+    """
 
     def __init__(self, run: str, clock: Callable[[], float] = time.time, known: Known | None = None) -> None:
         self._run, self._clock, self._known = run, clock, known
         self._consumers: list[Consumer] = []
+        self._of_transient: list[Consumer] = []
         self._seq = 0
 
-    def subscribe(self, consumer: Consumer) -> None:
-        """Add a consumer; it sees what happens from now on."""
-        self._consumers.append(consumer)
+    def subscribe(self, consumer: Consumer, *, transient: bool = False) -> None:
+        """Add a consumer; it sees what happens from now on, `transient` events only if it wants to.
+
+        One that has subscribed before sees every event once, as before.
+        """
+        if consumer not in self._consumers:
+            self._consumers.append(consumer)
+        if transient and consumer not in self._of_transient:
+            self._of_transient.append(consumer)
 
     def record(self) -> list[Event]:
         """A list that fills with all further events."""
@@ -35,20 +45,29 @@ class Events:
 
     def emit(self, data: EventData, agent: str = "", *, path: Path | None = None) -> None:
         """Tell the consumers what happened; without a path it was where the current code is."""
-        if not self._consumers:
+        consumers = self._of_transient if data.is_transient else self._consumers
+        if not consumers:
             return
+        event = self._make_event(data, agent, current_path() if path is None else path)
+        # A broken consumer loses its own output and nothing else.
+        for consumer in [consumer for consumer in consumers if _is_broken(consumer, event)]:
+            self._drop(consumer)
+
+    def _make_event(self, data: EventData, agent: str, path: Path) -> Event:
+        if data.is_transient:
+            return Event(0, self._clock(), self._run, agent, data, path)
         self._seq += 1
         count_written(data.as_data())
-        where = current_path() if path is None else path
-        recalled = self._known is not None and self._known(data.type, where)
-        event = Event(self._seq, self._clock(), self._run, agent, data, where, recalled)
-        # A broken consumer loses its own output and nothing else.
-        broken = [consumer for consumer in self._consumers if _is_broken(consumer, event)]
-        for consumer in broken:
-            if consumer not in self._consumers:  # it broke at an event of its own, too
-                continue
-            self._consumers.remove(consumer)
-            self.emit(ConsumerDropped(getattr(consumer, "__name__", repr(consumer))))
+        recalled = self._known is not None and self._known(data.type, path)
+        return Event(self._seq, self._clock(), self._run, agent, data, path, recalled)
+
+    def _drop(self, consumer: Consumer) -> None:
+        if consumer not in self._consumers:  # it broke at an event of its own, too
+            return
+        self._consumers.remove(consumer)
+        if consumer in self._of_transient:
+            self._of_transient.remove(consumer)
+        self.emit(ConsumerDropped(getattr(consumer, "__name__", repr(consumer))))
 
 
 def _is_broken(consumer: Consumer, event: Event) -> bool:

@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
-from koi_lang.events import VERSION, CallEnded, CallStarted, Event, EventData, RunEnded
+from koi_lang.events import CallEnded, CallStarted, Event, EventData, RunEnded
 from koi_lang.outcome import end_of
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
@@ -171,8 +170,8 @@ class Session:
     async def _live_in(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
         """Bring a run to where the session was, if it goes on, and keep it open until it shall end."""
         with open_run(self.client, [self.statistics, self._tell]) as opened:
+            opened.run.events.subscribe(self._tell, transient=True)
             async with opened.run as run, asyncio.TaskGroup() as group:
-                run.models.on_text = partial(self._tell_text, run.id)
                 live = self._live = _Live(opened, copy_context(), group)
                 if run.effects.past is not None:
                     await self._go_over(self, run.effects.past)
@@ -211,11 +210,6 @@ class Session:
             self._live.ended.set()
         data = event.as_data()
         self._send({"type": "event", "event": {name: data[name] for name in data if name not in self.served.untold}})
-
-    def _tell_text(self, run: str, agent: str, path: Trail, text: str) -> None:
-        """A piece of an answer on its way; it has no number, since it is not recorded."""
-        told = {"v": VERSION, "run": run, "path": list(path), "agent": agent, "type": "text_delta"}
-        self._send({"type": "event", "event": {**told, "text": text}})
 
     # ------------------------------------------------------------ calls
 

@@ -13,6 +13,7 @@ import pytest
 
 import koi_lang
 from koi_lang.api.agent import ProgramAgent
+from koi_lang.events import AnswerDelta
 from tests.api.conftest import BRIEF, within
 from tests.projects import Project
 
@@ -90,6 +91,18 @@ async def test_a_stream_has_the_events_of_its_call(desk: Path) -> None:
     assert [0, 1, 2] == [stream.result["n"] for stream in streams]
     assert [["handler_started", "handler_ended"]] * 3 == [[event.type for event in events] for events in seen]
     assert [0, 1, 2] == [events[0].fields["args"]["n"] for events in seen]
+
+
+async def test_a_stream_has_the_pieces_of_answers(desk: Path) -> None:
+    """They come as they arrive; only the whole text is recorded."""
+    async with koi_lang.open(desk, model=koi_lang.ScriptedModel([BRIEF])) as program:
+        seen = [event async for event in program.agent("Editor").stream("start", {"topic": "tea"})]
+        journal = program.journal
+
+    pieces = [event.data.text for event in seen if isinstance(event.data, AnswerDelta)]
+    assert (BRIEF, True) == (json.loads("".join(pieces)), len(pieces) > 1)
+    assert journal is not None
+    assert AnswerDelta.type not in journal.read_text()
 
 
 async def test_variables_of_the_caller_reach_python_code(project: Project) -> None:

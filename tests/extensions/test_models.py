@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKeyError, PermissionDeniedError, ProviderError
+from koi_lang.events import AnswerDelta, Event
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.messages import Message, Request
@@ -166,14 +167,14 @@ def test_a_provider_makes_models() -> None:
 
 def test_whoever_watches_sees_what_hooks_leave(play: Player) -> None:
     """The text of an answer is shown once hooks have seen it, and not as the model wrote it."""
-    watched: list[str] = []
+    watched: list[Event] = []
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        current_run().models.on_text = lambda agent, path, text: watched.append(text)
+        current_run().events.subscribe(watched.append, transient=True)
         for piece in ("one", " of them"):
             yield piece
 
     two = json.dumps(done())
     play(solo(), Voice(speak), added=hooks(lambda call, text: Replace(two), kind="after_model"))
 
-    assert watched == [two]
+    assert [two] == [event.fields["text"] for event in watched if event.type == AnswerDelta.type]

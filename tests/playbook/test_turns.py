@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError
+from koi_lang.events import AnswerDelta, Event
 from koi_lang.llm.messages import Request, Usage
+from koi_lang.runtime.context import current_run
 from tests.playbook.playing import Player, Voice, act, ask, done, solo
 from tests.running import RecordingHost
 
@@ -374,3 +376,20 @@ def test_an_answer_that_is_cut_short_is_paid_for(play: Player) -> None:
     counted = [event.fields["stop"] for event in played.events if event.type == "model_answered"]
 
     assert ["cut", "stop"] == counted
+
+
+def test_two_onlookers_see_an_answer_arrive(play: Player) -> None:
+    """Each is told every piece, whoever else is; others are told what came of it."""
+    onlookers: list[list[Event]] = [[], []]
+
+    async def speak(request: Request) -> AsyncIterator[str]:
+        for onlooker in onlookers:
+            current_run().events.subscribe(onlooker.append, transient=True)
+        for piece in ('{"actionType": "direct", ', '"intent": "return"}'):
+            yield piece
+
+    played = play(solo(), Voice(speak))
+
+    pieces = [[event.data.text for event in seen if isinstance(event.data, AnswerDelta)] for seen in onlookers]
+    assert [['{"actionType": "direct", ', '"intent": "return"}']] * 2 == pieces
+    assert [] == [event for event in played.events if event.data.is_transient]

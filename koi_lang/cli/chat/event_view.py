@@ -11,7 +11,7 @@ from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
-from koi_lang.events import Event, MessageDelivered
+from koi_lang.events import AnswerDelta, Event, MessageDelivered
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.message_targets import text_of
 
@@ -40,8 +40,8 @@ class EventView:
 
     def follow(self, event: Event) -> None:
         """Take in an event, also one of an earlier part of the conversation."""
-        if event.type == "text_delta":
-            self._work.wrote(event.path, str(event.fields.get("text", "")))
+        if isinstance(event.data, AnswerDelta):
+            self._work.wrote(event.path, event.data.text)
             return
         outcome = self._work.follow(event)
         if event.type == "call_ended" and not event.fields.get("ok"):

@@ -15,8 +15,7 @@ from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
-from koi_lang.events import Event
-from koi_lang.runtime.replay.location import Path
+from koi_lang.events import AnswerDelta, Event, RunEnded
 from koi_lang.runtime.run import Run
 
 INDENT = "  "
@@ -76,12 +75,12 @@ class LiveView(LineReporter):
         self._look, self._bill = look, bill
         self._work = Activity(_now, redact)
         self._block = StatusArea(stream, self._lines, look.more)
-        self._run: Run | None = None
 
     @contextmanager
     def shown(self, run: Run) -> Iterator[None]:
         """A context in which the terminal is followed when its size changes; it is clean afterwards."""
-        self._run, loop = run, asyncio.get_running_loop()
+        run.events.subscribe(self, transient=True)
+        loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._block.change, 0.0)
         try:
             yield
@@ -91,21 +90,18 @@ class LiveView(LineReporter):
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
+        if isinstance(event.data, AnswerDelta):
+            if self._work.wrote(event.path, event.data.text):
+                self._block.change()
+            return
         outcome = self._work.follow(event)
-        if event.type == "model_asked" and self._run is not None:
-            self._run.models.on_text = self.wrote
-        if event.type == "run_ended":
+        if isinstance(event.data, RunEnded):
             self._work.end()
             self._block.close()
             return
         if outcome is not None and _is_told(outcome):
             self.say(self._told(outcome))
         self._block.change()
-
-    def wrote(self, agent: str, path: Path, text: str) -> None:
-        """Follow what a model writes."""
-        if self._work.wrote(path, text):
-            self._block.change()
 
     def clear(self) -> None:
         """Take the block away: something is about to be printed."""

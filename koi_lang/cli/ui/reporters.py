@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.cli.ui.text import counted
 from koi_lang.events import PAID, Event
 from koi_lang.runtime.host import NobodyAllowsError
-from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
@@ -36,9 +35,6 @@ class Status:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-
-    def wrote(self, agent: str, path: Path, text: str) -> None:
-        """Follow what a model writes."""
 
     def clear(self) -> None:
         """Make room: something is about to be printed."""

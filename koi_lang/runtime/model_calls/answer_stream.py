@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
-from koi_lang.events import AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote
+from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote
 from koi_lang.llm.layers import opened
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
@@ -172,9 +172,7 @@ class AnswerStream:
     def _added(self, text: str) -> str:
         """A piece that now counts as part of the answer."""
         self._pieces.append(text)
-        on_text = self._run.models.on_text
-        if on_text is not None:
-            on_text(self._agent.name, self._path, text)
+        self._run.events.emit(AnswerDelta(text), self._agent.name, path=self._path)
         return text
 
     def keep(self) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import Mode
     from koi_lang.runtime.run import Run
 
-OnText = Callable[[str, Path, str], None]
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
 
@@ -38,9 +37,6 @@ class ModelGateway:
         connect: makes a model from the settings of an `llm` block.
         usual: the settings for a purpose that an agent says nothing about.
         verbatim: whether events carry all that a model is told.
-
-    Attributes:
-        on_text: is told every piece of an answer as it arrives, with its agent and path.
     """
 
     def __init__(self, run: Run, connect: Connect, usual: Usual, *, verbatim: bool) -> None:
@@ -49,7 +45,6 @@ class ModelGateway:
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
         self._told = ToldDigests(run.redact)
-        self.on_text: OnText | None = None
 
     def settings(self, agent: Agent, use: str = "default") -> dict[str, Any]:
         """What counts for the model an agent uses for a purpose, as in an `llm` block."""
