@@ -13,6 +13,8 @@ from koi_lang.errors import EXIT_SOURCE, KoiError
 from koi_lang.source import Source, Span
 
 Severity = Literal["error", "warning"]
+# How much of a name is left, as `nearest` and `difflib` count it, with one wrong letter in four, and in five.
+SLIP_IN_FOUR, SLIP_IN_FIVE = 0.75, 0.8
 MOST_COLUMNS = 240
 MOST_NAMES = 8
 # Comparing two names takes some 20 microseconds: so many at most for one unknown name, from at most so many with one

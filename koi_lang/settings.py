@@ -12,7 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.errors import SettingsError, reason
 from koi_lang.lazy import lazy_module
 
@@ -106,8 +106,6 @@ def koi_config(folder: Path) -> Mapping[str, Any]:
 
 
 SECTIONS = ("http", "limits", "mcp", "models", "shell")
-# A section whose name is less like one of ours, such as `[help]`, may belong to somebody else.
-SLIP = 0.75
 
 
 def project(folder: Path) -> Mapping[str, Any]:
@@ -123,7 +121,8 @@ def project(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError) as error:
         raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
     for name in loaded:
-        near = None if name in SECTIONS else nearest(name, SECTIONS, alike=SLIP)
+        # What is less like one of ours, such as `[help]`, may belong to somebody else.
+        near = None if name in SECTIONS else nearest(name, SECTIONS, alike=SLIP_IN_FOUR)
         if near is not None:
             raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
     return loaded

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypeAlias
 
+from koi_lang.diagnostics import SLIP_IN_FOUR
 from koi_lang.errors import ProviderError
 from koi_lang.llm.connection import Provider
 
@@ -79,7 +80,6 @@ PROVIDERS = (
 STAND_INS = ("rehearsal", "scripted")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
-CLOSE = 0.75
 # How tags begin that Ollama puts behind names: sizes such as `7b`, `8x7b`, `0.6b`, `567m`, or `latest`.
 TAG = re.compile(r"(?:latest|(?:\d+x)?\d+(?:\.\d+)?[bm])\b", re.IGNORECASE)
 
@@ -99,7 +99,7 @@ def mistyped(name: str) -> str | None:
     """The provider that somebody meant who wrote `name/model`; None where it may be the maker of a model."""
     if is_known(name) or name in MAKERS:
         return None
-    near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=CLOSE)
+    near = get_close_matches(name, [provider.name for provider in PROVIDERS], n=1, cutoff=SLIP_IN_FOUR)
     return near[0] if near else None
 
 

@@ -14,11 +14,9 @@ from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 
 OF_VALUES = OF_LISTS | OF_TEXTS
-# How much a misspelt member of a list or text has in common with a known one.
-ALIKE = 0.75
 # What functions have, which some of these objects are.
 OF_FUNCTIONS = frozenset({"name", "length", "apply", "bind", "call"})
 
@@ -66,7 +64,7 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
         return
     kind = kind_of(member.object, around, file, report.program)
     known = OF_LISTS if kind == "array" else OF_TEXTS if kind == "string" else frozenset[str]()
-    near = nearest(member.name, sorted(known), alike=ALIKE)
+    near = nearest(member.name, sorted(known), alike=SLIP_IN_FOUR)
     if near is not None:
         report.add(
             member.name_span, f"{WORDS[kind or 'string']} has no `{member.name}`", help=f"did you mean `{near}`?"
@@ -76,7 +74,7 @@ def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Rep
 @lru_cache(1000)
 def _is_near(name: str) -> bool:
     """Whether a name is nearly a member of lists or texts; programs use the same ones again and again."""
-    return nearest(name, OF_VALUES, alike=ALIKE) is not None
+    return nearest(name, OF_VALUES, alike=SLIP_IN_FOUR) is not None
 
 
 def _check_this(member: n.Member, agent: n.Agent, file: Analysis, report: Report) -> None:

@@ -12,7 +12,7 @@ from koi_lang.compiler.rules.program import is_variable
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.source import Span
 
 # The fields of each action: `?` behind those that may be left out, and the kind of value of those that take one only.
@@ -36,7 +36,6 @@ INSTEAD = {
     "web_fetch": "`await fetch(url)`", "llm": '`callAction("call_llm", { instruction: "…", data: … })`',
     "ask": '`callAction("prompt_user", { question: "…" })`', "delegate": "`await send peers.event(…).any()(…)`",
 }  # fmt: skip
-NEAR = 0.75
 
 
 def _fields(text: str) -> dict[str, tuple[bool, str]]:
@@ -119,7 +118,7 @@ def unknown_action(file: Analysis, report: Report) -> None:
             continue
         known = FIELDS.get(name.value)
         if known is None:
-            near = nearest(name.value, FIELDS, alike=NEAR)
+            near = nearest(name.value, FIELDS, alike=SLIP_IN_FOUR)
             instead = INSTEAD.get(name.value) or (f'`callAction("{near}", …)`' if near else None)
             if instead is not None:
                 report.add(name.span, f"there is no action `{name.value}`", help=f"write {instead}.")

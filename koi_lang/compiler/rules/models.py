@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 
 PROVIDERS = (
     "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",
@@ -16,7 +16,6 @@ PROVIDERS = (
 )  # fmt: skip
 # Makers of models whose names look like a mistyped provider.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
-CLOSE = 0.75
 OPEN = ("auto", "")
 
 
@@ -52,7 +51,7 @@ def _wrong(options: n.Object) -> Iterator[n.Text]:
     provider, model, fallback = given.get("provider"), given.get("model"), given.get("fallback")
     if isinstance(provider, n.Text):
         is_known, name = provider.value.lower() in (*PROVIDERS, *OPEN), provider.value.lower()
-        yield from () if is_known or not get_close_matches(name, PROVIDERS, n=1, cutoff=CLOSE) else (provider,)
+        yield from () if is_known or not get_close_matches(name, PROVIDERS, n=1, cutoff=SLIP_IN_FOUR) else (provider,)
     if isinstance(model, n.Text) and (provider is None or _is_open(provider)) and _is_mistyped(model.value):
         yield model
     for other in fallback.items if isinstance(fallback, n.Array) else ():
@@ -70,4 +69,4 @@ def _is_mistyped(model: str) -> bool:
     """Whether what stands before the `/` is nearly a provider; else it may be the maker of a model."""
     maker, mark, _ = model.lower().partition("/")
     is_maker = not mark or maker in (*PROVIDERS, *MAKERS)
-    return not is_maker and bool(get_close_matches(maker, PROVIDERS, n=1, cutoff=CLOSE))
+    return not is_maker and bool(get_close_matches(maker, PROVIDERS, n=1, cutoff=SLIP_IN_FOUR))

@@ -11,14 +11,13 @@ from koi_lang.compiler.rules.program import handlers, is_variable, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 
 # What actions and standard skills need, or 1.1.0 knows; everything else is a label, or belongs to an extension.
 PERMISSIONS = (
     "execute", "delegate", "registry", "registry:read", "registry:write", "call_mcp", "read", "write", "read_tasks",
     "write_tasks", "web_access", "use_mobile", "manage_session", "read_koi_md", "write_code",
 )  # fmt: skip
-NEAR = 0.8
 # Shorter words are alike by chance, such as the label `lead` and `read`.
 LEAST = 6
 
@@ -75,7 +74,7 @@ def unknown_event(file: Analysis, report: Report) -> None:
 def _near(name: str) -> str | None:
     """The permission that was meant: alike, or two letters changed places."""
     for known in PERMISSIONS:
-        is_alike = min(len(name), len(known)) >= LEAST and SequenceMatcher(None, name, known).ratio() >= NEAR
+        is_alike = min(len(name), len(known)) >= LEAST and SequenceMatcher(None, name, known).ratio() >= SLIP_IN_FIVE
         if is_alike or (sorted(name) == sorted(known) and name[:1] == known[:1]):
             return known
     return None

@@ -11,8 +11,8 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import AnalysedProgram
 from koi_lang.compiler.rules.scopes import is_state, state_fields
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.diagnostics import SLIP_IN_FOUR
 
-NEAR = 0.75
 STARTS = {"array": "[]", "object": "{}"}
 
 
@@ -91,7 +91,7 @@ def misspelt_state(file: Analysis, report: Report) -> None:
         for name in (name for name in uses.own if name not in known):
             members = uses.of(name)
             is_one_sided = len({member in targets for member in members}) == 1
-            near = get_close_matches(name, known, n=1, cutoff=NEAR)
+            near = get_close_matches(name, known, n=1, cutoff=SLIP_IN_FOUR)
             if near and is_one_sided and not uses.is_told(name):
                 message = f"the state of `{uses.agent.name.name}` has no field `{name}`"
                 others = [report.place(known[near[0]].name.span, "declared here")]

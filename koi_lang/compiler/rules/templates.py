@@ -16,10 +16,9 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import GLOBALS, RUN_NAMES
 from koi_lang.compiler.templates import STATE, Placeholder, free_names, parts, payload_parts
 from koi_lang.compiler.walk import everything
-from koi_lang.diagnostics import LabeledSpan, nearest
+from koi_lang.diagnostics import SLIP_IN_FOUR, LabeledSpan, nearest
 from koi_lang.source import Source, Span
 
-NEAR = 0.75
 COMPUTED = "compute it in code, and pass it on in the payload."
 
 
@@ -277,7 +276,7 @@ def _paths(hole: Placeholder) -> Iterator[tuple[str, str]]:
 
 
 def _near(field: str, known: frozenset[str]) -> str | None:
-    found = get_close_matches(field, sorted(known), n=1, cutoff=NEAR)
+    found = get_close_matches(field, sorted(known), n=1, cutoff=SLIP_IN_FOUR)
     return found[0] if found else None
 
 

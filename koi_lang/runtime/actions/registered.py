@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.diagnostics import nearest
+from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 ActionFunction = Callable[..., Awaitable[Any]]
 # What an action may say of itself, whichever it is.
 ALWAYS = frozenset({"condition", "desc", "description", "title", "data"})
-# How near the name of an unknown field must be to that of a known one to count as misspelt.
-ALIKE = 0.8
 
 
 class ActionError(KoiError):
@@ -156,7 +154,7 @@ def _misspelt(kind: ActionKind, fields: Mapping[str, Any]) -> Iterator[str]:
     """A clause for each field that is almost one of an action; a model may add others that mean nothing."""
     known = [*kind.schema["properties"], *kind.aliases]
     for name in fields:
-        meant = None if name in known or name in ALWAYS else nearest(name, known, alike=ALIKE)
+        meant = None if name in known or name in ALWAYS else nearest(name, known, alike=SLIP_IN_FIVE)
         if meant is not None:
             yield f"there is no `{name}` (did you mean `{meant}`?)"
 

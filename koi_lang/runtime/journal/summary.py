@@ -26,7 +26,7 @@ State = Literal["ok", "failed", "interrupted", "running"]
 UNFINISHED = ("interrupted", "failed")
 # What is read of the end first.
 END_BYTES = 1 << 12
-# Where a line that is read only for its kind has it.
+# A line that is read only for its kind has it behind its number and its time, which take some 40 bytes.
 KIND_WITHIN = 120
 KIND = re.compile(rb'"kind":"(\w+)"')
 # What a line with totals holds.

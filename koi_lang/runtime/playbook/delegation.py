@@ -13,7 +13,8 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
 
-# Words that fit so well are a name; nobody is asked what they mean.
+# Words that fit so well are a name, perhaps with a slip, or all of the event's name and six tenths of the intent;
+# nobody is asked what they mean.
 SURE = 0.8
 
 
