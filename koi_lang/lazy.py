@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -13,7 +12,8 @@ class LazyModule(ModuleType):
     """Stands for a module until something of it is asked for, which loads it; nothing is kept of it here."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules.get(self.__name__) or import_module(self.__name__), name)
+        # Not out of `sys.modules`: another thread may be executing the module, and then its import waits for that.
+        return getattr(import_module(self.__name__), name)
 
 
 def lazy_module(name: str) -> Any:

@@ -69,11 +69,18 @@ def imported(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
 
 def lent(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
     """The names that lazy imports of a block bind, each with what it stands for."""
-    for node in body:
-        assert isinstance(node, ast.Assign)
-        assert isinstance(node.value, ast.Call)
-        given = [ast.literal_eval(argument) for argument in node.value.args if not isinstance(argument, ast.Name)]
-        if ast.unparse(node.value.func) == "lazy_module":
-            yield ast.unparse(node.targets[0]), given[0]
+    for target, call in (pair for node in body for pair in assigned(node)):
+        assert isinstance(call, ast.Call)
+        given = [ast.literal_eval(argument) for argument in call.args if not isinstance(argument, ast.Name)]
+        if ast.unparse(call.func) == "lazy_module":
+            yield ast.unparse(target), given[0]
         else:
             yield from ((name, f"{place}.{name}") for place, names in given[0].items() for name in names)
+
+
+def assigned(node: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with its value."""
+    assert isinstance(node, ast.Assign)
+    if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
+        return list(zip(node.targets[0].elts, node.value.elts, strict=True))
+    return [(node.targets[0], node.value)]

@@ -25,7 +25,7 @@ from koi_lang.mcp_server.results import failure_of, result_of
 from koi_lang.mcp_server.sessions import ClientSession, OpenRun, Sessions, Work, sessions_of
 from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
-from koi_lang.runtime.prompts import Prompt
+from koi_lang.runtime.prompts import Prompt, bare_scope
 from koi_lang.runtime.run import Run
 
 SESSION = "koi session"
@@ -145,7 +145,7 @@ class _Answers:
             if isinstance(prompt, ExposedDocument):
                 return messages_of(await self._handled(run, prompt, dict(given)))
             arguments = [given[name] for name in prompt.parameters]
-            return message_of((await prompt.render(run.bare_scope(), *arguments)).text)
+            return message_of((await prompt.render(bare_scope(run), *arguments)).text)
 
         _session(request).given.keep(asked.name, given)
         end = await _carried_out(request, work, asked)

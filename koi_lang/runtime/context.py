@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.errors import AgentError
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.playbook.call import Execution
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, CallPort, RunPort
 
-current: ContextVar[Run | None] = ContextVar("koi_run", default=None)
+current: ContextVar[RunPort | None] = ContextVar("koi_run", default=None)
 # The agent whose handler is running, and the payload of that.
-handling: ContextVar[tuple[Agent, Any] | None] = ContextVar("koi_handling", default=None)
-delegating: ContextVar[Execution | None] = ContextVar("koi_execution", default=None)
+handling: ContextVar[tuple[AgentPort, Any] | None] = ContextVar("koi_handling", default=None)
+delegating: ContextVar[CallPort | None] = ContextVar("koi_execution", default=None)
 
 
-def current_run() -> Run:
+def current_run() -> RunPort:
     """The run this code belongs to. Raises AgentError outside of runs."""
     run = current.get()
     if run is None:
@@ -29,6 +27,6 @@ def current_run() -> Run:
     return run
 
 
-def current_execution() -> Execution | None:
+def current_execution() -> CallPort | None:
     """The playbook call that the current code was started by; None in code that no playbook called."""
     return delegating.get()

@@ -6,11 +6,16 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.host import FormHost, Host
 from koi_lang.runtime.mcp.safe_text import one_line
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import validation
+else:
+    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 Ask = Callable[[str], Awaitable[str]]
 MOST_TRIES = 3
@@ -47,7 +52,7 @@ class Form:
             return {} if (await ask(f"{self.title} (yes or no)")).strip().lower() in YES else None
         if len(self._fields) > MOST_FIELDS:
             return None
-        await asyncio.to_thread(lambda: late.Checks)  # takes long to load: other agents go on meanwhile
+        await asyncio.to_thread(lambda: validation.Checks)  # takes long to load: other agents go on meanwhile
         content: dict[str, Any] = {}
         for name, about in self._fields.items():
             answer = await self._field(ask, name, about if isinstance(about, dict) else {})
@@ -140,7 +145,7 @@ def _number(given: str, *, whole: bool) -> Any:
 def _fits(value: Any, about: Mapping[str, Any]) -> bool:
     """Whether a value meets all conditions of its field; those that cannot be checked count as met."""
     try:
-        return not any(late.Checks(about).problems(value))
+        return not any(validation.Checks(about).problems(value))
     except ValueError:
         return True
 

@@ -36,12 +36,11 @@ from koi_lang.js.operators import (
 from koi_lang.js.promises import settle
 from koi_lang.js.regexes import regex
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime import late
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
 from koi_lang.runtime.agents.skills import export, skill
-from koi_lang.runtime.agents.team import Query, query, send
+from koi_lang.runtime.agents.team import Query, peers_of, query, send
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.destructuring import (
     Box,
@@ -76,7 +75,7 @@ def live(declared: Any) -> Any:
 def peers(agent: Agent | None, team: Any = None) -> Query:
     """Whom an agent can send to: all its teams, or one of them."""
     wanted = team.teams[0] if isinstance(team, Query) else team
-    return current_run().peers(agent, wanted)
+    return peers_of(current_run(), agent, wanted)
 
 
 def registry() -> KeptRegistry:
@@ -91,7 +90,7 @@ async def run(agent: type[Agent], event: str, payload: Any) -> Any:
 
 async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
     """Have a model carry out a playbook."""
-    return await late.run_playbook(agent, event, args, parts)
+    return await agent.run.run_playbook(agent, event, args, parts)
 
 
 __all__ = [

@@ -11,18 +11,18 @@ from koi_lang.interpolation import Interpolation, Part, Rendered, join_rendered
 from koi_lang.js.operators import text
 from koi_lang.js.promises import settle
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.context import current_run
+from koi_lang.runtime.context import current_run, handling
 from koi_lang.runtime.model_calls.images import told
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
     """What the names in a playbook or prompt stand for while it is rendered."""
 
-    agent: Agent
+    agent: AgentPort
     args: Any
     user_message: str = ""
 
@@ -39,6 +39,11 @@ class PromptContext:
     async def call_action(self, intent: str, data: Any = undefined) -> Any:
         """Run an action for the agent."""
         return await self.agent.call_action(intent, data)
+
+
+def bare_scope(run: RunPort) -> PromptContext:
+    """A scope for prompts that code mentions: that of the handler which is running, if one is."""
+    return PromptContext(*(handling.get() or (run.nobody, {})))
 
 
 class Prompt:
@@ -104,7 +109,7 @@ class Prompt:
         return self.separator.join(parts)
 
     async def _rendered_text(self, *arguments: Any) -> str:
-        return (await self.render(current_run().bare_scope(), *arguments)).text
+        return (await self.render(bare_scope(current_run()), *arguments)).text
 
 
 class Composed(Prompt):

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from koi_lang.errors import AgentError, KoiError
+from koi_lang.errors import KoiError
 from koi_lang.events import (
     ApprovalGiven,
     ApprovalRequested,
@@ -26,35 +26,33 @@ from koi_lang.js.console_state import use_marks
 from koi_lang.js.environment import in_environment
 from koi_lang.js.promises import TaskScope
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Team
-from koi_lang.runtime.agents.team import Query
 from koi_lang.runtime.budget.ledger import Ledger
 from koi_lang.runtime.budget.limits import in_time
-from koi_lang.runtime.context import current, handling
+from koi_lang.runtime.context import current
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.permissions import Permissions
-from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Approval, FormHost, Host, NobodyToAskError
-from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.playbook.loop_guard import GuardLimits
 from koi_lang.runtime.playbook.steering import Steering
-from koi_lang.runtime.prompts import PromptContext as PromptScope
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.environment import RunEnvironment
 from koi_lang.runtime.replay.error_records import origin_of
 from koi_lang.runtime.replay.location import enter_run, leave_run, passing
 from koi_lang.runtime.replay.recorder import Effects
-from koi_lang.runtime.services import Services
+from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.hooks.runner import Hooks
+    from koi_lang.runtime import forms
     from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.model_calls.gateway import ModelGateway
+    from koi_lang.runtime.ports import AgentPort
     from koi_lang.runtime.registry import KeptRegistry
     from koi_lang.runtime.routing.semantic import Meaning
+else:
+    forms = lazy_module("koi_lang.runtime.forms")
 
 
 class Run:
@@ -81,7 +79,7 @@ class Run:
         hooks: what is asked before and after actions and requests to models; None where nothing is.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, factories: Factories = MADE_WHEN_USED) -> None:
         self.id = services.id or os.urandom(6).hex()
         self.seed = services.seed or os.urandom(16).hex()
         self.detailed, self.redact = services.detailed, services.redact
@@ -95,12 +93,11 @@ class Run:
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)
         self.steering = Steering(self.events, services.past)
-        self.added, self.hooks = services.added, _hooks_of(self, services.added)
+        self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
             state.begin(self.events, services.past)
-        person = None if services.sign_in is None else PersonSignIn(services.sign_in, self.host)
-        self.servers, self.folder = Servers(services.folder, services.note, person), services.folder
-        self._services = services
+        self.servers, self.folder = factories.servers(self, services), services.folder
+        self._services, self._factories = services, factories
         self._agents: dict[type[Agent], Agent] = {}
         self._models: ModelGateway | None = None
         self._meaning: Meaning | None = None
@@ -191,24 +188,9 @@ class Run:
             live = self._agents[declared] = declared(self)
         return live
 
-    def peers(self, agent: Agent | None, team: Team | None = None) -> Query:
-        """A query over the teams an agent uses, else over the first that lists it; or over one team it can reach."""
-        reachable = self._teams_of(agent)
-        if team is None:
-            return Query(self, reachable)
-        if agent is not None and team not in reachable:
-            known = ", ".join(f"`{other.name}`" for other in reachable) or "none"
-            help = f"write `uses team {team.name}` in `{agent.name}`; its teams are: {known}."
-            raise AgentError(f"`{agent.name}` has no access to the team `{team.name}`", help=help)
-        return Query(self, (team,))
-
-    def _teams_of(self, agent: Agent | None) -> tuple[Team, ...]:
-        if agent is None:
-            return ()
-        used = tuple(agent.about.teams())
-        if used:
-            return used
-        return tuple(team for team in self._services.teams() if team.lists(type(agent)))[:1]
+    def teams(self) -> Sequence[Team]:
+        """All teams of the program."""
+        return self._services.teams()
 
     async def call(self, declared: type[Agent], event: str, payload: Any = undefined) -> Any:
         """Have an agent handle an event and give the result."""
@@ -223,18 +205,23 @@ class Run:
             payload = {**payload, **declared.about.converted_fields(event, given)}
         return await self.call(declared, event, payload)
 
-    def update_state(self, agent: Agent, updates: Mapping[str, Any]) -> None:
+    def update_state(self, agent: AgentPort, updates: Mapping[str, Any]) -> None:
         """Change fields of an agent's state."""
         agent.state.update(updates)
         self.events.emit(StateChanged(dict(updates)), agent.name, path=passing("state"))
 
-    async def perform(self, agent: Agent, intent: str, data: Any) -> Any:
+    async def perform(self, agent: AgentPort, intent: str, data: Any) -> Any:
         """A built-in action called from code. Raises AgentError where there is none of that name."""
-        return await late.called(self, agent, intent, data)
+        return await self._factories.action(self, agent, intent, data)
 
-    def bare_scope(self) -> PromptScope:
-        """A scope for prompts that code mentions: that of the handler which is running, if one is."""
-        return PromptScope(*(handling.get() or (_Nobody(self), {})))
+    async def run_playbook(self, agent: AgentPort, event: str, args: Any, parts: Any) -> Any:
+        """Have a model carry out a playbook."""
+        return await self._factories.playbook(agent, event, args, parts)
+
+    @property
+    def nobody(self) -> Agent:
+        """Stands in where a prompt is rendered without an agent."""
+        return _Nobody(self)
 
     # ------------------------------------------------------------ services
 
@@ -242,8 +229,7 @@ class Run:
     def registry(self) -> KeptRegistry:
         """The shared key/value store; opened when it is first used."""
         if self._registry is None:
-            opened = late.open_registry(self._services.folder, self._services.config)
-            self._registry = late.KeptRegistry(opened, self.effects, self.id)
+            self._registry = self._factories.registry(self, self._services)
         return self._registry
 
     async def sleep(self, seconds: float) -> None:
@@ -254,15 +240,14 @@ class Run:
     def models(self) -> ModelGateway:
         """The models that agents use; what asks them is loaded with the first request."""
         if self._models is None:
-            services = self._services
-            self._models = late.ModelGateway(self, services.connect, services.models, verbatim=services.verbatim)
+            self._models = self._factories.models(self, self._services)
         return self._models
 
     @property
     def meaning(self) -> Meaning:
         """Finds what words mean, where a model for embeddings is configured."""
         if self._meaning is None:
-            self._meaning = late.Meaning(self, self._services.connect_embedder, self._services.models)
+            self._meaning = self._factories.meaning(self, self._services)
         return self._meaning
 
 
@@ -284,7 +269,7 @@ class _Announcing:
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
         if not isinstance(self._host, FormHost):
-            return await late.Form(question, form).filled(self.ask)
+            return await forms.Form(question, form).filled(self.ask)
         self._events.emit(PersonAsked(question, []))
         answers = await self._host.fill(question, form)
         self._events.emit(PersonAnswered(question, json.dumps(answers)))
@@ -308,11 +293,6 @@ async def _pending_cancellation() -> tuple[type[BaseException], BaseException, T
     except asyncio.CancelledError as error:
         return type(error), error, error.__traceback__
     return asyncio.CancelledError, asyncio.CancelledError(), None
-
-
-def _hooks_of(run: Run, added: Additions) -> Hooks | None:
-    """The hooks of a run; what asks them is only loaded where there are any."""
-    return late.Hooks(run, added.hooks) if added.hooks else None
 
 
 class _Nobody(Agent, koi_name="nobody"):

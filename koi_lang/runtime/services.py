@@ -1,9 +1,9 @@
-"""What a run needs from the world above it."""
+"""What a run needs from the world above it, and how the parts are made that only some runs need."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,15 +12,18 @@ from koi_lang.errors import KoiError
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
-from koi_lang.runtime.mcp.sign_in import SignIn
+from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
 
 if TYPE_CHECKING:
-    from koi_lang.llm.embeddings import Embedder
-    from koi_lang.llm.messages import Adapter
+    from koi_lang.runtime.hooks.runner import Hooks
     from koi_lang.runtime.journal.history import History
+    from koi_lang.runtime.model_calls.gateway import ModelGateway
+    from koi_lang.runtime.model_calls.pool import Connect
+    from koi_lang.runtime.ports import AgentPort, RunPort
+    from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.routing.semantic import ConnectEmbedder, Meaning
 
-Connect = Callable[[Mapping[str, Any]], "Adapter"]
-ConnectEmbedder = Callable[[Mapping[str, Any]], "Embedder"]
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
 
 
@@ -79,3 +82,69 @@ class Services:
     added: Additions = NOTHING_ADDED
     note: Callable[[str], None] = lambda line: None
     sign_in: SignIn | None = None
+
+
+def make_models(run: RunPort, services: Services) -> ModelGateway:
+    """The gateway to the models."""
+    from koi_lang.runtime.model_calls.gateway import ModelGateway
+
+    return ModelGateway(run, services.connect, services.models, verbatim=services.verbatim)
+
+
+def make_meaning(run: RunPort, services: Services) -> Meaning:
+    """The router by meaning."""
+    from koi_lang.runtime.routing.semantic import Meaning
+
+    return Meaning(run, services.connect_embedder, services.models)
+
+
+def make_registry(run: RunPort, services: Services) -> KeptRegistry:
+    """The key/value store that the settings of the folder ask for. Raises SettingsError or RegistryError."""
+    from koi_lang.runtime.registry import KeptRegistry, open_registry
+
+    return KeptRegistry(open_registry(services.folder, services.config), run.effects, run.id)
+
+
+def make_hooks(run: RunPort, services: Services) -> Hooks | None:
+    """The hooks that extensions add; None where there are none."""
+    if not services.added.hooks:
+        return None
+    from koi_lang.runtime.hooks.runner import Hooks
+
+    return Hooks(run, services.added.hooks)
+
+
+def make_servers(run: RunPort, services: Services) -> Servers:
+    """The MCP servers, none of which is started yet."""
+    person = None if services.sign_in is None else PersonSignIn(services.sign_in, run.host)
+    return Servers(services.folder, services.note, person)
+
+
+async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
+    """What comes of a built-in action that code calls. Raises AgentError where there is no such action."""
+    from koi_lang.runtime.actions.lookup import called
+
+    return await called(run, agent, name, data)
+
+
+async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Any) -> Any:
+    """What a model makes of a playbook."""
+    from koi_lang.runtime.playbook import loop
+
+    return await loop.run_playbook(agent, event, args, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Factories:
+    """How the parts of a run are made; what only some runs need is imported when it is made first."""
+
+    models: Callable[[RunPort, Services], ModelGateway] = make_models
+    meaning: Callable[[RunPort, Services], Meaning] = make_meaning
+    registry: Callable[[RunPort, Services], KeptRegistry] = make_registry
+    hooks: Callable[[RunPort, Services], Hooks | None] = make_hooks
+    servers: Callable[[RunPort, Services], Servers] = make_servers
+    action: Callable[[RunPort, AgentPort, str, Any], Awaitable[Any]] = call_action
+    playbook: Callable[[AgentPort, str, Any, Any], Awaitable[Any]] = run_playbook
+
+
+MADE_WHEN_USED = Factories()

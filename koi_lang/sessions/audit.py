@@ -109,7 +109,10 @@ def _budgets(agent: Agent) -> dict[str, Any]:
     """What a call of each handler may spend, as declared and as it holds here, and what the whole run may."""
     about, ledger = agent.about, agent.run.ledger
     handlers = {
-        event: {"declared": about.declared_budget(handler).limits(), "limits": ledger.budget(agent, handler).limits()}
+        event: {
+            "declared": (declared := about.declared_budget(handler)).limits(),
+            "limits": ledger.budget(declared, is_playbook=handler.playbook).limits(),
+        }
         for event, handler in about.handlers.items()
     }
     return {"handlers": handlers, "run": ledger.spending.budget.limits()}

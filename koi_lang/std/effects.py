@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.context import current, handling
 from koi_lang.runtime.replay.calls import Effect
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
 
 
 def folder() -> Path:
@@ -17,7 +19,7 @@ def folder() -> Path:
     return Path.cwd() if run is None else run.folder
 
 
-def agent() -> Agent | None:
+def agent() -> AgentPort | None:
     """Whose handler is running; None outside of agents."""
     found = handling.get()
     return None if found is None else found[0]

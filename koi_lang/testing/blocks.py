@@ -19,7 +19,7 @@ from koi_lang.js.environment import Machine, in_environment
 from koi_lang.program import declarations, loader
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.services import Services
+from koi_lang.runtime.services import Factories, Services
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
 from koi_lang.testing.loops import JumpingLoop, Overtime
@@ -105,9 +105,7 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
         seed=block.name,
         added=additions(module),
     )
-    run = Run(services)
-    run.servers = NoServers(folder)
-    async with run:
+    async with Run(services, Factories(servers=lambda run, services: NoServers(services.folder))) as run:
         await module.koi_tests()[block.name]()
         run.ledger.require_within_budget()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from koi_lang.runtime.journal.store import output_folder, remove_output
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import RunPort
 
 # All sizes are in bytes. What is shown of one stream.
 MOST_OUTPUT = 30_000
@@ -72,14 +72,14 @@ class Output:
         return f"; {what} in `{file}`"
 
 
-async def shown(run: Run, outputs: dict[str, Output]) -> dict[str, str]:
+async def shown(run: RunPort, outputs: dict[str, Output]) -> dict[str, str]:
     """The fields of a result for some streams: `stdoutFile` and the like for what is long, then their texts."""
     files = {name: await _file_of(run, name, output) for name, output in outputs.items() if output.is_long}
     known = {f"{name}File": file for name, file in files.items() if file is not None}
     return known | {name: output.text(files.get(name)) for name, output in outputs.items()}
 
 
-async def _file_of(run: Run, name: str, output: Output) -> str | None:
+async def _file_of(run: RunPort, name: str, output: Output) -> str | None:
     """A new file of a run with an output, without secrets, by its path from the folder of the run.
 
     Without a journal the files last as long as the run does, else as long as the journal.

@@ -8,7 +8,7 @@ from koi_lang.runtime.actions.registered import ActionContext, ActionError, acti
 from koi_lang.runtime.guards.size import require_room, written_weight
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.call import ActionBlock
+    from koi_lang.runtime.ports import BlockPort
 
 MOST_ITERATIONS = 1000
 
@@ -68,7 +68,7 @@ def _require_count(name: str, count: int) -> None:
         raise ActionError(f"`{name}` must be between 1 and {MOST_ITERATIONS}, not {count}")
 
 
-def _block(context: ActionContext, actions: list[Any], where: str) -> ActionBlock:
+def _block(context: ActionContext, actions: list[Any], where: str) -> BlockPort:
     """The nested actions, all read before the first one is carried out."""
     if context.execution is None or context.names is None:
         raise ActionError("control flow is for playbooks; code has its own")

@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.js.inspect_value import inspect
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message
-from koi_lang.runtime import late
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find, perform
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
+from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.model_calls.images import images_in, told
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
 from koi_lang.runtime.routing.lexical import Route
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import validation
+else:
+    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
@@ -56,7 +62,7 @@ async def prompt_form(context: ActionContext, question: str, form: dict[str, Any
     if answers is None:
         return {"accepted": False, "answers": {}}
     try:
-        wrong = list(late.Checks({"type": "object", **form}).problems(answers))
+        wrong = list(validation.Checks({"type": "object", **form}).problems(answers))
     except ValueError as error:
         raise ActionError(f"the form is no schema that can be used: {error}") from error
     if wrong:
@@ -122,7 +128,7 @@ def _update(context: ActionContext, updates: Mapping[str, Any]) -> None:
 @action("delegate", inside=True)
 async def send_message(context: ActionContext, event: str, data: Any, role: str | None = None) -> Any:
     """Send an event to the first agent of the teams, or of a role in them, that handles it."""
-    query = context.agent.peers.event(event).any()
+    query = peers_of(context.run, context.agent).event(event).any()
     if role is not None:
         query = query.role(Role(role, ()))
     return await query.execute(data)

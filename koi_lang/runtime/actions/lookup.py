@@ -12,8 +12,7 @@ from koi_lang.runtime.actions import control, core, mcp, registry, shell
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, find, known, perform
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 # The order in which prompts and documentation list them.
 MODULES = (core, registry, control, shell, mcp)
@@ -25,12 +24,12 @@ def all_actions() -> Sequence[ActionKind]:
     return sorted(known(), key=lambda kind: order.index(kind.function.__module__))
 
 
-def found(run: Run, name: str) -> ActionKind | None:
+def found(run: RunPort, name: str) -> ActionKind | None:
     """An action of a run by name: a built-in one, else one that an extension adds."""
     return find(name) or run.added.actions.get(name)
 
 
-async def called(run: Run, agent: Agent, name: str, data: Any) -> Any:
+async def called(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     """What comes of an action that code calls. Raises AgentError where there is no such action."""
     kind = found(run, name)
     if kind is None:
@@ -40,7 +39,7 @@ async def called(run: Run, agent: Agent, name: str, data: Any) -> Any:
     return await perform(kind, ActionContext(run, agent), fields, checked=False)
 
 
-def allowed(agent: Agent) -> list[ActionKind]:
+def allowed(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits."""
     known = [*all_actions(), *agent.run.added.actions.values()]
     return [kind for kind in known if agent.role.allows(kind.needs)]

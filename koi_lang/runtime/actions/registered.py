@@ -15,10 +15,8 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.playbook.call import Execution
     from koi_lang.runtime.playbook.references import ActionScope
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, CallPort, RunPort
 
 ActionFunction = Callable[..., Awaitable[Any]]
 # What an action may say of itself, whichever it is.
@@ -33,9 +31,9 @@ class ActionError(KoiError):
 class ActionContext:
     """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of and its names."""
 
-    run: Run
-    agent: Agent
-    execution: Execution | None = None
+    run: RunPort
+    agent: AgentPort
+    execution: CallPort | None = None
     names: ActionScope | None = None
 
 
@@ -115,7 +113,7 @@ _ACTIONS: dict[str, ActionKind] = {}
 
 
 def _schema(function: ActionFunction) -> dict[str, Any]:
-    names = {**function.__globals__, "Agent": Any, "Run": Any, "ActionContext": Any}
+    names = {**function.__globals__, "AgentPort": Any, "RunPort": Any, "ActionContext": Any}
     hints = typing.get_type_hints(function, names)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return {

@@ -24,7 +24,7 @@ from koi_lang.runtime.mcp.safe_text import clipped
 from koi_lang.settings import environment
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import RunPort
 
 MOST_DESCRIBED = 300
 PLACEHOLDER = re.compile(r"<[A-Z][A-Z0-9_]*>")
@@ -131,7 +131,7 @@ async def _to_the_end(starting: Coroutine[Any, Any, Command]) -> Command:
     return command.result()
 
 
-async def _finished(run: Run, command: Command, timeout_s: float) -> Any:
+async def _finished(run: RunPort, command: Command, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
     process = command.process
     assert process.stdout is not None

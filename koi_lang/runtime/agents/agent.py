@@ -14,6 +14,7 @@ from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
+from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
 from koi_lang.runtime.replay.error_records import data_of, origin_of, told
@@ -22,8 +23,7 @@ from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.schema import problems, signature_text, type_text
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.team import Query
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import RunPort
 
 
 class Agent:
@@ -56,7 +56,7 @@ class Agent:
         # Without a docstring `help` looks for comments in the source, which it reads as Python.
         cls.__doc__ = cls.__doc__ or _description(koi_name, list(handlers))
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunPort) -> None:
         self.run = run
         self.state: dict[str, Any] = self.about.state()
         self.memory: list[Any] = []
@@ -83,7 +83,7 @@ class Agent:
     @property
     def peers(self) -> Query:
         """Everybody the agent can send to."""
-        return self.run.peers(self)
+        return peers_of(self.run, self)
 
     def handler(self, event: str) -> Handler:
         """The handler of an event. Raises AgentError."""
@@ -153,7 +153,8 @@ class Agent:
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:
         """What a handler gives within the budget of the call, all its attempts together."""
-        spending = self.run.ledger.spending_of(self, handler)
+        call, declared = f"`{self.name}.{handler.event}`", self.about.declared_budget(handler)
+        spending = self.run.ledger.spending_of(call, declared, is_playbook=handler.playbook)
         if spending is None:
             return await self._attempts(handler, payload)
         try:

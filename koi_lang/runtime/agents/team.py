@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from koi_lang.errors import AgentError, SendTimeoutError
 from koi_lang.events import TimedOut
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.cancellation import CancelScope
 from koi_lang.runtime.replay.error_records import data_of
@@ -18,7 +17,7 @@ from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 Select = Literal["any", "all", ""]
 
@@ -27,7 +26,7 @@ Select = Literal["any", "all", ""]
 class Query:
     """A question for agents of some teams, narrowed step by step: `.event("e").role(R).any()`."""
 
-    run: Run
+    run: RunPort
     teams: tuple[Team, ...]
     wanted: str = ""
     of_role: Role | None = None
@@ -62,20 +61,20 @@ class Query:
         """All of them, at the same time."""
         return replace(self, select="all")
 
-    def candidates(self) -> list[Agent]:
+    def candidates(self) -> list[AgentPort]:
         """The live agents that match, in declaration order, each once. Raises AgentError when there is none."""
         found = list(dict.fromkeys(self._matching()))
         if not found:
             raise AgentError(self._nobody())
         return found
 
-    def _matching(self) -> Iterable[Agent]:
+    def _matching(self) -> Iterable[AgentPort]:
         for team in self.teams:
             for member in team.members().values():
                 if not isinstance(member, str) and self.wanted in member.about.handlers and self._has_role(member):
                     yield self.run.agent(member)
 
-    def _has_role(self, member: type[Agent]) -> bool:
+    def _has_role(self, member: type[Any]) -> bool:
         return self.of_role is None or member.about.role().name == self.of_role.name
 
     def _nobody(self) -> str:
@@ -94,6 +93,28 @@ class Query:
         return await gathered(agent.handle(self.wanted, payload) for agent in found)
 
 
+def peers_of(run: RunPort, agent: AgentPort | None, team: Team | None = None) -> Query:
+    """A query over the teams an agent uses, else over the first that lists it; or over one team it can reach.
+
+    Raises:
+        AgentError: it cannot reach that team.
+    """
+    reachable = _teams_of(run, agent)
+    if team is None:
+        return Query(run, reachable)
+    if agent is not None and team not in reachable:
+        known = ", ".join(f"`{other.name}`" for other in reachable) or "none"
+        help = f"write `uses team {team.name}` in `{agent.name}`; its teams are: {known}."
+        raise AgentError(f"`{agent.name}` has no access to the team `{team.name}`", help=help)
+    return Query(run, (team,))
+
+
+def _teams_of(run: RunPort, agent: AgentPort | None) -> tuple[Team, ...]:
+    if agent is None:
+        return ()
+    return tuple(agent.about.teams()) or tuple(team for team in run.teams() if team.lists(type(agent)))[:1]
+
+
 def query(target: Any, event: str, *, role: Role | None = None, select: Select = "") -> Query:
     """Whom `send target.event(…).role(…).any()` is for. Raises AgentError when the target is no team."""
     if not isinstance(target, Query):
@@ -101,7 +122,7 @@ def query(target: Any, event: str, *, role: Role | None = None, select: Select =
     return replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
 
 
-async def send(sender: Agent | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> Any:
+async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> Any:
     """`await send …(payload) timeout …` of a program.
 
     Raises:

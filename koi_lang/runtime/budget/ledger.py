@@ -7,16 +7,19 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.budget.limits import MOST_TURNS, RUN, Budget, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
+    from koi_lang.llm import calibration
     from koi_lang.llm.calibration import Calibration
-    from koi_lang.runtime.agents.agent import Agent
-    from koi_lang.runtime.agents.declarations import Handler
+    from koi_lang.runtime.budget import reservations
     from koi_lang.runtime.budget.reservations import Reservations
     from koi_lang.runtime.journal.history import History
+else:
+    reservations = lazy_module("koi_lang.runtime.budget.reservations")
+    calibration = lazy_module("koi_lang.llm.calibration")
 
 
 class Ledger:
@@ -46,26 +49,30 @@ class Ledger:
         """Room that is kept free for requests to models."""
         most = self._limits.get("concurrency")
         limit = {} if most is None else {"concurrency": most}
-        return late.Reservations(self.calibration, **limit)
+        return reservations.Reservations(self.calibration, **limit)
 
     @cached_property
     def calibration(self) -> Calibration:
         """What its models have counted beside what was estimated."""
-        return late.Calibration()
+        return calibration.Calibration()
 
-    def spending_of(self, agent: Agent, handler: Handler) -> BudgetAccount | None:
-        """What the call at the current place may spend and spends; None where only those around it have a budget."""
-        budget = self.budget(agent, handler)
+    def spending_of(self, call: str, declared: Budget, *, is_playbook: bool) -> BudgetAccount | None:
+        """What the call at the current place may spend and spends; None where only those around it have a budget.
+
+        Args:
+            call: its name in messages.
+            declared: the most it may spend by its playbook and its agent.
+        """
+        budget = self.budget(declared, is_playbook=is_playbook)
         if budget == Budget():
             return None
         outer = current_spending() or self.spending
-        spending = BudgetAccount(budget, f"`{agent.name}.{handler.event}`", self._clock, outer)
+        spending = BudgetAccount(budget, call, self._clock, outer)
         return self._with_paid(spending, current_path())
 
-    def budget(self, agent: Agent, handler: Handler) -> Budget:
-        """The most a call may spend: its playbook's, its agent's, the default; code has no turns."""
-        declared = agent.about.declared_budget(handler)
-        if not handler.playbook:
+    def budget(self, declared: Budget, *, is_playbook: bool) -> Budget:
+        """The most a call may spend: what is declared, else the default; code has no turns."""
+        if not is_playbook:
             return replace(declared, turns=None)
         turns = self._limits.get("turns", declared.turns)
         return replace(declared, turns=MOST_TURNS if turns is None else turns)

@@ -15,7 +15,7 @@ from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import RunPort
 
 # Events that tell what a request took.
 PaidRequest = ModelAnswered | AnswerDiscarded
@@ -31,7 +31,7 @@ class Payment:
         reservation: what is kept free for it, while it is on its way.
     """
 
-    run: Run
+    run: RunPort
     agent: str
     spending: BudgetAccount
     reservation: Reservation | None = None

@@ -36,9 +36,8 @@ from koi_lang.runtime.replay.location import Path, current_place, passing
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
-    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.journal.entries import JournalEntry
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 MOST_SHOWN = 6000
 Call = TypeVar("Call", ActionCall, ModelCall)
@@ -62,7 +61,7 @@ class Hooks:
         after_models: whether answers are changed, so that they must be complete before their actions begin.
     """
 
-    def __init__(self, run: Run, hooks: Sequence[Hook] = ()) -> None:
+    def __init__(self, run: RunPort, hooks: Sequence[Hook] = ()) -> None:
         self._run = run
         self._of: dict[str, list[Hook]] = {
             kind: [hook for hook in hooks if hook.kind == kind] for kind in get_args(Kind)
@@ -73,7 +72,7 @@ class Hooks:
 
     # ------------------------------------------------------------ actions
 
-    def action(self, agent: Agent, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
+    def action(self, agent: AgentPort, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
         """What the hooks of an action are shown."""
         return ActionCall(agent.name, agent.role.name, intent, fields, by_model)
 

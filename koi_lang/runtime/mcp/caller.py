@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.budget.limits import BudgetAccount
+    from koi_lang.runtime.ports import AgentPort
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,7 @@ class Caller:
         spending: what a model that the server asks is paid from; None for that of the run.
     """
 
-    agent: Agent
+    agent: AgentPort
     spending: BudgetAccount | None = None
     context: Context = field(default_factory=copy_context)
     path: Path = field(default_factory=current_path)

@@ -17,7 +17,7 @@ from koi_lang.runtime.host import NobodyAllowsError
 from koi_lang.runtime.mcp.safe_text import clipped
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.ports import AgentPort
 
 RULES = ("ask", "deny")
 MOST_SHOWN = 500
@@ -68,7 +68,7 @@ class Access:
         """Whether anything of a kind is granted."""
         return self.server.granted is None or bool(of_kind(self.server.granted, kind))
 
-    def require(self, agent: Agent, name: str, kind: str = "") -> None:
+    def require(self, agent: AgentPort, name: str, kind: str = "") -> None:
         """Raise PermissionDeniedError unless something is granted and not denied."""
         server, wanted = self.server.name, f"{kind}:{name}" if kind else name
         if not self.server.grants(name, kind):
@@ -79,7 +79,7 @@ class Access:
         if covers(self.rules.deny, name, kind):
             raise PermissionDeniedError(f"the rules for the MCP server `{server}` deny `{wanted}`")
 
-    async def permit(self, agent: Agent, name: str, kind: str = "", arguments: Any = None) -> None:
+    async def permit(self, agent: AgentPort, name: str, kind: str = "", arguments: Any = None) -> None:
         """The same, and the person is asked where a rule says so. Raises PermissionDeniedError."""
         self.require(agent, name, kind)
         if covers(self.rules.ask, name, kind):
@@ -109,7 +109,7 @@ class McpPermission:
         return covers(allowed_patterns(self.server, rules), self.name, self.kind)
 
 
-async def _ask(agent: Agent, permission: McpPermission, arguments: Any) -> None:
+async def _ask(agent: AgentPort, permission: McpPermission, arguments: Any) -> None:
     """Raise PermissionDeniedError unless a rule or the person allows it."""
     server, wanted = permission.server, permission.wanted
     detail = "" if arguments is None else clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)

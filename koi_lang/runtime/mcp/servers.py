@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError
 from koi_lang.grants import KINDS, matches, of_kind
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Mcp, by_name
 from koi_lang.runtime.mcp.configured import access_to, options_of
 from koi_lang.runtime.mcp.permissions import Access, Rules
@@ -22,7 +22,12 @@ from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
 from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import connection as connections
+    from koi_lang.runtime.mcp import validation
     from koi_lang.runtime.mcp.connection import McpConnection
+else:
+    validation = lazy_module("koi_lang.runtime.mcp.validation")
+    connections = lazy_module("koi_lang.runtime.mcp.connection")
 
 # What evaluates the options of a declaration, or the name of a server that files of the folder describe.
 Key: TypeAlias = Callable[[], Mapping[str, Any]] | str
@@ -95,10 +100,10 @@ class Servers:
     async def _begun(self, key: Key, name: str, options: Mapping[str, Any]) -> McpConnection:
         """A connection that may still be opening."""
         # What connects and checks takes about a second to load: in a thread, so that other agents go on meanwhile.
-        await asyncio.to_thread(lambda: (late.McpConnection, late.Checks))
+        await asyncio.to_thread(lambda: (connections.McpConnection, validation.Checks))
         connection = self._connections.get(key)
         if connection is None or connection.over:  # else somebody has begun it meanwhile
-            connection = self._connections[key] = late.McpConnection(name, options, self._person)
+            connection = self._connections[key] = connections.McpConnection(name, options, self._person)
             _begin(self._group, connection)
         return connection
 

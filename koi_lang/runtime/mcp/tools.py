@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.mcp.safe_text import one_line, quoted
 from koi_lang.runtime.mcp.tool_signature import field_types, signature
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import validation
     from koi_lang.runtime.mcp.validation import Checks
+else:
+    validation = lazy_module("koi_lang.runtime.mcp.validation")
 
 # A signature that is longer is no help beside an error.
 MOST_OF_A_HINT = 1500
@@ -124,7 +127,7 @@ class Tool:
 
     @cached_property
     def _checks(self) -> Checks:
-        return late.Checks(self.schema)
+        return validation.Checks(self.schema)
 
 
 def _is_plain(about: Any) -> bool:

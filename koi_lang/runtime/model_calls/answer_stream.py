@@ -22,10 +22,9 @@ from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import History, RecordedAnswer
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 
 class CutOffError(ProviderError):
@@ -54,7 +53,7 @@ NO_ANSWER = ProviderError("the recording holds no answer to this request")
 class ModelRequest:
     """A request that an agent makes of a model, where in the run, and what pays for it."""
 
-    agent: Agent
+    agent: AgentPort
     model: Adapter
     request: Request
     path: Path
@@ -79,7 +78,7 @@ class AnswerStream:
     """
 
     def __init__(
-        self, run: Run, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
+        self, run: RunPort, asked: ModelRequest, before: RecordedBefore | None, hooked: HookedRequest | None
     ) -> None:
         self._run, self._before, self._hooked = run, before, hooked
         self._agent, self._model, self._path = asked.agent, asked.model, asked.path

@@ -22,10 +22,9 @@ from koi_lang.runtime.replay.location import Location, Path, current_place, pass
 from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import Mode
-    from koi_lang.runtime.run import Run
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
@@ -39,25 +38,25 @@ class ModelGateway:
         verbatim: whether events carry all that a model is told.
     """
 
-    def __init__(self, run: Run, connect: Connect, usual: Usual, *, verbatim: bool) -> None:
+    def __init__(self, run: RunPort, connect: Connect, usual: Usual, *, verbatim: bool) -> None:
         self.verbatim = verbatim
         self._run, self._usual = run, usual
         self._connections = Connections(connect)
         self._unpriced: set[str] = set()
         self._told = ToldDigests(run.redact)
 
-    def settings(self, agent: Agent, use: str = "default") -> dict[str, Any]:
+    def settings(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
         """What counts for the model an agent uses for a purpose, as in an `llm` block."""
         own = agent.about.llm
         declared = own.get(use) or self._usual.get(use) or own.get("default")
         return dict(declared()) if declared is not None else {}
 
-    def options(self, agent: Agent, use: str = "default") -> dict[str, Any]:
+    def options(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
         """The same, with the usual settings for what the agent leaves open."""
         usual = self._usual.get(use)
         return {**(usual() if usual is not None else {}), **self.settings(agent, use)}
 
-    def of(self, agent: Agent, use: str = "default") -> Adapter:
+    def of(self, agent: AgentPort, use: str = "default") -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
         return self._connections.of(self.settings(agent, use))
 
@@ -71,7 +70,7 @@ class ModelGateway:
 
     @asynccontextmanager
     async def asked(
-        self, agent: Agent, request: Request, spending: BudgetAccount | None = None, use: str = "default"
+        self, agent: AgentPort, request: Request, spending: BudgetAccount | None = None, use: str = "default"
     ) -> AsyncIterator[AnswerStream]:
         """An answer on its way; at the end of the block it is paid for, whether or not it was read to its end.
 
@@ -106,10 +105,11 @@ class ModelGateway:
         if hooks is None or not hooks.around_models:
             return None
         try:
-            return await hooks.before_request(asked.agent.name, use, asked.name, asked.request)
+            hooked: HookedRequest = await hooks.before_request(asked.agent.name, use, asked.name, asked.request)
         except PermissionDeniedError as denied:
             await self._tell_failure(asked, denied)
             raise
+        return hooked
 
     async def _tell_failure(self, asked: ModelRequest, error: KoiError) -> None:
         """Tell, when it is its turn, that a request is not made."""
@@ -188,7 +188,7 @@ class ModelGateway:
 
     async def complete(
         self,
-        agent: Agent,
+        agent: AgentPort,
         instruction: str,
         data: str | Message,
         spending: BudgetAccount | None = None,

@@ -10,10 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.js.json_text import stringify
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from koi_lang.llm import images as llm_images
     from koi_lang.llm.images import Image
+else:
+    llm_images = lazy_module("koi_lang.llm.images")
 
 TYPE = "image"
 # Levels of a value that are looked through.
@@ -33,8 +36,8 @@ def image_in(value: Any) -> Image | None:
     if not isinstance(value, dict) or value.get("type") != TYPE or not isinstance(value.get("data"), str):
         return None
     try:
-        return late.Image.encoded(value["data"])
-    except late.BadImageError:
+        return llm_images.Image.encoded(value["data"])
+    except llm_images.BadImageError:
         return None
 
 
@@ -44,9 +47,9 @@ def medium(value: Any) -> str | None:
         return None
     kind, data, mime = value.get("type"), value.get("data"), value.get("mimeType")
     if kind in (TYPE, "audio") and isinstance(data, str):
-        return f"[{kind}, {mime}, {late.size_text(late.size_of(data))}]"
+        return f"[{kind}, {mime}, {llm_images.size_text(llm_images.size_of(data))}]"
     if isinstance(value.get("uri"), str) and isinstance(value.get("blob"), str):
-        return f"[file, {mime or 'of an unknown type'}, {late.size_text(late.size_of(value['blob']))}]"
+        return f"[file, {mime or 'of an unknown type'}, {llm_images.size_text(llm_images.size_of(value['blob']))}]"
     return None
 
 

@@ -17,7 +17,6 @@ from koi_lang.llm.messages import ActionResult
 from koi_lang.outcome import end_of, failure_of
 from koi_lang.runtime.actions.lookup import allowed, found
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, perform
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota, require_quota
@@ -34,6 +33,7 @@ from koi_lang.runtime.tasks import gathered
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
+    from koi_lang.runtime.ports import AgentPort, CallPort
 
 # Loops are bounded, loops within loops are not; so many actions take a minute or so.
 MOST_REPEATED = 100_000
@@ -57,14 +57,14 @@ class Execution:
         repeated: how many actions were carried out in loops and branches since the last one that the model asked for.
     """
 
-    agent: Agent
+    agent: AgentPort
     event: str
     args: Any
     names: ActionScope
     spending: BudgetAccount
     circles: RepetitionGuard
     failures: Failures
-    parent: Execution | None = None
+    parent: CallPort | None = None
     playbook: Rendered = field(default_factory=Rendered)
     tools: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
@@ -220,7 +220,7 @@ class Execution:
         count_written(value)
         return value
 
-    async def _called(self, member: type[Agent], event: str, payload: Any) -> Any:
+    async def _called(self, member: type[Any], event: str, payload: Any) -> Any:
         """Have a member handle an event, between the hooks of the run."""
         run, hooks = self.agent.run, self.agent.run.hooks
         if hooks is None or not hooks.around_actions:

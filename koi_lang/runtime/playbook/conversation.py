@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import tokens_of
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.summaries import ConversationSummary
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
 
 Reason = Literal["threshold", "overflow", "manual"]
 
@@ -74,7 +76,7 @@ class Conversation:
         wishes: that it be shortened before the next request.
     """
 
-    agent: Agent
+    agent: AgentPort
     spending: BudgetAccount
     messages: list[Message]
     remembered: Sequence[Message]
@@ -87,7 +89,7 @@ class Conversation:
     _covered: int = 0
 
     @staticmethod
-    def of(agent: Agent, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
+    def of(agent: AgentPort, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
         return Conversation(agent, spending, list(remembered), tuple(remembered))
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
 
 # Words that fit so well are a name, perhaps with a slip, or all of the event's name and six tenths of the intent;
 # nobody is asked what they mean.
@@ -31,7 +36,7 @@ class Delegate:
         return list(self.agent.about.handlers)
 
 
-def reachable(agent: Agent) -> list[Delegate]:
+def reachable(agent: AgentPort) -> list[Delegate]:
     """The members of all teams of an agent that have handlers, each agent once, without itself."""
     found: dict[type[Agent], Delegate] = {}
     for member in _members(agent):
@@ -39,7 +44,7 @@ def reachable(agent: Agent) -> list[Delegate]:
     return list(found.values())
 
 
-def remote_tools(agent: Agent) -> dict[str, tuple[Mcp, str]]:
+def remote_tools(agent: AgentPort) -> dict[str, tuple[Mcp, str]]:
     """The members that are tools of MCP servers, by address: the server and the name of the tool."""
     return {
         member.agent.about.name: member.agent.origin
@@ -48,15 +53,15 @@ def remote_tools(agent: Agent) -> dict[str, tuple[Mcp, str]]:
     }
 
 
-def _members(agent: Agent) -> Iterator[Delegate]:
+def _members(agent: AgentPort) -> Iterator[Delegate]:
     """The members under all their keys."""
-    for team in agent.peers.teams:
+    for team in peers_of(agent.run, agent).teams:
         for key, member in team.members().items():
             if not isinstance(member, str) and member is not type(agent) and member.about.handlers:
                 yield Delegate(key, member)
 
 
-async def resolve(agent: Agent, intent: str, spending: BudgetAccount) -> tuple[type[Agent], str]:
+async def resolve(agent: AgentPort, intent: str, spending: BudgetAccount) -> tuple[type[Agent], str]:
     """The member and event that an intent names.
 
     A qualified name (`member::event`, `member.event`) reaches that member and no other. Otherwise the first member
@@ -90,7 +95,7 @@ async def resolve(agent: Agent, intent: str, spending: BudgetAccount) -> tuple[t
 class _DelegateSearch:
     """A search by likeness on behalf of an agent."""
 
-    agent: Agent
+    agent: AgentPort
     spending: BudgetAccount
 
     async def best(self, members: Sequence[Delegate], intent: str) -> tuple[type[Agent], str] | None:

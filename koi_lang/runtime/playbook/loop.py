@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.runtime.actions.lookup import allowed
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.playbook import delegation, prompting
@@ -24,11 +23,14 @@ from koi_lang.runtime.playbook.turn import ReceivedAnswer, carry_out, stops
 from koi_lang.runtime.prompts import PromptContext, joined
 from koi_lang.runtime.replay.calls import Effect
 
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
+
 MOST_BROKEN = 3
 Parts = Callable[[PromptContext], Sequence[Any]]
 
 
-async def run_playbook(agent: Agent, event: str, args: Any, parts: Parts) -> Any:
+async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Parts) -> Any:
     """Carry out a playbook and give what it returns. Raises PlaybookError or ProviderError when that fails."""
     execution = begin(agent, event, args)
     said = execution.conversation = Conversation.of(agent, execution.spending, remembered(execution))
@@ -60,7 +62,7 @@ async def look_for_tools(execution: Execution) -> None:
     execution.tools = found or before
 
 
-def begin(agent: Agent, event: str, args: Any) -> Execution:
+def begin(agent: AgentPort, event: str, args: Any) -> Execution:
     """A new call of a playbook, which spends what the call of its handler may."""
     run, parent, spending = agent.run, current_execution(), current_spending()
     assert spending is not None, "a handler that was called"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError
 from koi_lang.js.errors import ErrorValue
@@ -13,11 +13,13 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.actions.lookup import allowed
-from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.model_calls.images import images_in, told
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.schema import of_function, signature_text
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
 
 RULES = """\
 You carry out the playbook above by answering with actions. Answer with JSON only, in one of these forms:
@@ -58,7 +60,7 @@ SKIPPED = object()
 
 
 def system_prompt(
-    agent: Agent, playbook: str, *, is_delegate: bool = False, tools: Mapping[str, Any] = NO_TOOLS
+    agent: AgentPort, playbook: str, *, is_delegate: bool = False, tools: Mapping[str, Any] = NO_TOOLS
 ) -> str:
     """The instructions of one call: the playbook, the rules, and only what this agent may do.
 
@@ -78,7 +80,7 @@ def system_prompt(
     return "\n\n".join(sections)
 
 
-def _actions(agent: Agent, is_delegate: bool, tools: Mapping[str, Any]) -> list[str]:
+def _actions(agent: AgentPort, is_delegate: bool, tools: Mapping[str, Any]) -> list[str]:
     hidden = set(HIDDEN)
     hidden |= set() if is_delegate else ONLY_DELEGATES
     hidden |= set() if agent.about.skills() else ONLY_SKILLS

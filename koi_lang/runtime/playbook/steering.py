@@ -24,16 +24,19 @@ from koi_lang.events import (
     RunContinued,
     RunPaused,
 )
-from koi_lang.runtime import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
 from koi_lang.runtime.replay.calls import is_over
 from koi_lang.runtime.replay.location import Location, Path, current_place, passing
 
 if TYPE_CHECKING:
+    from koi_lang.llm import messages
     from koi_lang.llm.images import Image
     from koi_lang.llm.messages import Message
     from koi_lang.runtime.journal.history import History
+else:
+    messages = lazy_module("koi_lang.llm.messages")
 
 How = Literal["steer", "follow_up"]
 Mode = Literal["one", "all"]
@@ -122,7 +125,7 @@ class Steering:
 
     def say(self, said: str | Message, how: How = "steer", *, to: str = "", sender: str = PERSON) -> QueuedMessage:
         """Queue a note. Raises AgentError when it is empty."""
-        message = late.message_of(said)
+        message = messages.message_of(said)
         if not message.text.strip() and not message.images:
             raise AgentError("there is nothing to say in an empty message")
         self._last_id += 1

@@ -15,7 +15,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.context_window import THRESHOLD, window_of
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.ports import AgentPort
 
 RULES = """\
 You keep the record of an agent's work. The agent loses the conversation itself and goes on with nothing but your
@@ -105,7 +105,7 @@ class SummaryTask:
         most: characters of the record.
     """
 
-    agent: Agent
+    agent: AgentPort
     spending: BudgetAccount
     gone: Sequence[Message]
     playbook: str
@@ -198,7 +198,8 @@ async def _asked(subject: SummaryTask, reader: SummaryModel, record: str, part: 
         "\n".join(sections), (Message("user", data),), max_tokens=reader.answer, least_tokens=reader.answer
     )
     async with models.asked(subject.agent, request, subject.spending, "small") as arriving:
-        return await arriving.text()
+        text: str = await arriving.text()
+    return text
 
 
 def _rendered(messages: Iterable[Message]) -> list[str]:

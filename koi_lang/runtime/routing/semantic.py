@@ -25,15 +25,15 @@ from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank_by_meaning,
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
     from koi_lang.llm.messages import Usage
-    from koi_lang.runtime.agents.agent import Agent
+    from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.journal.history import History
-    from koi_lang.runtime.run import Run
-    from koi_lang.runtime.services import ConnectEmbedder
+    from koi_lang.runtime.ports import AgentPort, RunPort
 
 USE, RANK = "embedding", "rank_by_meaning"
 LIMIT_S = 30.0
 DIGITS = 4
 Settings = Mapping[str, Any]
+ConnectEmbedder = Callable[[Settings], "Embedder"]
 
 
 class Meaning:
@@ -44,13 +44,15 @@ class Meaning:
         usual: the settings for a purpose that an agent says nothing about.
     """
 
-    def __init__(self, run: Run, connect: ConnectEmbedder | None, usual: Mapping[str, Callable[[], Settings]]) -> None:
+    def __init__(
+        self, run: RunPort, connect: ConnectEmbedder | None, usual: Mapping[str, Callable[[], Settings]]
+    ) -> None:
         self._run, self._connect, self._usual = run, connect, usual
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
 
     async def ranked(
-        self, agent: Agent, intent: str, offers: Sequence[Route], spending: BudgetAccount
+        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
         """The offers that mean what an intent says, nearest first; none where no model is asked, or it cannot answer.
 
@@ -77,7 +79,7 @@ class Meaning:
         for embedder in self._embedders.values():
             await embedder.aclose()
 
-    def _settings(self, agent: Agent) -> Settings | None:
+    def _settings(self, agent: AgentPort) -> Settings | None:
         """What counts for an agent's embeddings; None where nothing is configured."""
         declared = agent.about.llm.get(USE) or self._usual.get(USE)
         return dict(declared()) if declared is not None and self._connect is not None else None
@@ -111,7 +113,7 @@ class Meaning:
     # ------------------------------------------------------------ the effect
 
     async def _asked(
-        self, agent: Agent, settings: Settings | None, intent: str, offers: Sequence[Route]
+        self, agent: AgentPort, settings: Settings | None, intent: str, offers: Sequence[Route]
     ) -> dict[str, Any]:
         """The ranking, and what it took, as they are recorded; or why there is none."""
         taken: list[Usage] = []
@@ -139,21 +141,21 @@ class Meaning:
             self._embedders[key] = self._connect(settings)
         return self._embedders[key]
 
-    def _before(self, agent: Agent, model: str) -> Before | None:
+    def _before(self, agent: AgentPort, model: str) -> Before | None:
         """Asks the hooks of the run about a request; None where there are none."""
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
             return None
 
         async def before(request: Request) -> Request:
-            hooked = await hooks.before_request(agent.name, USE, model, request)
+            hooked: HookedRequest = await hooks.before_request(agent.name, USE, model, request)
             if hooked.answer is not None:
                 raise PermissionDeniedError("a hook answers in place of the model for embeddings")
             return hooked.call.request
 
         return before
 
-    def _account(self, agent: Agent, came: Mapping[str, Any], payment: Payment) -> None:
+    def _account(self, agent: AgentPort, came: Mapping[str, Any], payment: Payment) -> None:
         """Count what a ranking took, and tell of it, or of why there is none."""
         events, path, model = self._run.events, passing(USE), str(came.get("model") or "")
         if came.get("tokens"):

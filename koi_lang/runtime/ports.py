@@ -1,0 +1,267 @@
+"""Ports: what the parts of a run may reach of it, of its agents, and of calls of playbooks, without knowing them.
+
+What is named here is either a protocol, or something that needs none of the ports itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from koi_lang.interpolation import Rendered
+    from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
+    from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
+    from koi_lang.runtime.budget.ledger import Ledger
+    from koi_lang.runtime.budget.limits import BudgetAccount
+    from koi_lang.runtime.events import Events
+    from koi_lang.runtime.guards.permissions import Permissions
+    from koi_lang.runtime.hooks.types import ActionCall
+    from koi_lang.runtime.host import Host
+    from koi_lang.runtime.playbook.loop_guard import GuardLimits
+    from koi_lang.runtime.playbook.steering import Steering
+    from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.replay.recorder import Effects
+    from koi_lang.runtime.routing.lexical import Route, RouteMatch
+
+
+class AgentPort(Protocol):
+    """A live agent of a run.
+
+    Attributes:
+        state: fields that last as long as the run.
+        memory: the conversation of its playbooks, kept between calls.
+        conversations: those of its playbooks that are under way.
+    """
+
+    state: dict[str, Any]
+    memory: list[Any]
+    conversations: list[Any]
+
+    @property
+    def name(self) -> str:
+        """The declared name."""
+
+    @property
+    def role(self) -> Role:
+        """What it may do."""
+
+    @property
+    def about(self) -> AgentDeclaration:
+        """Its declaration."""
+
+    @property
+    def run(self) -> RunPort:
+        """The run it lives in."""
+
+    async def handle(self, event: str, payload: Any = ...) -> Any:
+        """Carry out an event. Raises AgentError."""
+
+    async def call_action(self, intent: str, data: Any = ...) -> Any:
+        """Run a built-in action from code. Raises AgentError."""
+
+
+class CallPort(Protocol):
+    """A call of a playbook that is under way."""
+
+    @property
+    def agent(self) -> AgentPort:
+        """Whose playbook it is."""
+
+    @property
+    def args(self) -> Any:
+        """What it was called with."""
+
+    @property
+    def parent(self) -> CallPort | None:
+        """The call that delegated it."""
+
+    @property
+    def playbook(self) -> Rendered:
+        """The playbook as rendered last."""
+
+    @property
+    def spending(self) -> BudgetAccount:
+        """What it may spend and spends."""
+
+    @property
+    def results(self) -> list[ActionResult]:
+        """What was carried out, in order of completion."""
+
+    def block(self, names: Any, actions: Sequence[Any], where: str) -> BlockPort:
+        """The actions nested in a field of an action, all read before the first one is carried out."""
+
+
+class BlockPort(Protocol):
+    """The body of a loop or branch in a call of a playbook."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the playbook has returned."""
+
+    async def carry_out(self, **own: int) -> list[Any]:
+        """Carry the steps out once, with further names; gives the results of what was carried out."""
+
+    async def holds(self, condition: Any) -> bool:
+        """Whether a condition is true; a model may be asked."""
+
+
+class ModelsPort(Protocol):
+    """The gateway of a run to its models."""
+
+    def options(self, agent: AgentPort, use: str = ...) -> dict[str, Any]:
+        """What counts for the model an agent uses for a purpose, the usual settings included."""
+
+    def of(self, agent: AgentPort, use: str = ...) -> Adapter:
+        """The model an agent uses for a purpose: `default`, `small`, `judge`."""
+
+    def asked(
+        self, agent: AgentPort, request: Request, spending: BudgetAccount | None = ..., use: str = ...
+    ) -> AbstractAsyncContextManager[Any]:
+        """An `AnswerStream`; at the end of the block it is paid for."""
+
+    async def complete(
+        self,
+        agent: AgentPort,
+        instruction: str,
+        data: str | Message,
+        spending: BudgetAccount | None = ...,
+        use: str = ...,
+    ) -> str:
+        """A plain answer to an instruction about some data."""
+
+
+class MeaningPort(Protocol):
+    """The router of a run by meaning."""
+
+    async def ranked(
+        self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
+    ) -> list[RouteMatch]:
+        """The offers that mean what an intent says, nearest first."""
+
+
+class HooksPort(Protocol):
+    """The hooks of a run.
+
+    Attributes:
+        around_actions: whether there are any for actions.
+        around_models: whether there are any for requests to models.
+    """
+
+    around_actions: bool
+    around_models: bool
+
+    def action(self, agent: AgentPort, intent: str, fields: Mapping[str, Any], *, by_model: bool) -> ActionCall:
+        """What the hooks of an action are shown."""
+
+    async def around(
+        self,
+        call: ActionCall,
+        check: Callable[[Mapping[str, Any]], dict[str, Any]],
+        work: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        """Carry an action out between its hooks. Raises PermissionDeniedError."""
+
+    async def before_request(self, agent: str, use: str, model: str, request: Request) -> Any:
+        """A `HookedRequest`. Raises PermissionDeniedError."""
+
+
+class ServersPort(Protocol):
+    """The MCP servers of a run."""
+
+    async def connected(self, server: Mcp) -> Any:
+        """The live `McpConnection` to a server. Raises KoiError."""
+
+    def access(self, server: Mcp) -> Any:
+        """The `Access` to a server: what may be used of it. Raises SettingsError."""
+
+    async def offers(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
+        """What several servers offer, started if need be, as data for a prompt."""
+
+    async def news(
+        self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]], before: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """The same without starting anything; None when nothing has changed since then."""
+
+
+class AddedPort(Protocol):
+    """What extensions add to a run."""
+
+    @property
+    def actions(self) -> Mapping[str, Any]:
+        """An `ActionKind` by name."""
+
+
+class RunPort(Protocol):
+    """What agents, actions, models and hooks may reach of a run; see `Run`."""
+
+    id: str
+    events: Events
+    effects: Effects
+    host: Host
+    ledger: Ledger
+    spending: BudgetAccount
+    patience: GuardLimits
+    steering: Steering
+    detailed: bool
+    folder: Path
+    permissions: Permissions
+    redact: Callable[[str], str]
+    evaluate: Callable[[str, Mapping[str, Any]], Any]
+
+    @property
+    def added(self) -> AddedPort:
+        """What extensions add."""
+
+    @property
+    def hooks(self) -> HooksPort | None:
+        """What is asked before and after actions and requests to models; None where nothing is."""
+
+    @property
+    def models(self) -> ModelsPort:
+        """The models that agents use."""
+
+    @property
+    def meaning(self) -> MeaningPort:
+        """Finds what words mean."""
+
+    @property
+    def servers(self) -> ServersPort:
+        """The MCP servers."""
+
+    @property
+    def registry(self) -> KeptRegistry:
+        """The shared key/value store."""
+
+    @property
+    def nobody(self) -> AgentPort:
+        """Stands in where a prompt is rendered without an agent."""
+
+    def keep_until_end(self, end: Callable[[], Awaitable[None]]) -> None:
+        """Have something ended when the run ends, such as a process."""
+
+    def teams(self) -> Sequence[Team]:
+        """All teams of the program."""
+
+    def agent(self, declared: type[Any]) -> AgentPort:
+        """The live agent of a declaration."""
+
+    async def call(self, declared: type[Any], event: str, payload: Any = ...) -> Any:
+        """Have an agent handle an event and give the result."""
+
+    async def start(self, declared: type[Any], event: str, payload: Any) -> Any:
+        """Carry out a `run` statement."""
+
+    async def run_playbook(self, agent: AgentPort, event: str, args: Any, parts: Any) -> Any:
+        """Have a model carry out a playbook."""
+
+    async def perform(self, agent: AgentPort, intent: str, data: Any) -> Any:
+        """A built-in action called from code. Raises AgentError where there is none of that name."""
+
+    def update_state(self, agent: AgentPort, updates: Mapping[str, Any]) -> None:
+        """Change fields of an agent's state."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; what has been waited for in an earlier part of the run is not waited for again."""
