@@ -121,18 +121,24 @@ def _without_secret_text(name: str, value: Any, secrecy: Secrecy) -> Any:
 
 def changes_in(text: str) -> Iterator[Change]:
     """What is to be replaced in a text because of the names before it."""
+    for start, end, name, secrecy in _telling_names(text):
+        yield from _Named(text, start, end, name, secrecy).changes()
+
+
+def has_telling_name(text: str) -> bool:
+    """Whether a text has a name of a secret in it, whatever follows."""
+    return any(True for _ in _telling_names(text))
+
+
+def _telling_names(text: str) -> Iterator[tuple[int, int, str, Secrecy]]:
+    """Where names of secrets stand, and which."""
     for start, end in _names(text):
         name = text[start:end].strip("-.")
         secrecy = secrecy_of(name)
         if not secrecy and name in ("key", "keys") and (before := _WORD_BEFORE.search(text, max(0, start - 20), start)):
             secrecy = secrecy_of(f"{before[0]}{name}")
         if secrecy:
-            yield from _Named(text, start, end, name, secrecy).changes()
-
-
-def has_telling_name(text: str) -> bool:
-    """Whether a text has a name of a secret in it, whatever follows."""
-    return any(secrecy_of(text[start:end].strip("-.")) for start, end in _names(text))
+            yield start, end, name, secrecy
 
 
 def _names(text: str) -> Iterator[tuple[int, int]]:
@@ -141,7 +147,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     if len(lower) != len(text):
         lower = text.translate(_ASCII)
     seen = set()
-    for stem in STEMS:
+    for stem in [stem for stem in STEMS if stem in lower]:
         at = lower.find(stem)
         while at >= 0:
             if lower.startswith(COUNTED, at):

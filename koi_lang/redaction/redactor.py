@@ -18,7 +18,7 @@ from koi_lang.redaction.fields import (
     without_option_values,
 )
 from koi_lang.redaction.names import is_secret_variable, secrecy_of
-from koi_lang.redaction.shapes import is_drawn, spans_in
+from koi_lang.redaction.shapes import has_spans, is_drawn, spans_in
 
 SHORTEST, LONGEST_FOUND = 8, 512
 # How many secrets are remembered of those that were found by their names, and of one text.
@@ -64,6 +64,10 @@ class Secrets:
                 text = text.replace(form, HIDDEN) if word is None else word.sub(HIDDEN, text)
         return text
 
+    def is_in(self, text: str) -> bool:
+        """Whether there is something to hide."""
+        return any(form in text and (word is None or word.search(text) is not None) for form, word in self._forms)
+
 
 class Redactor:
     """Replaces secrets in texts and values. What it finds by a name is looked for from then on, without its name, too.
@@ -91,6 +95,10 @@ class Redactor:
         if changes and self._learn(hidden[start:end] for start, end, _ in changes):
             shown = self._found.hidden_in(shown)
         return shown if shown == text else _still_json(text, shown, self)
+
+    def is_clean(self, text: str) -> bool:
+        """Whether a text has neither secrets in it nor names of any, so that it is shown as it is, by value, too."""
+        return not (any(known.is_in(text) for known in self._known) or has_telling_name(text) or has_spans(text))
 
     def fields(self, fields: Mapping[Any, Any]) -> dict[Any, Any]:
         """The fields of an object as they may be shown by their names."""
@@ -198,4 +206,4 @@ def _changed(text: str, changes: Iterable[Change]) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-__all__ = ["HIDDEN", "Redactor", "Secrets", "has_telling_name", "redactor"]
+__all__ = ["HIDDEN", "Redactor", "Secrets", "redactor"]

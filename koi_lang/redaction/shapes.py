@@ -208,5 +208,14 @@ _BY_GATE = tuple(_by_gate().items())
 
 def spans_in(text: str) -> list[tuple[int, int]]:
     """Where secrets of any shape stand in a text."""
-    shapes = [row for gate, rows in _BY_GATE if gate.search(text) for row in rows]
-    return [span for mark, shape in shapes if mark in text for span in shape.spans(text)]
+    return [span for shape in _likely(text) for span in shape.spans(text)]
+
+
+def has_spans(text: str) -> bool:
+    """Whether a secret of any shape stands in a text."""
+    return any(True for shape in _likely(text) for _ in shape.spans(text))
+
+
+def _likely(text: str) -> list[Shape]:
+    """The shapes whose marks a text has."""
+    return [shape for gate, rows in _BY_GATE if gate.search(text) for mark, shape in rows if mark in text]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import shutil
 import subprocess
 import sys
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +22,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.checksums import parts, sealed, unsealed
 from koi_lang.runtime.journal.entries import JournalEntry, line_of
 from koi_lang.runtime.journal.reader import read
-from koi_lang.runtime.journal.signatures import Signer
+from koi_lang.runtime.journal.signatures import Chain, Signer
 from koi_lang.runtime.journal.writer import Writer
 from tests.journal.commands import Commands
 from tests.journal.conftest import HEADER, printed
@@ -312,3 +314,13 @@ def test_a_damaged_key_is_told(cut: Commands, tmp_path: Path, content: str, monk
     assert (0, True) == (ran.code, f"the key `{tmp_path}/signing.key` is damaged" in ran.err)
     assert (1, True) == (resumed.code, f"Remove it with `rm {tmp_path}/signing.key`" in resumed.err)
     assert content == (tmp_path / "signing.key").read_text()
+
+
+@pytest.mark.parametrize("size", [1, 32, 64, 100])
+def test_a_signature_is_an_hmac(size: int) -> None:
+    """What is computed once for all lines changes nothing, so that older journals are still known."""
+    chain, key = Chain(Signer(b"k" * size, "/work")), b"k" * size
+    first = hmac.digest(key, b"koi journal in /work", "sha256")
+    second = hmac.digest(key, first + b"line", "sha256")
+
+    assert urlsafe_b64encode(second[:12]) == chain.add(b"line")

@@ -24,7 +24,7 @@ from koi_lang.events import (
     ValueObserved,
 )
 from koi_lang.js.undefined import undefined
-from koi_lang.redaction.redactor import HIDDEN, Redactor, has_telling_name
+from koi_lang.redaction.redactor import HIDDEN, Redactor
 from koi_lang.runtime.journal.checksums import is_changed, unsealed
 from koi_lang.runtime.model_calls.images import is_data, without_data
 
@@ -128,7 +128,7 @@ class JournalEntry:
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
         own = {"n": self.n, "ts": self.ts, "kind": self.kind, "path": list(self.path), "agent": self.agent}
-        return own | {name: value for name, value in self.data.items() if name not in own}
+        return {**own, **self.data, **own}
 
     @property
     def lacks_secret(self) -> bool:
@@ -170,9 +170,7 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
     # To write the line at once takes a third of the time; seldom is there anything to replace in it.
     try:
         text = _encode(content)
-        words = without_data(text)
-        is_shown = redact is NOTHING or (redact(words) == words and not has_telling_name(words))
-        if is_shown and not _is_too_deep(content, text):
+        if _is_shown(without_data(text), redact) and not _is_too_deep(content, text):
             return text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError):
         pass  # it holds something that JSON does not know
@@ -181,6 +179,11 @@ def json_line(content: Mapping[str, Any], redact: Redact) -> bytes:
         return _encode(data).encode() + b"\n"
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON can only hold escaped
         return json.dumps(data, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _is_shown(text: str, redact: Redact) -> bool:
+    """Whether there is nothing to hide in a text, nor in the values that it was made from."""
+    return redact is NOTHING or (isinstance(redact, Redactor) and redact.is_clean(text))
 
 
 def _is_too_deep(content: Any, text: str) -> bool:
@@ -201,7 +204,10 @@ def _simple(value: Any) -> Any:
     raise TypeError
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_simple).encode
+# What holds itself ends in a RecursionError.
+_encode = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), allow_nan=False, default=_simple
+).encode
 
 
 def plain(value: Any, redact: Redact) -> Any:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
+from hashlib import sha256
 
 from koi_lang.runtime.journal.checksums import parts
 
 MAC_BYTES = 12
-DIGEST = "sha256"
+# Of SHA-256, in bytes, and what HMAC combines a key with.
+BLOCK, INNER, OUTER = 64, 0x36, 0x5C
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,10 @@ class Chain:
     """
 
     def __init__(self, signer: Signer, state: bytes = b"") -> None:
-        self._key = signer.key
+        # An HMAC, of which the part that is the same for all lines is computed once.
+        self._inner, self._outer = (sha256(_padded(signer.key, pad)) for pad in (INNER, OUTER))
         folder = signer.folder.encode("utf-8", "surrogateescape")
-        self.state = state or hmac.digest(signer.key, b"koi journal in " + folder, DIGEST)
+        self.state = state or self._digest(b"koi journal in " + folder)
 
     def signed(self, line: bytes) -> bytes:
         """A line, which has no signature, with one."""
@@ -45,8 +48,20 @@ class Chain:
 
     def add(self, content: bytes) -> bytes:
         """The signature of a line with some content."""
-        self.state = hmac.digest(self._key, self.state + content, DIGEST)
+        self.state = self._digest(self.state + content)
         return urlsafe_b64encode(self.state[:MAC_BYTES])
+
+    def _digest(self, content: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(content)
+        outer.update(inner.digest())
+        return outer.digest()
+
+
+def _padded(key: bytes, pad: int) -> bytes:
+    """The first block of one of the two hashes of an HMAC."""
+    block = key if len(key) <= BLOCK else sha256(key).digest()
+    return bytes(byte ^ pad for byte in block.ljust(BLOCK, b"\0"))
 
 
 class Authenticity:
