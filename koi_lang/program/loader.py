@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles, absolute
+from koi_lang.runtime.koi_module import KoiModule
 
 if TYPE_CHECKING:
     from koi_lang.program import build
@@ -20,20 +21,6 @@ else:
     build = lazy_module("koi_lang.program.build")
 
 PREFIX = "koi:"
-
-
-class KoiModule(ModuleType):
-    """A loaded `.koi` file.
-
-    Attributes:
-        files: those that its program was compiled from.
-    """
-
-    __slots__ = ("files",)
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.files: tuple[str, ...] = ()
 
 
 def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.CachedModule:

@@ -7,16 +7,15 @@ import re
 import secrets
 import stat
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError, PatternError, reason
 from koi_lang.js.bounded_regex import BoundedRegex
+from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.effects import folder, told
-from koi_lang.std.project_paths import place
+from koi_lang.std.effects import agent, folder, told
 
 MOST_READ = 1_000_000
 MOST_WRITTEN = 1_000_000
@@ -79,7 +78,7 @@ async def move(path: str, target: str) -> None:
 
 async def _seen(name: str, path: str, look: Callable[[Path], Any]) -> Any:
     async def work() -> Any:
-        return _guarded(path, lambda: look(place(folder(), path)))
+        return _guarded(path, lambda: look(project_path(folder(), path)))
 
     return await told(Effect(name, {"path": path}, safe=True), work)
 
@@ -159,12 +158,18 @@ def _files(root: Path) -> Iterator[str]:
 
 def _is_inside(root: Path, path: str) -> bool:
     try:
-        return place(root, path).is_file()
+        return project_path(root, path).is_file()
     except KoiError:
         return False
 
 
 # ---------------------------------------------------------------- changing
+
+
+def _changed_file(path: str) -> Path:
+    """A file that is about to be changed. Raises KoiError where that is not allowed."""
+    asking = agent()
+    return project_path(folder(), path, changing=True, role=None if asking is None else asking.role)
 
 
 def _require_text(text: str) -> None:
@@ -174,7 +179,7 @@ def _require_text(text: str) -> None:
 
 def _replace(path: str, text: str) -> dict[str, Any]:
     """Write beside the file and rename, so that readers see the old text or the new one."""
-    file, data = place(folder(), path, changing=True), text.encode("utf-8", "replace")
+    file, data = _changed_file(path), text.encode("utf-8", "replace")
     if len(data) > MOST_WRITTEN:
         raise AgentError(f"`{path}` would have {len(data):,} bytes; at most {MOST_WRITTEN:,} are written")
     if file.is_dir():
@@ -201,13 +206,13 @@ def _write(beside: Path, data: bytes, like: Path) -> None:
 
 
 def _add(path: str, text: str) -> dict[str, Any]:
-    file = place(folder(), path, changing=True)
+    file = _changed_file(path)
     before = _text(file, path) if file.exists() else ""
     return _replace(path, before + text)
 
 
 def _remove(path: str) -> bool:
-    file = place(folder(), path, changing=True)
+    file = _changed_file(path)
     if file.is_dir():
         raise AgentError(f"`{path}` is a folder", help="Only files are removed.")
     was_there = file.exists()
@@ -216,7 +221,7 @@ def _remove(path: str) -> bool:
 
 
 def _move(path: str, target: str) -> None:
-    here, there = map(partial(place, folder(), changing=True), (path, target))
+    here, there = map(_changed_file, (path, target))
     if not here.is_file():
         raise FileNotFoundError(path)
     if there.exists():

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.runtime.guards.code_files import ENDINGS, FOLDERS
 from koi_lang.std import files
-from koi_lang.std.code_files import ENDINGS, FOLDERS
 from tests.projects import Project
 
 CODE = [

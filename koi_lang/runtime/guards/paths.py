@@ -1,4 +1,4 @@
-"""A path as programs and models write it to a file inside of a folder, or to a refusal."""
+"""Paths of a project as programs and models write them: what leads out of it, is hidden or runs is refused."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.program.loader import KoiModule
-from koi_lang.std.code_files import as_systems_see, runner_of
-from koi_lang.std.effects import agent
+from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.guards.code_files import as_systems_see, runner_of
+from koi_lang.runtime.koi_module import KoiModule
 
 # The permission of a role whose agents may change files that are run.
 WRITE_CODE = "write_code"
@@ -17,13 +17,14 @@ WRITE_CODE = "write_code"
 SETTINGS = frozenset({"koi.toml"})
 
 
-def place(root: Path, path: str, *, changing: bool = False) -> Path:
+def project_path(root: Path, path: str, *, changing: bool = False, role: Role | None = None) -> Path:
     """The file that a path stands for, with all links resolved; it need not exist.
 
     Args:
         root: the folder that is not left.
         path: relative, with `/` between its parts.
         changing: whether the file is to be written, moved or removed.
+        role: of whoever changes it; without one, no code is changed.
 
     Raises:
         AgentError: the text is no path.
@@ -44,21 +45,20 @@ def place(root: Path, path: str, *, changing: bool = False) -> Path:
     for each in (parts, found.relative_to(base).parts):
         _require_ordinary(path, each, changing=changing)
     if changing:
-        _require_no_code(path, found, (parts, found.relative_to(base).parts))
+        _require_no_code(path, found, (parts, found.relative_to(base).parts), role)
     return found
 
 
-def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]]) -> None:
+def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]], role: Role | None) -> None:
     if str(file).casefold() in _running():
         help = "It says what its agents may do, which counts from the next run on."
         raise PermissionDeniedError(
             f"`{path}` is part of the running program, which only the person can change", help=help
         )
     why = next(filter(None, (runner_of(parts, file) for parts in names if parts)), None)
-    asking = agent()
-    if why is not None and not (asking and asking.role.allows(WRITE_CODE)):
-        role = f"`{asking.role.name}`" if asking else "the agent's role"
-        help = f"Choose another name, or give {role} the permission: `can {WRITE_CODE}`."
+    if why is not None and not (role and role.allows(WRITE_CODE)):
+        named = f"`{role.name}`" if role else "the agent's role"
+        help = f"Choose another name, or give {named} the permission: `can {WRITE_CODE}`."
         raise PermissionDeniedError(
             f"`{path}` is code ({why}), and only an agent with `{WRITE_CODE}` may change it", help=help
         )
