@@ -27,7 +27,7 @@ def _sizes(folder: Path) -> list[Figure]:
 
 
 def _writing(folder: Path) -> Figure:
-    """A whole `koi compile`, which writes the module and its source map, against checking and translating alone."""
+    """A whole `koi compile`, which writes the module, against checking and translating alone."""
     program, output = code_program(SMALL), str(folder / "program.py")
 
     def ratio() -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.compiler.printer.layout import lay_out
-from koi_lang.compiler.printer.source_map import write_module
+from koi_lang.compiler.printer.module_text import write_module
 from koi_lang.program import build
 from koi_lang.program.files import absolute
 from tests.projects import Project
@@ -60,7 +60,7 @@ def test_the_same_program_gives_the_same_bytes(project: Project) -> None:
     script = """
         import sys
         from koi_lang.program import build as building
-        from koi_lang.compiler.printer.source_map import write_module
+        from koi_lang.compiler.printer.module_text import write_module
         for path in sys.stdin.read().split():
             tree, = [tree for file, tree in building.syntax_trees(path)[0].items() if file.endswith(path)]
             print(write_module(tree))

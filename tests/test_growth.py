@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koi_lang.compiler.cycles import nodes_on_cycles
-from koi_lang.compiler.printer.source_map import written_statements
+from koi_lang.compiler.printer.module_text import written_statements
 from koi_lang.diagnostics import nearest
 from koi_lang.program import build
 from tests.growth import MOST_GROWTH, growth
@@ -66,7 +66,7 @@ def test_checking_takes_linear_work(program: Callable[[int], str], tmp_path: Pat
 
 
 def test_writing_a_module_takes_no_more_room_when_it_is_long() -> None:
-    """The text of a module, and its source map, need the tree of one statement at a time."""
+    """The text of a module needs the tree of one statement at a time."""
 
     def room(n: int) -> int:
         tree = ast.parse(many_lines("def work_#(item):\n    return [item - #, item * #]", n))

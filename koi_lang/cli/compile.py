@@ -10,7 +10,7 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.output import writing
 from koi_lang.cli.ui.colours import colour_option
-from koi_lang.compiler.printer.source_map import source_map, write_module, written_statements
+from koi_lang.compiler.printer.module_text import write_module, written_statements
 from koi_lang.program import build
 from koi_lang.program.files import absolute
 
@@ -23,7 +23,7 @@ from koi_lang.program.files import absolute
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @colour_option
 def command(file: str, output: Path | None, strict: bool) -> None:
-    """Write the Python module of FILE; with -o also a source map beside it, for FILE and the files it imports."""
+    """Write the Python module of FILE, to be read."""
     with build.collection_paused():
         _write(file, output, strict)
         gc.freeze()  # the process ends: to search what is left for garbage would only take time
@@ -38,9 +38,7 @@ def _write(file: str, output: Path | None, strict: bool) -> None:
     if output is None or output == Path("-"):
         click.echo(write_module(tree), nl=False)
         return
-    written = list(written_statements(tree, beside=output, source=absolute(file)))
-    mapped = source_map(tree, written, output, absolute(file))
+    written = written_statements(tree, beside=output, source=absolute(file))
     with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text("\n".join(written) + "\n", "utf-8")
-        output.with_suffix(output.suffix + ".map").write_text(mapped, "utf-8")

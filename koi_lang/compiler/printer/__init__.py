@@ -1,1 +1,1 @@
-"""The printer of generated modules: layout, line breaks and the source map."""
+"""The printer of generated modules: layout, line breaks and the text as a whole."""
