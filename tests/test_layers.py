@@ -54,20 +54,6 @@ STRANGERS = {("runtime", "compiler"), ("std", "compiler"), ("lsp", "runtime"), (
 ENTRY = ("koi_lang.__main__", "koi_lang.cli")
 # What the package itself offers is there for everybody, and finds what it needs when it is called.
 FACADE = {PACKAGE.name, "koi_lang.coverage"}
-# Imports that still go up, by the module that has them; the list is only ever to become shorter.
-STILL_UP: dict[str, set[str]] = {
-    "koi_lang.mcp_server.service": {"koi_lang.cli.ui.reporters", "koi_lang.cli.ui.terminal"},
-    "koi_lang.sessions.continuation": {"koi_lang.cli.doubts"},
-    "koi_lang.sessions.factory": {
-        "koi_lang.cli.trust",
-        "koi_lang.cli.ui.reporters",
-        "koi_lang.cli.ui.terminal",
-    },
-    "koi_lang.sessions.known_history": {"koi_lang.cli.trust"},
-    "koi_lang.sessions.prepared": {"koi_lang.cli.browser"},
-    "koi_lang.sessions.recording": {"koi_lang.cli.trust", "koi_lang.cli.ui.colours"},
-    "koi_lang.sessions.replay_calls": {"koi_lang.rpc.configure", "koi_lang.rpc.start"},
-}
 # Functions that load a module when it is used first, by its name.
 LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module"}
 # Modules that are in a circle of imports; the number is only ever to become smaller.
@@ -141,11 +127,6 @@ def goes_down(found: Imported) -> bool:
     return (here, there) not in STRANGERS and RANKS[there] < RANKS[here]
 
 
-def is_known(found: Imported) -> bool:
-    """Whether an import is one of those that still go up."""
-    return found.target in STILL_UP.get(found.by, ())
-
-
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
     """The groups of modules of which each reaches all others of its group by imports, the largest first."""
     after = {module: reached(graph, module) for module in graph}
@@ -165,10 +146,10 @@ def reached(graph: Mapping[str, set[str]], start: str) -> set[str]:
 
 
 def test_imports_go_down() -> None:
-    """No module imports from a layer above or beside it, not even types, but for those that are known to."""
+    """No module imports from a layer above or beside it, not even types."""
     wrong = {(found.by, found.target) for found in imports() if not goes_down(found)}
 
-    assert wrong == {(by, target) for by, targets in STILL_UP.items() for target in targets}
+    assert set() == wrong
 
 
 def test_compiler_and_runtime_are_strangers() -> None:

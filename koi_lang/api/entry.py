@@ -17,6 +17,7 @@ from koi_lang.errors import UsageError
 from koi_lang.llm.messages import Adapter
 from koi_lang.program import declarations, loader
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepared
 
@@ -69,7 +70,7 @@ def open(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> Program
         CompileError: the program has errors.
         UsageError: there is no such file, or an option is none.
     """
-    return Program(_prepared(program, options), _host(options))
+    return Program(_prepared(program, options, PYTHON), _host(options))
 
 
 def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResult:
@@ -81,10 +82,9 @@ def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResul
         KoiError: the program fails.
         UsageError: it runs nothing, or an event loop is running.
     """
-    ready = _prepared(program, options)
+    ready = _prepared(program, options, "run")
     _require_no_loop(ready)
-    words = ("run", ready.path, *(("-m", ready.options.model) if ready.options.model else ()))
-    return asyncio.run(run_to_end(Program(ready, _host(options), words)))
+    return asyncio.run(run_to_end(Program(ready, _host(options))))
 
 
 def _require_no_loop(ready: Prepared) -> None:
@@ -101,7 +101,7 @@ def _host(options: OpenOptions) -> Host:
     return CallbackHost(options.get("ask"), options.get("approve"), options.get("output") or print)
 
 
-def _prepared(program: Place | ModuleType, options: OpenOptions) -> Prepared:
+def _prepared(program: Place | ModuleType, options: OpenOptions, command: str) -> Prepared:
     for name in options:
         if name not in OpenOptions.__annotations__:
             raise UsageError(
@@ -112,6 +112,7 @@ def _prepared(program: Place | ModuleType, options: OpenOptions) -> Prepared:
         options.get("model"),
         options.get("keys"),
     )
+    path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
     said = RunOptions(
         rehearse=options.get("rehearse", False),
         allow=_rules(options.get("allow", ())),
@@ -122,8 +123,8 @@ def _prepared(program: Place | ModuleType, options: OpenOptions) -> Prepared:
         keys=None if keys is None else os.fspath(keys),
         no_extensions=not options.get("extensions", True),
         folder=folder,
+        words=(command, os.path.abspath(path), *(("-m", model) if isinstance(model, str) else ())),
     )
-    path = os.fspath(str(program.__file__) if isinstance(program, ModuleType) else program)
     adapter = None if model is None or isinstance(model, str) else model
     ready = prepared(path, loader.compiled(path), said, adapter)
     declarations.require_servers(ready.module, folder)

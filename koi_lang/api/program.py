@@ -23,7 +23,6 @@ from koi_lang.runtime.agents.skills import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.runtime.replay.location import step
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.tasks import together
@@ -36,8 +35,6 @@ from koi_lang.sessions.totals import Statistics
 
 # How long work in the background may take to end by itself when a program is left.
 GRACE_S = 5.0
-# What stands for the words of a command line in a journal.
-WORDS = (PYTHON,)
 CALL = "call"
 
 
@@ -68,8 +65,8 @@ class Program:
     servers and models, and writes the end of the journal.
     """
 
-    def __init__(self, ready: Prepared, host: Host, words: Sequence[str] = WORDS) -> None:
-        self._ready, self._host, self._words = ready, host, words
+    def __init__(self, ready: Prepared, host: Host) -> None:
+        self._ready, self._host = ready, host
         self._statistics = Statistics()
         self._agents = {agent.about.name: agent for agent in declarations.agents_of(ready.module)}
         self._held: HeldRun | None = None
@@ -96,7 +93,7 @@ class Program:
 
     @contextmanager
     def _open_run(self, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
-        going, options = Continuation(words=self._words), self._ready.options
+        options = self._ready.options
         run = self._ready.run(
             self._host,
             [self._tell, *consumers],
@@ -106,7 +103,7 @@ class Program:
             detailed=options.record is not False,
         )
         run.events.subscribe(self._tell, transient=True)
-        with recording(run, self._ready, going) as journal:
+        with recording(run, self._ready, Continuation()) as journal:
             yield PreparedRun(run, journal)
 
     def _tell(self, event: Event) -> None:

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import click
 
 from koi_lang import settings
-from koi_lang.cli.browser import sign_in_with
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
@@ -20,6 +19,7 @@ from koi_lang.runtime.host import Approval, NobodyToAskError
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
+from koi_lang.sessions.browser import sign_in_with
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 

@@ -9,7 +9,6 @@ from koi_lang.lazy import lazy_names
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor as ThreadPoolExecutor
     from getpass import getpass as getpass
-    from webbrowser import open_new_tab as open_new_tab
 
     from koi_lang.cli.chat.editor import Editor as Editor
     from koi_lang.cli.chat.start import talk as talk
@@ -37,7 +36,6 @@ else:
         {
             "concurrent.futures": ("ThreadPoolExecutor",),
             "getpass": ("getpass",),
-            "webbrowser": ("open_new_tab",),
             "koi_lang.cli.chat.editor": ("Editor",),
             "koi_lang.cli.chat.start": ("talk",),
             "koi_lang.cli.connect_server": ("connect_server", "forget_server", "is_server"),

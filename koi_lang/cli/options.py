@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.colours import colour_option, command_words
 from koi_lang.errors import UsageError
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 
@@ -110,7 +111,8 @@ def options_from(given: Mapping[str, Any]) -> RunOptions:
     if given.get("model") is not None and not given["model"].strip():
         raise UsageError("`-m` names no model", help="Write `-m provider/model`, or `-m ?` to choose one.")
     payload = _payload(given.get("pairs", ()), given.get("document"))
-    return RunOptions(**{**plain, "payload": payload, "limits": most, "allow": allow_rules(given["allow"])})
+    said = {"allow": allow_rules(given["allow"]), "words": command_words(sys.argv[1:])}
+    return RunOptions(**{**plain, "payload": payload, "limits": most, **said})
 
 
 def _payload(pairs: Sequence[str], document: str | None) -> dict[str, Any]:

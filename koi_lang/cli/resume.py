@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 from koi_lang.cli import late
-from koi_lang.cli.doubts import Doubts, Wish, WishType, doubt_in
+from koi_lang.cli.doubts import Doubts, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.options import added, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
-from koi_lang.cli.trust import require_trust
+from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import Event, ModelAnswered
@@ -31,6 +31,7 @@ from koi_lang.runtime.journal.summary import UNFINISHED, summarise
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
 from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.trust import require_trust
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
@@ -47,7 +48,7 @@ class ResumeOptions:
     at: int | None
     answer: str | None
     branch: bool
-    on_doubt: Sequence[Wish]
+    doubts: Doubts
 
 
 @click.command()
@@ -74,9 +75,9 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     Without ID it is the last run of this folder that did not end well. Nothing that was done is done again.
     """
     path = store.find(Path.cwd(), run) if run else _last_unfinished()
-    journal = readable(path)
+    journal = readable(path, Path.cwd(), lambda text: click.echo(text, err=True))
     require_run(journal.header)
-    require_trust(journal, trusted=trust, may_ask=True)
+    require_trust(journal, trusted=trust, confirm=confirm_trust)
     more = (*_words_since(journal), *(words := _words(given)))
     options = options_of((*journal.header.words, *more))
     if MODEL in more:  # which answers instead of what stood in for a model
@@ -86,16 +87,12 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
     _require_known(options, journal)
     entry = loader.compiled(journal.header.program)
-    going = _continuation(
-        path,
-        journal,
-        entry,
-        options,
-        ResumeOptions(**{wish: given[wish] for wish in ResumeOptions.__dataclass_fields__}),
-    )
+    doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
+    wishes = ResumeOptions(given["at"], given["answer"], given["branch"], doubts)
+    going = _continuation(path, journal, entry, options, wishes)
     kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
-    code = run_program(journal.header.program, entry, options, going)
+    code = run_program(journal.header.program, entry, options, going, doubts)
     told = kept.line(journal.entries)
     if told and going.parent is not None and not options.quiet:
         click.echo(told, err=True)
@@ -161,15 +158,15 @@ def _continuation(
         require_entry(wishes.at, journal)
         entries = _back_to(wishes.at, wishes.answer, entries)
     redact = options.key_lookup().redactor(options.payload)
-    doubts = Doubts(wishes.on_doubt, redact)
-    doubts.decide_beforehand(in_doubt(entries))
-    past = History(entries, "branch" if is_branch else "resume", redact, doubts, lasting_entries(journal.entries))
+    wishes.doubts.decide_beforehand(in_doubt(entries))
+    lasting = lasting_entries(journal.entries)
+    past = History(entries, "branch" if is_branch else "resume", redact, wishes.doubts, lasting)
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in past.left_behind() if past.outcome(entry.path) is None]
     if behind and not options.quiet:
         told = f"the run did this later on; you are asked before it is done again: {_listed(behind)}"
         click.echo(clean(redact(told)), err=True)
-    return replace(going_on(past, journal, wishes.at, header.words), doubts=doubts)
+    return going_on(past, journal, wishes.at, header.words)
 
 
 def _is_branch(path: Path, journal: Journal, entry: cache.CachedModule, wishes: ResumeOptions) -> bool:

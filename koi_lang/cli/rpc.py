@@ -13,6 +13,7 @@ import click
 from koi_lang.cli.interrupts import carried_out, leave
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options, seconds
+from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.sessions.config import OpenRun
@@ -63,7 +64,7 @@ def _serve(
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
             declarations.require_servers(ready.module, Path.cwd())
-            opener = SessionFactory(ready)
+            opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
             serving = serve_stdio(opener.served(), redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))
 

@@ -10,25 +10,39 @@ from pathlib import Path
 import click
 
 from koi_lang.cli import late
+from koi_lang.cli.doubts import Doubts
 from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.ui.reporters import DETAILS, TOLD, CostMeter, DenialNotice, as_json, as_lines
+from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
 from koi_lang.program import cache, declarations
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
+from koi_lang.sessions.config import DETAILED_FIELDS, LONG_FIELDS
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepared
 from koi_lang.sessions.recording import recording
 
 
-def run_program(file: str, entry: cache.CachedModule, options: RunOptions, going: Continuation | None = None) -> int:
-    """Run to the end and give the exit code; whatever goes wrong is told once."""
+def run_program(
+    file: str,
+    entry: cache.CachedModule,
+    options: RunOptions,
+    going: Continuation | None = None,
+    doubts: Doubts | None = None,
+) -> int:
+    """Run to the end and give the exit code; whatever goes wrong is told once.
+
+    Args:
+        doubts: decide about effects in doubt, for which they may hold the terminal.
+    """
     redact = options.key_lookup().redactor(options.payload)
     host = Terminal(quiet=options.quiet, silent=options.as_json)
+    if doubts is not None:
+        doubts.hold = host.hold
     journals: list[Path] = []
 
     def work() -> None:
@@ -49,8 +63,6 @@ def run_program(file: str, entry: cache.CachedModule, options: RunOptions, going
 
 async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
     options, bill, redact = ready.options, CostMeter(), ready.redactor()
-    if going.doubts is not None:
-        going.doubts.hold = host.hold
     run = ready.run(
         host,
         [bill, DenialNotice(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
@@ -87,9 +99,9 @@ def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consume
     """Who is told what happens, as the command line says; secrets are taken out first."""
     options, redact = ready.options, ready.redactor()
     if options.as_json:
-        return [as_json(redact, () if options.debug else TOLD)]
+        return [as_json(redact, () if options.debug else LONG_FIELDS)]
     if options.verbose or options.debug:
-        return [as_lines(host.log, redact, () if options.debug else DETAILS)]
+        return [as_lines(host.log, redact, () if options.debug else DETAILED_FIELDS)]
     if sys.stderr.isatty() and not options.quiet:
         host.status = late.watched(sys.stderr, redact, bill, plain=options.plain)
         return [host.status]

@@ -17,9 +17,12 @@ from koi_lang.cli import late
 from koi_lang.cli.interrupts import served
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.ui.reporters import as_lines
+from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
+from koi_lang.sessions.config import DETAILED_FIELDS
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 
@@ -114,7 +117,13 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: A
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
-        service = late.service_of(ready)
+        terminal = Terminal(silent=True)
+        seen = [as_lines(terminal.log, ready.redactor(), DETAILED_FIELDS)] if options.verbose or options.debug else []
+        service = late.service_of(ready, _ignore if options.quiet else terminal.log, seen)
         served(late.served(service, address, debug=options.debug), service.log)
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
+
+
+def _ignore(text: str) -> None:
+    """Take a line that nobody wants."""

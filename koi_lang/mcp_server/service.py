@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from koi_lang.cli.ui.reporters import DETAILS, as_lines
-from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.mcp_server.address import Address
 from koi_lang.mcp_server.documents import documents, made_prompts
 from koi_lang.mcp_server.http import serve_http
@@ -51,11 +49,19 @@ def _announce(service: McpService, url: str, address: Address) -> None:
     sys.stderr.flush()
 
 
-def service_of(ready: Prepared) -> McpService:
-    """What is served of a program. Raises UsageError when there is nothing."""
+def service_of(ready: Prepared, log: Callable[[str], None], consumers: Sequence[Consumer] = ()) -> McpService:
+    """What is served of a program.
+
+    Args:
+        log: takes lines about the service.
+        consumers: are told what happens in all sessions.
+
+    Raises:
+        UsageError: there is nothing to serve.
+    """
     path, options = Path(ready.path), ready.options
     agents = exposed(declarations.agents_of(ready.module), path.name)
-    terminal, redact = Terminal(silent=True), ready.redactor()
+    redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *ready.additions().actions.values()]
     told = [f"{agent.about.name}: {agent.about.affordance}" for agent in agents if agent.about.affordance]
@@ -67,21 +73,15 @@ def service_of(ready: Prepared) -> McpService:
         made_prompts=made_prompts(agents),
         documents=documents(agents),
         sources=sources(path.as_posix(), list(ready.entry.files), redact),
-        open_run=_opener(ready, terminal),
+        open_run=_opener(ready, consumers),
         limit=Budget(time_s=options.call_time_s),
         explain=lambda error: redact(explain(error, Path.cwd().as_posix())),
-        log=_nowhere if options.quiet else terminal.log,
+        log=log,
     )
 
 
-def _nowhere(text: str) -> None:
-    """Takes lines that nobody wants."""
-
-
-def _opener(ready: Prepared, terminal: Terminal) -> Callable[[Host, Consumer], Run]:
+def _opener(ready: Prepared, consumers: Sequence[Consumer]) -> Callable[[Host, Consumer], Run]:
     """What makes the run of a session, with the same models, permissions and limits as `koi run`."""
-    options, redact = ready.options, ready.redactor()
-    shown = [as_lines(terminal.log, redact, DETAILS)] if options.verbose or options.debug else []
 
     def open_run(host: Host, consumer: Consumer) -> Run:
         told: set[str] = set()
@@ -92,6 +92,6 @@ def _opener(ready: Prepared, terminal: Terminal) -> Callable[[Host, Consumer], R
                 told.add(text)
                 host.log(text)
 
-        return ready.run(host, [consumer, *shown], note, limits=options.session_limits)
+        return ready.run(host, [consumer, *consumers], note, limits=ready.options.session_limits)
 
     return open_run

@@ -8,12 +8,10 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError
-from koi_lang.events import CompactionAsked, ModelChanged, SessionNamed
+from koi_lang.events import ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
-from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.playbook.compaction import request_compaction
-from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.runtime.run import Run
+from koi_lang.sessions.calls import compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named
@@ -38,17 +36,10 @@ async def compact(session: Session, instructions: str = "", agent: str = "") -> 
     if named is None:
         raise SessionError("compaction_failed", "nothing was said yet, so there is nothing to shorten")
     try:
-        done = await shortened(session, named, instructions)
+        done = await compact_memory(session, named, instructions)
     except KoiError as error:
         raise SessionError("compaction_failed", error.message, help=error.help) from error
     return {"compacted": True, **asdict(done)}
-
-
-async def shortened(session: Session, agent: type[Agent], instructions: str) -> Compacted:
-    """What came of shortening the memory of an agent, told first. Raises KoiError."""
-    session.emit(CompactionAsked(instructions), agent.about.name)
-    done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
-    return done
 
 
 @command(idle=True, aside=True)

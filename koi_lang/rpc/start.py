@@ -7,11 +7,10 @@ from typing import Any, Literal
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.sessions.calls import begin_main
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import given, handler_named, say, shown, usual_handler
-
-MAIN = "run"
 
 
 @command(waits=True)
@@ -46,15 +45,6 @@ async def run_playbook(session: Session, name: str, args: Any = None) -> Any:
 async def run(session: Session) -> Any:
     """Carry out the `run` statements of the program."""
     return _begun(begin_main(session))
-
-
-def begin_main(session: Session) -> SessionCall:
-    """Start what the program runs by itself. Raises Refused when that is nothing."""
-    main = getattr(session.served.module, "main", None)
-    if main is None:
-        help = "Use `run_playbook`; `list_agents` says what there is."
-        raise SessionError("invalid_request", "the program runs nothing by itself", help=help)
-    return session.begin(MAIN, lambda run: main())
 
 
 @command("continue", waits=True)

@@ -16,6 +16,9 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 
+# Fields of events that hold all that a model is told, and with them those that are too long for a line.
+LONG_FIELDS = frozenset({"system", "messages", "request"})
+DETAILED_FIELDS = LONG_FIELDS | {"args", "fields", "result", "summary", "text"}
 ExtensionCommand = Callable[[Mapping[str, Any]], Any]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from koi_lang.runtime.events import Consumer
 
 if TYPE_CHECKING:
-    from koi_lang.cli.doubts import Doubts
     from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.journal.reader import End
 
@@ -28,7 +27,6 @@ class Continuation:
         more: words that this command line adds to those, of models and limits.
         model: that it was begun with, as `-m` named it; empty where another one counts.
         consumers: are told every event.
-        doubts: decide about effects in doubt, where a person may be asked.
     """
 
     past: History | None = None
@@ -40,4 +38,3 @@ class Continuation:
     more: Sequence[str] = ()
     model: str = ""
     consumers: Sequence[Consumer] = ()
-    doubts: Doubts | None = None

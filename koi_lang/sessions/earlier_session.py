@@ -40,7 +40,7 @@ def continuation(
         UsageError: there is no such entry.
     """
     path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
-    journal = readable(path) if at is None else own(path)
+    journal = readable(path, ready.folder, note) if at is None else own(path, ready.folder, note)
     header = journal.header
     _require_session(header, ready)
     trust(journal)

@@ -9,9 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from koi_lang.cli.trust import require_trust
-from koi_lang.cli.ui.reporters import TOLD
-from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collected
 from koi_lang.extensions.finding import installed, of_program
@@ -21,11 +18,12 @@ from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
+from koi_lang.sessions.config import LONG_FIELDS, OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
+from koi_lang.sessions.trust import Confirm, nobody_confirms, require_trust
 from koi_lang.setup.availability import all_reached, require_model, set_up
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import Preferences, preferences
@@ -35,12 +33,12 @@ class SessionFactory:
     """Makes the runs of a session, with the models, permissions and limits of `koi run`.
 
     Args:
-        note: is told about models, a line each; without it they are told on standard error.
+        note: is told about models, a line each.
     """
 
-    def __init__(self, ready: Prepared, note: Callable[[str], None] | None = None) -> None:
-        self._ready, self._choice = ready, ModelSelection(ready.wanted, is_stood_in=ready.is_stood_in)
-        self._note = note or Terminal(quiet=ready.options.quiet, silent=True).note
+    def __init__(self, ready: Prepared, note: Callable[[str], None]) -> None:
+        self._ready, self._note = ready, note
+        self._choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.is_stood_in)
 
     def served(self) -> SessionConfig:
         """What is served."""
@@ -52,18 +50,18 @@ class SessionFactory:
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
             limit=Budget(time_s=ready.options.call_time_s),
-            untold=() if ready.options.debug else TOLD,
+            untold=() if ready.options.debug else LONG_FIELDS,
             reopen=self.reopen,
         )
 
-    def reopen(self, run: str, at: int | None, trusted: bool, *, may_ask: bool = False) -> OpenRun:
+    def reopen(self, run: str, at: int | None, trusted: bool, *, confirm: Confirm = nobody_confirms) -> OpenRun:
         """What opens a run that goes on with a recorded session. Raises KoiError.
 
         Args:
             trusted: whether it may be one that this machine has not signed.
-            may_ask: whether the person at the terminal is asked about one.
+            confirm: asks the person about one.
         """
-        trust = partial(require_trust, trusted=trusted, may_ask=may_ask)
+        trust = partial(require_trust, trusted=trusted, confirm=confirm)
         return partial(self._opened, continuation(self._ready, run, at, self._note, trust))
 
     @contextmanager
@@ -101,8 +99,8 @@ class ModelSelection:
         providers: those that extensions add.
     """
 
-    def __init__(self, wanted: Preferences, *, is_stood_in: bool = False) -> None:
-        self.wanted, self._is_stood_in = wanted, is_stood_in
+    def __init__(self, wanted: Preferences, folder: Path, *, is_stood_in: bool = False) -> None:
+        self.wanted, self._folder, self._is_stood_in = wanted, folder, is_stood_in
         self.providers: Mapping[str, Any] = {}
 
     def name(self) -> str:
@@ -111,7 +109,7 @@ class ModelSelection:
 
     async def change(self, model: str) -> None:
         """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
-        wanted = preferences(Path.cwd(), model, self.wanted.keys)
+        wanted = preferences(self._folder, model, self.wanted.keys)
         if self._is_stood_in:
             connect({"model": wanted.model}, wanted.keys)
         else:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import click
-
 from koi_lang import __version__
-from koi_lang.cli.trust import signer_or_none
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
 from koi_lang.program import cache
@@ -18,24 +15,25 @@ from koi_lang.runtime.journal.history import History
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
+from koi_lang.sessions.trust import signer_or_none
 
 
-def readable(path: Path) -> Journal:
-    """A journal that nobody writes, its torn end cut off; what it lacks is told. Raises JournalError."""
+def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
+    """A journal that nobody writes, its torn end cut off; what it lacks is told, a line each. Raises JournalError."""
     if store.is_running(path):
         raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
     cut = store.repair(path)
     if cut:
-        click.echo(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}", err=True)
-    journal = own(path)
+        note(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}")
+    journal = own(path, folder, note)
     for fault in journal.faults:
-        click.echo(f"warning: {fault}; what was told there is done again where that does no harm", err=True)
+        note(f"warning: {fault}; what was told there is done again where that does no harm")
     return journal
 
 
-def own(path: Path) -> Journal:
-    """A journal of the current folder, with what is known of its signatures. Raises JournalError."""
-    journal = read(path, signer_or_none(Path.cwd()))
+def own(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
+    """A journal of a folder, with what is known of its signatures. Raises JournalError."""
+    journal = read(path, signer_or_none(folder, note))
     run = journal.header.run
     if path.stem != run:
         help = f"Give it its name back: `{run}{store.SUFFIX}`."

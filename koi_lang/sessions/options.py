@@ -30,6 +30,7 @@ class RunOptions:
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
         folder: where the program is run: its settings, keys, journals and registry are looked for there.
+        words: of the command line, from the command on, as journals keep them.
         found: secrets that came up by their names; all that is shown and written of the run shares them.
     """
 
@@ -48,6 +49,7 @@ class RunOptions:
     no_extensions: bool = False
     plain: bool = False
     folder: Path = field(default_factory=Path.cwd)
+    words: Sequence[str] = ()
     found: Secrets = field(default_factory=lambda: Secrets(most=MOST_FOUND), repr=False)
 
     @property

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
-from koi_lang.cli.browser import sign_in_with
 from koi_lang.extensions import additions
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations, loader
@@ -21,6 +20,7 @@ from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from koi_lang import __version__
-from koi_lang.cli.trust import signer
-from koi_lang.cli.ui.colours import command_words
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import Header
@@ -21,6 +18,7 @@ from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
+from koi_lang.sessions.trust import signer
 
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
@@ -61,7 +59,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
         writer.note(RESUMED, **changed)
         return writer
-    words = tuple(going.words) or command_words(sys.argv[1:])
+    words = tuple(going.words) or tuple(options.words)
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
     return Writer(path, header, redact, run.stop, signed_with)

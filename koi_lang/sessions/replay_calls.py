@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from koi_lang.errors import KoiError
 from koi_lang.events import CallEnded, CallStarted, CompactionAsked, ModelChanged, SessionNamed
-from koi_lang.rpc.configure import shortened
-from koi_lang.rpc.start import MAIN, begin_main
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
+from koi_lang.sessions.calls import MAIN, begin_main, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import agent_named, handler_named
@@ -66,7 +65,7 @@ def _begun(session: Session, entry: JournalEntry) -> SessionCall:
 
 async def _compaction(session: Session, entry: JournalEntry) -> None:
     try:
-        await shortened(session, agent_named(session, entry.agent), str(entry.data.get("instructions", "")))
+        await compact_memory(session, agent_named(session, entry.agent), str(entry.data.get("instructions", "")))
     except SessionError:
         raise
     except KoiError as error:  # as it was then, when the client was told

@@ -84,7 +84,7 @@ class Typed:
         self.folder, self._keys, self._output = folder, keys, output
         self.editor = Editor(ASCII, redactor({"MY_KEY": SECRET}))
         answers = str(folder / "answers.json")
-        options = RunOptions(debug=False, quiet=True, answers=answers, rehearse=False, allow=(), limits={}, payload={})
+        options = RunOptions(quiet=True, answers=answers, words=("chat", "a.koi"))
         file = str(folder / "a.koi")
         served = SessionFactory(prepared(file, loader.compiled(file), options), self.editor.note).served()
         self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -227,9 +226,8 @@ def test_a_tool_that_hangs_is_not_waited_for(project: Project, monkeypatch: pyte
 # ---------------------------------------------------------------- afterwards
 
 
-def test_going_back_brings_images_back(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_going_back_brings_images_back(project: Project) -> None:
     """A message that is written anew after `/branch` has its image again, and the journal shows no data."""
-    monkeypatch.setattr(sys, "argv", ["koi", "chat", "a.koi"])
 
     async def test(talk: Typed) -> None:
         talk.press(paste("'a cat.png'"), "what?", ENTER)

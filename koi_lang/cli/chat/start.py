@@ -16,6 +16,7 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.interrupts import carried_out
 from koi_lang.cli.messages import exit_code_of
+from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.text import look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.program import cache, declarations
@@ -54,7 +55,7 @@ def _conversation(
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
     opener = SessionFactory(ready, screen.note)
-    earlier = opener.reopen(wishes.resume, None, wishes.trust, may_ask=True) if wishes.resume else None
+    earlier = opener.reopen(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
     screen.chat = ChatConversation(opener.served(), target, screen, ready.redactor())
     return screen.chat, earlier
 

@@ -15,10 +15,6 @@ from koi_lang.runtime.host import NobodyAllowsError
 if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
 
-# What is recorded is too long for a line.
-TOLD = frozenset({"system", "messages", "request"})
-DETAILS = TOLD | {"args", "fields", "result", "summary", "text"}
-
 
 class Status:
     """What a run shows beside its output while it goes on: nothing, unless a subclass does.

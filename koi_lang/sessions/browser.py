@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from koi_lang import settings
-from koi_lang.cli import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.mcp.sign_in import SignIn
 from koi_lang.setup.keys.lookup import Keys
+
+if TYPE_CHECKING:
+    import webbrowser
+else:
+    webbrowser = lazy_module("webbrowser")
 
 # Where none of these is set on Linux, a browser would have to run in the terminal.
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
@@ -17,7 +23,7 @@ def open_page(url: str) -> bool:
     """Open a page; whether there is a browser for it."""
     if sys.platform == "linux" and not any(map(settings.variable, DISPLAYS)):
         return False
-    return late.open_new_tab(url)
+    return webbrowser.open_new_tab(url)
 
 
 def sign_in_with(keys: Keys) -> SignIn:

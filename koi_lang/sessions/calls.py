@@ -1,0 +1,29 @@
+"""Calls that clients make of a session, and that are made again when a recorded one goes on."""
+
+from __future__ import annotations
+
+from koi_lang.events import CompactionAsked
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.playbook.compaction import request_compaction
+from koi_lang.runtime.playbook.conversation import Compacted
+from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.session import Session, SessionCall
+
+# How the call of the `run` statements is named.
+MAIN = "run"
+
+
+def begin_main(session: Session) -> SessionCall:
+    """Start what the program runs by itself. Raises SessionError when that is nothing."""
+    main = getattr(session.served.module, "main", None)
+    if main is None:
+        help = "Use `run_playbook`; `list_agents` says what there is."
+        raise SessionError("invalid_request", "the program runs nothing by itself", help=help)
+    return session.begin(MAIN, lambda run: main())
+
+
+async def compact_memory(session: Session, agent: type[Agent], instructions: str) -> Compacted:
+    """Shorten the memory of an agent, which is told first. Raises KoiError."""
+    session.emit(CompactionAsked(instructions), agent.about.name)
+    done: Compacted = await session.within(lambda run: request_compaction(run.agent(agent), instructions))
+    return done

@@ -1,0 +1,69 @@
+"""Whether a journal may be gone on with: one that this machine has signed, or that the person says yes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from koi_lang import settings
+from koi_lang.errors import SettingsError, UntrustedJournalError
+from koi_lang.runtime.journal.reader import Journal
+from koi_lang.runtime.journal.signatures import Signer
+from koi_lang.setup.keys.signing import signing_key
+
+# Asks the person about a journal; the text says why it is not known to be of this machine. None where nobody is there.
+Confirm = Callable[[Journal, str], bool | None]
+
+
+def signer(folder: Path) -> Signer:
+    """What the journals of a folder are signed with. Raises SettingsError where there can be no key."""
+    return Signer(signing_key(settings.config_folder()), str(folder))
+
+
+def signer_or_none(folder: Path, note: Callable[[str], None]) -> Signer | None:
+    """The same; where there can be no key that is told, and no journal counts as signed."""
+    try:
+        return signer(folder)
+    except SettingsError as error:
+        note(f"warning: {error.message}\n  = help: {error.help}")
+        return None
+
+
+def nobody_confirms(journal: Journal, wrong: str) -> None:
+    """There is nobody to ask."""
+
+
+def require_trust(journal: Journal, *, trusted: bool, confirm: Confirm = nobody_confirms) -> None:
+    """Have the person agree to go on with a journal, unless this machine has written all of it.
+
+    Args:
+        trusted: whether they have agreed beforehand.
+
+    Raises:
+        UntrustedJournalError: nobody agrees; says what would.
+    """
+    wrong = doubt_about(journal)
+    if not wrong or trusted:
+        return
+    run = journal.header.run
+    agreed = confirm(journal, wrong)
+    if agreed is None:
+        help = f"Look at it with `koi runs show {run}`; if you trust it, go on with `--trust`."
+        raise UntrustedJournalError(f"the journal `{run}` {wrong}, so it is not gone on with", help=help)
+    if not agreed:
+        help = f"Look at it with `koi runs show {run}`."
+        raise UntrustedJournalError(f"the journal `{run}` was not gone on with", help=help)
+
+
+def doubt_about(journal: Journal) -> str:
+    """Why a journal is not known to be of this machine, a clause; empty where it is."""
+    found = journal.authenticity
+    if found is None:
+        return "cannot be checked without a key for signatures"
+    if found.is_whole:
+        return ""
+    if found.signed:
+        return f"was changed behind line {found.signed}, or others have added to it"
+    if found.has_signatures:
+        return "was not written on this machine in this folder, or was changed"
+    return "is not signed"
