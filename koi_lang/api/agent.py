@@ -14,7 +14,7 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
 
 
-class Caller(Protocol):
+class AgentCalls(Protocol):
     """The program that carries calls out."""
 
     def start(
@@ -29,8 +29,8 @@ class Caller(Protocol):
 class ProgramAgent:
     """An agent of a program that is open. Its events are methods: `await agent.start({"topic": "tea"})`."""
 
-    def __init__(self, caller: Caller, declared: type[Agent]) -> None:
-        self._caller, self._declared = caller, declared
+    def __init__(self, calls: AgentCalls, declared: type[Agent]) -> None:
+        self._calls, self._declared = calls, declared
 
     def __repr__(self) -> str:
         return f"<koi agent {self._declared.about.name}>"
@@ -70,7 +70,7 @@ class ProgramAgent:
             KoiError: the handler fails, or cannot take the payload.
         """
         self._require(event)
-        return await self._caller.result_of(self._caller.start(self._declared, event, _with_fields(payload, fields)))
+        return await self._calls.result_of(self._calls.start(self._declared, event, _with_fields(payload, fields)))
 
     def stream(self, event: str, payload: Any = None, **fields: Any) -> EventStream:
         """What happens while an event is carried out, for `async for`. Leaving the loop early ends the call.
@@ -78,8 +78,8 @@ class ProgramAgent:
         What the call gives is `result` of the stream afterwards.
         """
         self._require(event)
-        caller, declared, given = self._caller, self._declared, _with_fields(payload, fields)
-        return EventStream(caller, lambda consumer: caller.start(declared, event, given, consumer))
+        calls, declared, given = self._calls, self._declared, _with_fields(payload, fields)
+        return EventStream(calls, lambda consumer: calls.start(declared, event, given, consumer))
 
 
 def _with_fields(payload: Any, fields: Mapping[str, Any]) -> Any:
@@ -97,8 +97,8 @@ class EventStream:
         result: what the call gives; None before its end.
     """
 
-    def __init__(self, caller: Caller, start: Callable[[Consumer], asyncio.Task[Outcome[Any]]]) -> None:
-        self._caller, self._start = caller, start
+    def __init__(self, calls: AgentCalls, start: Callable[[Consumer], asyncio.Task[Outcome[Any]]]) -> None:
+        self._calls, self._start = calls, start
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._call: asyncio.Task[Outcome[Any]] | None = None
         self._is_over = False
@@ -122,7 +122,7 @@ class EventStream:
         if event is not None:
             return event
         self._is_over = True
-        self.result = await self._caller.result_of(self._call)
+        self.result = await self._calls.result_of(self._call)
         raise StopAsyncIteration
 
     async def aclose(self) -> None:

@@ -39,7 +39,7 @@ CALL = "call"
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ProgramUsage:
     """What the models of a program have taken so far.
 
     Attributes:
@@ -134,11 +134,13 @@ class Program:
         return self._require_held().journal
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> ProgramUsage:
         """What its models have taken so far."""
         known = self._statistics
         tokens = known.tokens
-        return Usage(known.requests, tokens["input"], tokens["output"], tokens["cached"], known.usd, not known.unpriced)
+        return ProgramUsage(
+            known.requests, tokens["input"], tokens["output"], tokens["cached"], known.usd, not known.unpriced
+        )
 
     def explain(self, error: BaseException) -> str:
         """An error as `koi run` shows it, with the lines of the program that it came through; without secrets."""
@@ -218,7 +220,7 @@ class RunResult:
         journal: where it was recorded; None where it was not.
     """
 
-    usage: Usage
+    usage: ProgramUsage
     journal: Path | None
 
 
