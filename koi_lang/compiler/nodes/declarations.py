@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
-from koi_lang.compiler.nodes.expressions import Function, McpAddress, Name, Object, Parameter, Text, Type
-from koi_lang.compiler.nodes.statements import Affordance, Block, Budget, Variable
+from koi_lang.compiler.nodes.executable import (
+    Affordance,
+    Block,
+    Budget,
+    Function,
+    McpAddress,
+    Name,
+    Object,
+    Parameter,
+    Text,
+    Type,
+    Variable,
+)
 from koi_lang.source import Span
 
 
