@@ -11,26 +11,21 @@ from pathlib import Path
 import pytest
 
 from koi_lang.cli.chat.commands import COMMANDS
-from koi_lang.diagnostics import render
-from koi_lang.llm.scripted import read_answers
 from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
 from koi_lang.testing import blocks as tested
 from tests import pages, transcripts
 from tests.pages import ROOT
 from tests.projects import Project
-from tests.running import run_file
 
 MANUAL = pages.manual()
 LINKING = [ROOT / name for name in (*MANUAL, "CONTRIBUTING.md")] + [
     path for folder in ("grammar", "examples", "stdlib_skills") for path in sorted((ROOT / folder).rglob("*.md"))
 ]
 PROGRAMS = ROOT / "examples" / "readme"
-BLOCKS = [block for page in MANUAL.values() for block in pages.blocks(page)]
 FILES = [path.read_text("utf-8") for path in (ROOT / "examples").rglob("*.koi")]
 # Pieces of a program that is nowhere as a whole, by what they begin with.
 PIECES = ("agent Clerk", "export function slug")
-TESTS = 'import "./greeter.koi"'
 CLEAN = sorted(path.name for path in PROGRAMS.glob("*.koi") if path.name != "oops.koi")
 EXAMPLES = [
     pytest.param(each, id=f"{name} line {each.line}") for name, page in MANUAL.items() for each in pages.examples(page)
@@ -41,15 +36,9 @@ CONSOLES = [name for name, page in MANUAL.items() if any(block.kind == "console"
 SESSIONS = [name for name, page in MANUAL.items() if any(block.text.startswith(">>>") for block in pages.blocks(page))]
 
 
-def block_of(start: str) -> str:
-    """The text of the block that begins like this."""
-    (text,) = [block.text for block in BLOCKS if block.text.startswith(start)]
-    return text
-
-
 def is_of_a_file(text: str) -> bool:
     """Whether a program stands word for word in an example, or is known to be a piece."""
-    return text.startswith((*PIECES, TESTS)) or any(text in file for file in FILES)
+    return text.startswith(PIECES) or any(text in file for file in FILES)
 
 
 @pytest.fixture
@@ -96,58 +85,23 @@ def test_tests_pass(example: pages.Example, project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", MANUAL)
-def test_programs_are_clean(name: str, project: Project) -> None:
+def test_programs_are_clean(name: str, programs: Project) -> None:
     """No check has anything to say about a program on a page that is not one of the examples."""
     blocks = [block for block in pages.blocks(MANUAL[name]) if block.name or block.kind == "koi"]
-    for block in blocks:
-        if block.name or not is_of_a_file(block.text):
-            project.write(block.name or f"line{block.line}.koi", block.text)
-    programs = [path for path in project.folder.iterdir() if path.suffix == ".koi"]
+    paths = [
+        programs.write(block.name or f"line{block.line}.koi", block.text)
+        for block in blocks
+        if block.name or not is_of_a_file(block.text)
+    ]
+    checked = [str(path) for path in paths if path.suffix == ".koi"]
 
-    assert [] == [found.message for path in programs for found in build.check(str(path), strict=True).diagnostics]
+    assert [] == [found.message for path in checked for found in build.check(path, strict=True).diagnostics]
 
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_a_program_is_clean(name: str) -> None:
     """No check has anything to say about a program of the manual but the one that shows what a check says."""
     assert () == build.check(str(PROGRAMS / name), strict=True).diagnostics
-
-
-def test_a_check_says_this(programs: Project) -> None:
-    """The mistake is told as the manual shows it."""
-    (found,) = build.check("oops.koi").diagnostics
-
-    assert block_of(f"error: {found.message}") == render(found, programs.folder.as_posix()) + "\n"
-
-
-@pytest.mark.parametrize("name", ["trace", "lead"])
-def test_a_run_ends_like_this(name: str, programs: Project) -> None:
-    """A run ends with the error that the manual shows."""
-    answers = programs.folder / f"{name}.answers.json"
-    outcome = run_file(
-        programs.folder / f"{name}.koi", programs.folder, answers=read_answers(answers) if answers.exists() else None
-    )
-    told = pages.shown(outcome, programs.folder).removeprefix("".join(f"{line}\n" for line in outcome.printed))
-
-    assert block_of(told.split("\n")[0]) == told
-
-
-def test_a_recorded_run_prints_this(programs: Project) -> None:
-    """The program whose journal the manual shows prints what stands there, and adds a line to a file."""
-    words = ("--answers", "notes.answers.json", "--allow", "shell", "notes.koi")
-    done = programs.koi("run", *words, stdin="Files\n")
-
-    assert ("counted 5 words\nnoted Files\n", 0) == (done.stdout, done.returncode), done.stderr
-    assert (programs.folder / "notes.txt").read_text() == "Files: 5\n"
-    assert [] == [line for line in done.stdout.splitlines() if f"\n{line}\n" not in MANUAL["docs/runs.md"]]
-
-
-def test_tests_say_this(programs: Project) -> None:
-    """The tests in the manual pass and fail as it says."""
-    programs.write("greeter.test.koi", block_of(TESTS))
-    told = programs.koi("test", "greeter.test.koi").stdout
-
-    assert block_of("$ koi test\nfailed").partition(" in ")[0] == f"$ koi test\n{told}".rpartition(" in ")[0]
 
 
 def prepare(name: str, programs: Project) -> list[pages.Block]:
