@@ -10,6 +10,7 @@ import click
 
 from koi_lang.cli.options import allow_option, allow_rules
 from koi_lang.grants import EVERYTHING
+from koi_lang.program import declarations, loader
 from koi_lang.sessions.audit import ALLOW, DENY, audit
 from koi_lang.sessions.options import RunOptions
 from koi_lang.text_width import clean
@@ -36,6 +37,8 @@ def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool)
     audited = audit(
         file, limits=options.limits_here, allow=options.allowed_here, use_installed=not options.no_extensions
     )
+    for line in declarations.explain_unused_rules(loader.load(file), allow):
+        click.echo(line, err=True)
     if as_json:
         click.echo(redact(json.dumps(audited, indent=2, default=str)))
         return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError
 from koi_lang.grants import EVERYTHING
 from koi_lang.js.undefined import undefined
@@ -49,13 +51,30 @@ def require_servers(module: ModuleType, folder: Path) -> None:
     Raises:
         SettingsError: one is neither, or its description lacks something; says where it was looked for.
     """
+    for user, server in _used_servers(module):
+        if server.options is None:
+            options_of(server.name, folder, user)
+
+
+def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:
+    """What to say of rules such as `mcp:files:write_*` that name no MCP server of a program, a line each."""
+    used = sorted({server.name for _, server in _used_servers(module)})
+    for rule in rules:
+        kind, _, rest = rule.partition(":")
+        name = rest.partition(":")[0]
+        if kind == "mcp" and name not in used:
+            near, listed = nearest(name, used), ", ".join(f"`{other}`" for other in used)
+            help = f"did you mean `{near}`?" if near else f"it uses {listed}" if used else "it uses none"
+            yield f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}"
+
+
+def _used_servers(module: ModuleType) -> list[tuple[str, Mcp]]:
+    """The MCP servers of a program, each with the agent or team that uses it."""
     used = [(agent.about.name, server) for agent in agents_of(module) for server in agent.about.mcps()]
     for team in teams_of(module):
         agents = [member for member in team.members().values() if isinstance(member, type)]
         used += [(team.name, agent.origin[0]) for agent in agents if issubclass(agent, RemoteAgent)]
-    for user, server in used:
-        if server.options is None:
-            options_of(server.name, folder, user)
+    return used
 
 
 def servers_of(agent: type[Agent], folder: Path) -> list[dict[str, Any]]:

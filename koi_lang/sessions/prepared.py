@@ -77,7 +77,7 @@ class Prepared:
         """A run of the program that has not started yet.
 
         Args:
-            note: is told about models, a line each.
+            note: is told about models, and of rules that allow nothing, a line each.
             own: further fields of `Services`, or others than here.
         """
         usual = {
@@ -94,6 +94,8 @@ class Prepared:
             "connect_embedder": None if self.is_stood_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}
+        for line in declarations.explain_unused_rules(self.module, self.options.allow):
+            note(line)
         run: Run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
         return run
 

@@ -96,6 +96,28 @@ def test_rules_of_the_command_line_reach_servers(folder: Project) -> None:
     assert (["*", "resource:*", "prompt:*"], False) == (whole["allowed"], whole["may_ask_model"])
 
 
+@pytest.mark.parametrize(
+    ("rule", "help"), [("mcp:file:write_a", "did you mean `files`?"), ("mcp:zebra", "it uses `files`, `git`, `gone`")]
+)
+def test_a_rule_that_names_no_server_is_told(folder: Project, rule: str, help: str) -> None:
+    """A misspelled server is said in one line; rules that count say nothing."""
+    name = rule.split(":")[1]
+
+    told = folder.koi("audit", "a.koi", "--allow", rule, "--allow", "mcp:files").stderr
+
+    assert f"the rule `{rule}` allows nothing, since the program uses no MCP server `{name}`; {help}\n" == told
+
+
+def test_a_run_tells_such_a_rule_and_goes_on(folder: Project) -> None:
+    """The line stands beside the output, as for other options that are misspelled."""
+    folder.write("b.koi", "role Plain { can think }\nagent A : Plain { on go() { console.log(1) } }\nrun A.go()\n")
+
+    outcome = folder.koi("run", "b.koi", "--allow", "mcp:files:write_a")
+
+    line = "the rule `mcp:files:write_a` allows nothing, since the program uses no MCP server `files`; it uses none\n"
+    assert (0, "1\n", line) == (outcome.returncode, outcome.stdout, outcome.stderr)
+
+
 def test_budgets_as_declared_and_as_they_hold(folder: Project) -> None:
     """A playbook's budget, then its agent's, then the default; `turns` of the folder count before all of them."""
     before = audit(folder)["Main"]["budgets"]
