@@ -33,6 +33,13 @@ class _Omitted:
 
 
 OMITTED: Any = _Omitted()
+
+
+def unless_omitted(value: Any, default: Any = None) -> Any:
+    """What a field holds; a default where the event does not have it."""
+    return default if value is OMITTED else value
+
+
 Data = TypeVar("Data", bound="EventData")
 
 

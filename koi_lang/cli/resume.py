@@ -220,7 +220,7 @@ class KeptAnswers:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        self.answers += event.type == ModelAnswered.type and event.recalled
+        self.answers += isinstance(event.data, ModelAnswered) and event.recalled
 
     def line(self, entries: Sequence[JournalEntry]) -> str:
         """What was saved; empty where no model had been asked."""

@@ -20,7 +20,6 @@ from koi_lang.errors import UsageError
 from koi_lang.program import cache, declarations
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.config import DETAILED_FIELDS, LONG_FIELDS
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepared
@@ -99,9 +98,9 @@ def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consume
     """Who is told what happens, as the command line says; secrets are taken out first."""
     options, redact = ready.options, ready.redactor()
     if options.as_json:
-        return [as_json(redact, () if options.debug else LONG_FIELDS)]
+        return [as_json(redact, "verbose" if options.debug else "detailed")]
     if options.verbose or options.debug:
-        return [as_lines(host.log, redact, () if options.debug else DETAILED_FIELDS)]
+        return [as_lines(host.log, redact, "verbose" if options.debug else "brief")]
     if sys.stderr.isatty() and not options.quiet:
         host.status = late.watched(sys.stderr, redact, bill, plain=options.plain)
         return [host.status]

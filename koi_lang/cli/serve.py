@@ -22,7 +22,6 @@ from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
-from koi_lang.sessions.config import DETAILED_FIELDS
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepared
 
@@ -118,7 +117,7 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: A
         with redirect_stdout(sys.stderr):
             ready = prepared(file, entry, options)
         terminal = Terminal(silent=True)
-        seen = [as_lines(terminal.log, ready.redactor(), DETAILED_FIELDS)] if options.verbose or options.debug else []
+        seen = [as_lines(terminal.log, ready.redactor(), "brief")] if options.verbose or options.debug else []
         service = late.service_of(ready, _ignore if options.quiet else terminal.log, seen)
         served(late.served(service, address, debug=options.debug), service.log)
 

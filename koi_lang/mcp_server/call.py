@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from koi_lang.errors import AgentError
-from koi_lang.events import Event
+from koi_lang.events import ActionStarted, Event, HandlerStarted, ModelAsked
 from koi_lang.runtime.host import Approval, NobodyToAskError
 
 # How long a client may take to bring an answer, before its call goes on without one.
@@ -184,11 +184,11 @@ def follow(event: Event) -> None:
 
 
 def _step(event: Event) -> str | None:
-    match event.type:
-        case "handler_started":
-            return f"{event.agent}.{event.fields['event']}"
-        case "model_asked":
+    match event.data:
+        case HandlerStarted(event=name):
+            return f"{event.agent}.{name}"
+        case ModelAsked():
             return f"{event.agent} thinks"
-        case "action_started":
-            return f"{event.agent}: {event.fields['intent']}"
+        case ActionStarted(intent=intent):
+            return f"{event.agent}: {intent}"
     return None

@@ -6,14 +6,14 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.events import Event
+from koi_lang.events import Event, HandlerEnded, HandlerFailed, StateChanged
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.json_text import stringify
 from koi_lang.runtime.agents.agent import Agent
 
 Tell = Callable[[str], Coroutine[Any, Any, None]]
 # Events behind which a state may be another one.
-ENDS = ("handler_ended", "handler_failed", "state_changed")
+ENDS = (HandlerEnded, HandlerFailed, StateChanged)
 MOST_WATCHED = 1000
 
 
@@ -50,7 +50,7 @@ class Watch:
 
     def look(self, event: Event) -> None:
         """Tell the client of each document whose agent has another state behind an event."""
-        if event.type not in ENDS:
+        if not isinstance(event.data, ENDS):
             return
         for uri, watched in self._all.items():
             if watched.agent.name == event.agent and watched.state != (now := _state(watched.agent)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,15 +10,13 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from koi_lang.errors import JournalError
+from koi_lang.events import Detail
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 
-# Fields of events that hold all that a model is told, and with them those that are too long for a line.
-LONG_FIELDS = frozenset({"system", "messages", "request"})
-DETAILED_FIELDS = LONG_FIELDS | {"args", "fields", "result", "summary", "text"}
 ExtensionCommand = Callable[[Mapping[str, Any]], Any]
 
 
@@ -68,7 +66,7 @@ class SessionConfig:
         open_run: makes a run that tells some consumers what happens.
         explain: an error as a person gets it.
         limit: the time that a call may take.
-        untold: fields of events that are too long to be told each time.
+        detail: how much of an event is told.
         reopen: finds what opens a run that goes on with a recorded session, in its journal, or from an entry of it, in
             a journal of its own. Raises KoiError.
     """
@@ -79,7 +77,7 @@ class SessionConfig:
     choice: SessionModel
     explain: Callable[[BaseException], str]
     limit: Budget
-    untold: Collection[str] = ()
+    detail: Detail = "verbose"
     reopen: Reopen = no_recordings
 
     @property

@@ -18,7 +18,7 @@ from koi_lang.program.error_report import explain
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.sessions.config import LONG_FIELDS, OpenRun, PreparedRun, SessionConfig
+from koi_lang.sessions.config import OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.earlier_session import continuation
 from koi_lang.sessions.prepared import Prepared
@@ -50,7 +50,7 @@ class SessionFactory:
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
             limit=Budget(time_s=ready.options.call_time_s),
-            untold=() if ready.options.debug else LONG_FIELDS,
+            detail="verbose" if ready.options.debug else "detailed",
             reopen=self.reopen,
         )
 

@@ -65,7 +65,7 @@ class HeldRun:
                 await self._over.wait()
 
     def _note_end(self, event: Event) -> None:
-        if event.type == RunEnded.type:
+        if isinstance(event.data, RunEnded):
             self._ended.set()
 
     @property

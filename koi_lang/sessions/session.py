@@ -206,10 +206,9 @@ class Session:
         return in_time
 
     def _tell(self, event: Event) -> None:
-        if event.type == RunEnded.type and self._live is not None:
+        if isinstance(event.data, RunEnded) and self._live is not None:
             self._live.ended.set()
-        data = event.as_data()
-        self._send({"type": "event", "event": {name: data[name] for name in data if name not in self.served.untold}})
+        self._send({"type": "event", "event": event.as_data(self.served.detail)})
 
     # ------------------------------------------------------------ calls
 

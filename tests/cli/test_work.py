@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from koi_lang.cli.ui.activity import ActionOutcome, Activity
 from koi_lang.cli.ui.activity_text import doing, doing_now
-from koi_lang.events import Event, decode
+from koi_lang.events import (
+    ActionEnded,
+    ActionFailed,
+    ActionStarted,
+    Event,
+    EventData,
+    HandlerEnded,
+    HandlerStarted,
+    McpProgress,
+    ModelAnswered,
+    ModelAsked,
+    RetryStarted,
+)
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
@@ -31,9 +42,9 @@ class Told:
         if outcome is not None:
             self.ended.append(outcome)
 
-    def __call__(self, type: str, *path: str, agent: str = "Ann", **data: Any) -> None:
+    def __call__(self, data: EventData, *path: str, agent: str = "Ann") -> None:
         """Something has happened."""
-        self._events.emit(decode(type, data), agent, path=path)
+        self._events.emit(data, agent, path=path)
 
     @property
     def lines(self) -> list[str]:
@@ -45,10 +56,10 @@ class Told:
 def told() -> Told:
     """A run in which `Lead` has one `Ann` do something, and then another."""
     told = Told()
-    told("handler_started", *LEAD, agent="Lead", event="go")
+    told(HandlerStarted("go"), *LEAD, agent="Lead")
     for path in (ANN, TWIN):
-        told("action_started", *path[:2], agent="Lead", intent="ann::go")
-        told("handler_started", *path, event="go")
+        told(ActionStarted("ann::go", ""), *path[:2], agent="Lead")
+        told(HandlerStarted("go"), *path)
     return told
 
 
@@ -56,26 +67,25 @@ def test_agents_of_one_name_are_numbered(told: Told) -> None:
     """Two calls of one agent can be told apart, also when the first of them has ended."""
     assert ["Lead: 0 of 2 done: ann::go", "  Ann 1: working", "  Ann 2: working"] == told.lines
 
-    told("handler_ended", *ANN, event="go")
+    told(HandlerEnded("go"), *ANN)
 
     assert ["Lead: 0 of 2 done: ann::go", "  Ann 2: working"] == told.lines
 
 
 def test_the_innermost_action_is_named(told: Told) -> None:
     """Of a loop and what it does, the latter is shown; the loop is none of several actions at once."""
-    told("action_started", *ANN, "repeat#1", intent="repeat", fields={"count": 2})
-    told("action_started", *ANN, "repeat#1", "shell#1", intent="shell", fields={"command": "ls\n -l hunter2"})
+    told(ActionStarted("repeat", "", {"count": 2}), *ANN, "repeat#1")
+    told(ActionStarted("shell", "", {"command": "ls\n -l hunter2"}), *ANN, "repeat#1", "shell#1")
 
     assert "  Ann 1: shell ls -l [redacted]" == told.lines[1]
 
 
 def test_an_outcome_has_its_time_and_result(told: Told) -> None:
     """What has ended is told with what it was given, what it gave, and the seconds between."""
-    told("action_started", *ANN, "registry_get#1", intent="registry_get", fields={"key": "x"})
+    told(ActionStarted("registry_get", "", {"key": "x"}), *ANN, "registry_get#1")
     told.now = 2.5
-    told(
-        "action_ended", *ANN, "registry_get#1", intent="registry_get", result={"found": ["a\n", "hunter2"], "no": None}
-    )
+    result = {"found": ["a\n", "hunter2"], "no": None}
+    told(ActionEnded("registry_get", result), *ANN, "registry_get#1")
 
     (outcome,) = told.ended
     assert ("Ann 1", "registry_get x", True) == (outcome.worker, outcome.step.what, outcome.ok)
@@ -84,10 +94,10 @@ def test_an_outcome_has_its_time_and_result(told: Told) -> None:
 
 def test_the_progress_of_a_tool_is_shown(told: Told) -> None:
     """A tool that tells how far it is has that beside its name, until it ends."""
-    told("action_started", *ANN, "call_mcp#1", intent="call_mcp", fields={"mcp": "files"})
-    told("mcp_progress", *ANN, "call_mcp#1", progress=3, total=4, message="copying")
+    told(ActionStarted("call_mcp", "", {"mcp": "files"}), *ANN, "call_mcp#1")
+    told(McpProgress("files", "copy", 3, 4, "copying"), *ANN, "call_mcp#1")
     during = told.lines[1]
-    told("action_failed", *ANN, "call_mcp#1", intent="call_mcp", error="it broke")
+    told(ActionFailed("call_mcp", {"error": "it broke"}), *ANN, "call_mcp#1")
 
     assert ("  Ann 1: call_mcp files 75 % copying", "  Ann 1: working") == (during, told.lines[1])
     assert [(False, "it broke")] == [(outcome.ok, outcome.result) for outcome in told.ended]
@@ -96,10 +106,10 @@ def test_the_progress_of_a_tool_is_shown(told: Told) -> None:
 def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
     """Text counts between a request and the end of its answer; its last word waits until it is whole."""
     before = told.work.wrote((*ANN, "model#1"), "early ")
-    told("model_asked", *ANN, "model#1", model="m")
+    told(ModelAsked("m"), *ANN, "model#1")
     during = told.work.wrote((*ANN, "model#1"), "one two\nthree hun")
     written = told.work.written(told.work.workers()[1])
-    told("model_answered", *ANN, "model#1", model="m")
+    told(ModelAnswered("m", {}, None), *ANN, "model#1")
 
     assert (False, True, ReplyPreview("prose", text="one two three")) == (before, during, written)
     assert not told.work.wrote((*ANN, "model#1"), "late ")
@@ -123,7 +133,7 @@ def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
 )
 def test_what_a_model_writes_is_told(told: Told, text: str, columns: int, expected: str) -> None:
     """While a model writes, its line says which action that is and what with, as far as there is room for it."""
-    told("model_asked", *ANN, "model#1", model="m")
+    told(ModelAsked("m"), *ANN, "model#1")
     told.work.wrote((*ANN, "model#1"), text)
 
     assert expected == doing_now(told.work, told.work.workers()[1], columns, "…")
@@ -132,13 +142,13 @@ def test_what_a_model_writes_is_told(told: Told, text: str, columns: int, expect
 def test_what_is_recalled_is_not_told() -> None:
     """Of a run that goes on, whoever is still at work is shown as soon as something new happens there."""
     told = Told(known=lambda type, path: "shell#2" not in path)
-    told("handler_started", *LEAD, agent="Lead", event="go")
-    told("action_started", *ANN[:2], agent="Lead", intent="ann::go")
-    told("handler_started", *ANN, event="go")
-    told("action_started", *ANN, "shell#1", intent="shell")
-    told("action_ended", *ANN, "shell#1", intent="shell", result={})
+    told(HandlerStarted("go"), *LEAD, agent="Lead")
+    told(ActionStarted("ann::go", ""), *ANN[:2], agent="Lead")
+    told(HandlerStarted("go"), *ANN)
+    told(ActionStarted("shell", ""), *ANN, "shell#1")
+    told(ActionEnded("shell", {}), *ANN, "shell#1")
     before = told.lines
-    told("action_started", *ANN, "shell#2", intent="shell")
+    told(ActionStarted("shell", ""), *ANN, "shell#2")
 
     assert ([], []) == (before, told.ended)
     assert ["Lead: ann::go", "  Ann: shell"] == told.lines
@@ -146,7 +156,7 @@ def test_what_is_recalled_is_not_told() -> None:
 
 def test_another_attempt_is_shown(told: Told) -> None:
     """What failed is seen while a handler is tried again, and while a model is asked again."""
-    told("retry_started", *ANN, handler="go", attempt=1, tries=3, delay_s=0.2, error="no hunter2")
-    told("retry_started", *TWIN, model="m", attempt=1, tries=3, delay_s=2.0, error="busy")
+    told(RetryStarted(handler="go", attempt=1, tries=3, delay_s=0.2, error="no hunter2"), *ANN)
+    told(RetryStarted("m", attempt=1, tries=3, delay_s=2.0, error="busy"), *TWIN)
 
     assert ["  Ann 1: attempt 2 of 3 after: no [redacted]", "  Ann 2: asks again in 2 s: busy"] == told.lines[1:]

@@ -12,7 +12,7 @@ from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen, bill
 from koi_lang.cli.ui.text import harmless, heard_when, one_line
 from koi_lang.errors import KoiError, UsageError
-from koi_lang.events import CallStarted, Event, MessageDelivered
+from koi_lang.events import CallEnded, CallStarted, Event, MessageDelivered, unless_omitted
 from koi_lang.llm.images import Image, require_few
 from koi_lang.rpc.dispatcher import Dispatcher
 from koi_lang.runtime.model_calls.images import value_of
@@ -194,17 +194,18 @@ class ChatConversation:
 
     def _follow_event(self, event: Event) -> None:
         self.telling.follow(event)
-        if event.type == CallStarted.type:
-            self.recall(event.fields.get("args"))
-        elif event.type == MessageDelivered.type:
-            self.attached.recall(str(event.fields["text"]), event.fields.get("images", ()))
-        if event.type == "call_ended" and not event.recalled and self.session.is_open:
-            self._take_left(event)
+        match event.data:
+            case CallStarted(args=args):
+                self.recall(unless_omitted(args))
+            case MessageDelivered(text=text, images=images):
+                self.attached.recall(text, images or ())
+            case CallEnded() as ended if not event.recalled and self.session.is_open:
+                self._take_left(ended)
 
-    def _take_left(self, ended: Event) -> None:
+    def _take_left(self, ended: CallEnded) -> None:
         """Have what came too late to be heard be the next message; if the work has failed it comes back."""
         left = "\n".join(note.text for note in self.session.run.steering.take_back())
-        if left and ended.fields.get("ok"):
+        if left and ended.ok:
             self.screen.note("what came too late to be heard is the next message")
             self.screen.order(f" {left}")
         elif left:

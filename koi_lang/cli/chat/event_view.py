@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_told
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
-from koi_lang.events import AnswerDelta, Event, MessageDelivered
+from koi_lang.events import (
+    AnswerDelta,
+    CallEnded,
+    CallStarted,
+    ConversationCompacted,
+    Event,
+    LinePrinted,
+    MessageDelivered,
+    ModelAsked,
+    RetryStarted,
+    unless_omitted,
+)
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.message_targets import text_of
 
@@ -44,7 +54,7 @@ class EventView:
             self._work.wrote(event.path, event.data.text)
             return
         outcome = self._work.follow(event)
-        if event.type == "call_ended" and not event.fields.get("ok"):
+        if isinstance(event.data, CallEnded) and not event.data.ok:
             self._work.end()
         self._show(event, self._earlier.append if event.recalled else self.screen.say)
         if event.recalled:
@@ -55,42 +65,41 @@ class EventView:
 
     def _show(self, event: Event, show: Callable[[str], None]) -> None:
         """Show what was said, now or in an earlier part of the conversation."""
-        data = event.fields
-        match event.type:
-            case "call_started":
+        match event.data:
+            case CallStarted(name=name, args=args):
                 self._printed = 0
                 if event.recalled:
-                    show(f"> {called(str(data['name']), data.get('args'), text_of(data.get('args')))}")
-            case "printed":
+                    given = unless_omitted(args)
+                    show(f"> {called(name, given, text_of(given))}")
+            case LinePrinted(message=message):
                 self._printed += 1
-                show(harmless(str(data["message"])))
-            case "call_ended" if data.get("ok") and not self._printed:
-                answer = answer_text(data.get("result"))
+                show(harmless(message))
+            case CallEnded(ok=True, result=result) if not self._printed:
+                answer = answer_text(unless_omitted(result))
                 if answer:
                     show(harmless(answer))
 
     def _tell(self, event: Event) -> None:
         """Tell what else is worth knowing."""
-        data = event.fields
-        match event.type:
-            case "model_asked":
-                self.model = str(data.get("model", ""))
-            case "retry_started":
-                self.screen.note(one_line(f"{trying_again(data)}: {data['error']}"))
-            case "compacted":
-                kept = f"{data.get('tokens_before'):,} tokens became {data.get('tokens_after'):,}"
-                self.screen.note(f"the conversation of `{event.agent}` was shortened: {kept}")
-            case str(type) if type == MessageDelivered.type and data.get("from") == PERSON:
-                self.screen.note(f"`{event.agent}` hears: {one_line(str(data['text']))}")
-            case "call_ended":
-                self._tell_end(data)
+        match event.data:
+            case ModelAsked(model=model):
+                self.model = model
+            case RetryStarted() as retry:
+                self.screen.note(one_line(f"{trying_again(retry)}: {retry.error}"))
+            case ConversationCompacted(tokens_before=before, tokens_after=after):
+                shortened = f"the conversation of `{event.agent}` was shortened"
+                self.screen.note(f"{shortened}: {before:,} tokens became {after:,}")
+            case MessageDelivered(sender=sender, text=text) if sender == PERSON:
+                self.screen.note(f"`{event.agent}` hears: {one_line(text)}")
+            case CallEnded() as ended:
+                self._tell_end(ended)
 
-    def _tell_end(self, data: Mapping[str, Any]) -> None:
-        if data.get("aborted"):
+    def _tell_end(self, ended: CallEnded) -> None:
+        if ended.aborted:
             self.screen.note("aborted")
-        elif not data.get("ok"):
+        elif not ended.ok:
             self.failed += 1
-            self.screen.fail(harmless(str(data.get("report") or data.get("error"))))
+            self.screen.fail(harmless(str(ended.report or ended.error)))
 
     def tell_earlier(self) -> None:
         """Show the end of the earlier part of a conversation that goes on."""

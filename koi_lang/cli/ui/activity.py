@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from koi_lang.cli.ui.text import brief, one_line
-from koi_lang.events import Event
+from koi_lang.events import (
+    ActionEnded,
+    ActionFailed,
+    ActionStarted,
+    EffectEnded,
+    EffectFailed,
+    EffectStarted,
+    Event,
+    HandlerEnded,
+    HandlerFailed,
+    HandlerStarted,
+    McpProgress,
+    ModelAnswered,
+    ModelAsked,
+    ModelFailed,
+    RetryStarted,
+    unless_omitted,
+)
 from koi_lang.runtime.playbook.partial_reply import PartialReply, ReplyPreview
 from koi_lang.runtime.replay.location import Path
 
@@ -15,8 +32,6 @@ LONGEST_OBJECT = 60
 LONGEST_RESULT = 200
 # The person sees what these do.
 PLAIN_TO_SEE = frozenset({"print", "prompt_user", "return", "if", "while", "repeat"})
-BEGINNINGS = {"action_started", "effect_started"}
-ENDS = {"action_ended", "action_failed", "effect_ended", "effect_failed"}
 
 
 @dataclass(slots=True)
@@ -110,7 +125,7 @@ class Activity:
 
     def follow(self, event: Event) -> ActionOutcome | None:
         """Take in what has happened; gives what came of an action that has ended now."""
-        if event.type == "handler_started":
+        if isinstance(event.data, HandlerStarted):
             self._come(event)
         worker = self.at(event.path)
         if worker is None:
@@ -120,33 +135,33 @@ class Activity:
         return self._change(worker, event)
 
     def _change(self, worker: ActiveAgent, event: Event) -> ActionOutcome | None:
-        match event.type:
-            case "handler_ended" | "handler_failed":
+        match event.data:
+            case HandlerEnded() | HandlerFailed():
                 self._workers.pop(event.path, None)
-            case "model_asked" if not event.recalled:
+            case ModelAsked() if not event.recalled:
                 worker.asked, worker.draft, worker.note = event.path, PartialReply(), ""
-            case "model_answered" | "model_failed":
+            case ModelAnswered() | ModelFailed():
                 worker.asked, worker.draft, worker.note = None, PartialReply(), ""
-            case "retry_started":
-                why = self._shown(event.fields["error"], LONGEST_RESULT)
-                worker.note = f"{trying_again(event.fields)}: {why}"
-            case "mcp_progress":
-                _note_progress(worker.steps.get(event.path), event.fields)
-            case type if type in BEGINNINGS:
-                worker.begin(
-                    event.path, ActiveStep(str(event.fields.get("intent", "")), self._what(event.fields), self.clock())
-                )
-            case type if type in ENDS:
-                return self._outcome(worker, event)
+            case RetryStarted() as retry:
+                worker.note = f"{trying_again(retry)}: {self._shown(retry.error, LONGEST_RESULT)}"
+            case McpProgress() as progress:
+                _note_progress(worker.steps.get(event.path), progress)
+            case ActionStarted(intent=intent, fields=fields) | EffectStarted(intent=intent, fields=fields):
+                worker.begin(event.path, ActiveStep(intent, self._what(intent, fields), self.clock()))
+            case EffectEnded() | EffectFailed():
+                worker.end(event.path)
+            case ActionEnded(result=result):
+                return self._outcome(worker, event, True, unless_omitted(result, ""))
+            case ActionFailed(failure=failure):
+                return self._outcome(worker, event, False, failure.get("error"))
         return None
 
-    def _outcome(self, worker: ActiveAgent, event: Event) -> ActionOutcome | None:
+    def _outcome(self, worker: ActiveAgent, event: Event, ok: bool, result: Any) -> ActionOutcome | None:
         step = worker.end(event.path)
-        if step is None or event.recalled or event.type.startswith("effect"):
+        if step is None or event.recalled:
             return None
-        ok = event.type == "action_ended"
-        result = self._shown(event.fields.get("result", "") if ok else event.fields.get("error"), LONGEST_RESULT)
-        return ActionOutcome(self.label(worker), step, ok, result, self.clock() - step.since)
+        shown = self._shown(result, LONGEST_RESULT)
+        return ActionOutcome(self.label(worker), step, ok, shown, self.clock() - step.since)
 
     def wrote(self, path: Path, text: str) -> bool:
         """Take in what a model writes; says whether somebody is at work there."""
@@ -184,12 +199,11 @@ class Activity:
         name = self._redact(one_line(written.name))[:LONGEST_OBJECT]
         return replace(written, name=name, text=self._redact(one_line(written.text))[-LONGEST_RESULT:])
 
-    def _what(self, data: dict[str, Any]) -> str:
+    def _what(self, intent: str, fields: Any) -> str:
         """An action and the first of what it is given, where that is a text."""
-        fields = data.get("fields")
         first = next(iter(fields.values()), None) if isinstance(fields, dict) else None
         shown = self._shown(first, LONGEST_OBJECT) if isinstance(first, str) else ""
-        return f"{one_line(str(data.get('intent', '')))} {shown}".rstrip()
+        return f"{one_line(intent)} {shown}".rstrip()
 
     def _shown(self, value: Any, longest: int) -> str:
         """The beginning of a value; secrets go first, since half of one is not known as such."""
@@ -216,16 +230,15 @@ class Activity:
             other.is_live |= worker.path[: len(path)] == path
 
 
-def trying_again(data: Mapping[str, Any]) -> str:
+def trying_again(retry: RetryStarted) -> str:
     """What a failure of a request, or of a handler, is followed by; the reason belongs behind it."""
-    if "model" in data:
-        return f"asks again in {data['delay_s']:.0f} s"
-    return f"attempt {data['attempt'] + 1} of {data['tries']} after"
+    if retry.model:
+        return f"asks again in {retry.delay_s:.0f} s"
+    return f"attempt {retry.attempt + 1} of {retry.tries} after"
 
 
-def _note_progress(step: ActiveStep | None, data: dict[str, Any]) -> None:
+def _note_progress(step: ActiveStep | None, told: McpProgress) -> None:
     if step is None:
         return
-    progress, total = data.get("progress") or 0, data.get("total")
-    share = f"{100 * progress / total:.0f} %" if total else f"{progress:g}"
-    step.note = one_line(f"{share} {data.get('message', '')}")
+    share = f"{100 * told.progress / told.total:.0f} %" if told.total else f"{told.progress:g}"
+    step.note = one_line(f"{share} {told.message or ''}")

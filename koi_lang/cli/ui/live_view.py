@@ -15,7 +15,7 @@ from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
-from koi_lang.events import AnswerDelta, Event, RunEnded
+from koi_lang.events import ActionStarted, AnswerDelta, Event, ModelAsked, RetryStarted, RunEnded
 from koi_lang.runtime.run import Run
 
 INDENT = "  "
@@ -186,9 +186,14 @@ def _is_told(outcome: ActionOutcome) -> bool:
 
 def _news(worker: ActiveAgent, event: Event) -> str:
     """What begins with an event; empty when that is not worth a line."""
-    if event.type == "action_started" and event.fields.get("intent") not in PLAIN_TO_SEE:
-        return worker.steps[event.path].what
-    return "thinking" if event.type == "model_asked" else worker.note if event.type == "retry_started" else ""
+    match event.data:
+        case ActionStarted(intent=intent) if intent not in PLAIN_TO_SEE:
+            return worker.steps[event.path].what
+        case ModelAsked():
+            return "thinking"
+        case RetryStarted():
+            return worker.note
+    return ""
 
 
 def _sentence(outcome: ActionOutcome) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.cli.ui.text import counted
-from koi_lang.events import PAID, Event
+from koi_lang.events import PAID, ActionFailed, Detail, EffectFailed, Event, ModelFailed
 from koi_lang.runtime.host import NobodyAllowsError
 
 if TYPE_CHECKING:
@@ -97,36 +97,35 @@ class DenialNotice:
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
-        if self._told or event.recalled or event.fields.get("class") != NobodyAllowsError.__name__:
-            return
-        self._told = True
-        self._note(f"{event.fields['error']}; {event.fields['help']}".removesuffix("."))
+        match event.data:
+            case ActionFailed(failure=failure) | EffectFailed(failure=failure) | ModelFailed(failure=failure):
+                if not self._told and not event.recalled and failure.get("class") == NobodyAllowsError.__name__:
+                    self._told = True
+                    self._note(f"{failure['error']}; {failure['help']}".removesuffix("."))
 
 
 def as_lines(
-    write: Callable[[str], Any], redact: Callable[[str], str], without: Collection[str] = ()
+    write: Callable[[str], Any], redact: Callable[[str], str], detail: Detail = "verbose"
 ) -> Callable[[Event], None]:
-    """A consumer that writes every event as one line for people, without some of its fields."""
+    """A consumer that writes every event as one line for people, with as much of it as is wanted."""
 
     def show(event: Event) -> None:
         if event.recalled:
             return
         data = " ".join(
             f"{key}={json.dumps(value, default=str, ensure_ascii=False)}"
-            for key, value in event.fields.items()
-            if key not in without
+            for key, value in event.data.as_data(detail).items()
         )
         write(redact(f"[{event.seq}] {event.type} {event.agent} {data}".rstrip()))
 
     return show
 
 
-def as_json(redact: Callable[[str], str], without: Collection[str] = ()) -> Callable[[Event], None]:
-    """A consumer that writes every event as one JSON object a line to standard output, without some fields."""
+def as_json(redact: Callable[[str], str], detail: Detail = "verbose") -> Callable[[Event], None]:
+    """A consumer that writes every event as one JSON object a line to standard output, with as much as is wanted."""
 
     def show(event: Event) -> None:
-        data = {name: value for name, value in event.as_data().items() if name not in without}
-        sys.stdout.write(redact(json.dumps(data, default=str, ensure_ascii=False)) + "\n")
+        sys.stdout.write(redact(json.dumps(event.as_data(detail), default=str, ensure_ascii=False)) + "\n")
         sys.stdout.flush()
 
     return show

@@ -61,8 +61,9 @@ class Typing:
 
     def follow(self, event: Event) -> None:
         """Tell the person when something they have said is heard."""
-        if event.type == MessageDelivered.type and event.fields.get("from") == PERSON and not event.recalled:
-            self.tell(f"`{event.agent}` hears: {event.fields['text']}")
+        match event.data:
+            case MessageDelivered(sender=sender, text=text) if sender == PERSON and not event.recalled:
+                self.tell(f"`{event.agent}` hears: {text}")
 
     def tell(self, text: str) -> None:
         """Show a line about what was typed."""
