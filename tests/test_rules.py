@@ -14,6 +14,7 @@ from koi_lang.compiler.analysis import analyse
 from koi_lang.compiler.imports import Unit
 from koi_lang.compiler.parser import parse
 from koi_lang.compiler.rules import check, explanation, explanations
+from koi_lang.compiler.rules.examples import write_out
 from koi_lang.compiler.rules.roles import PERMISSIONS
 from koi_lang.compiler.rules.table import RULES
 from koi_lang.runtime.actions.lookup import all_actions
@@ -72,6 +73,31 @@ def test_the_wrong_import_is_reported(code: str) -> None:
 def test_an_explanation_begins_with_a_sentence(code: str) -> None:
     """The first line of an explanation is a sentence that fits on a line."""
     assert re.fullmatch(r"[A-Z`].{10,110}\.", explanations()[code].split("\n")[0])
+
+
+def test_examples_are_whole_programs() -> None:
+    """A part of an agent or of a handler gets what belongs around it, on one line where that is not too wide."""
+    wide = " + ".join("a" * 24)
+    parts = [
+        "in handler(a, b): return a",
+        "",
+        "in agent:",
+        "  state { x = 1 }",
+        "",
+        "  on go() { }",
+        "",
+        f"in handler: {wide}",
+    ]
+    shown = write_out("\n".join(part and f"    {part}" for part in parts)).replace(
+        "    role Worker { can execute }\n", ""
+    )
+
+    assert [
+        "    agent Clerk : Worker { on work(a, b) { return a } }", "",
+        "    agent Clerk : Worker {", "      state { x = 1 }", "", "      on go() { }", "    }", "",
+        "    agent Clerk : Worker {", f"      on work(args) {{ {wide} }}", "    }",
+    ] == shown.split("\n")  # fmt: skip
+    assert not any(re.search("^ +in (agent|handler)", text, re.MULTILINE) for text in explanations().values())
 
 
 @pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)

@@ -1,7 +1,8 @@
 """Analysed files to everything that is wrong with them, and codes of problems to explanations.
 
 A rule is one function in one of the modules here. Its decorator names the code and the severity; its docstring is the
-long explanation, with a wrong and a right example.
+long explanation, with a wrong and a right example. An example is a program, or a part of one that begins with
+`in agent:` or `in handler:`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from koi_lang.compiler.rules import (
     unused,
     variables,
 )
+from koi_lang.compiler.rules.examples import write_out
 from koi_lang.compiler.rules.files import EXPLANATIONS
 from koi_lang.compiler.rules.program import AnalysedProgram, Library
 from koi_lang.compiler.rules.table import RULES, Report
@@ -77,5 +79,5 @@ def explanation(code: str) -> str | None:
 
 def explanations() -> dict[str, str]:
     """Every code that a compiler message may have, in order, with its explanation."""
-    found = {code: inspect.getdoc(rule.find) or "" for code, rule in RULES.items()}
+    found = {code: write_out(inspect.getdoc(rule.find) or "") for code, rule in RULES.items()}
     return dict(sorted((syntax_explanations() | dict(EXPLANATIONS) | found).items()))

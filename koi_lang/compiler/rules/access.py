@@ -30,13 +30,11 @@ def unknown_member(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on show(args) { return this.count } }
+        in agent: state { count = 0 }  on show(args) { return this.count }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on show(args) { return this.state.count } }
+        in agent: state { count = 0 }  on show(args) { return this.state.count }
     """
     for member, around in file.index.of(n.Member):
         owner = member.object

@@ -57,13 +57,11 @@ def wrong_fields(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on ask(args) { return await callAction("prompt_user", {}) } }
+        in handler: return await callAction("prompt_user", {})
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on ask(args) { return await callAction("prompt_user", { question: "Who are you?" }) } }
+        in handler: return await callAction("prompt_user", { question: "Who are you?" })
     """
     for call, around in _calls(file):
         name, fields, given = _action(call)
@@ -104,13 +102,11 @@ def unknown_action(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on show(args) { await callAction("pint", { message: "Hello." }) } }
+        in handler: await callAction("pint", { message: "Hello." })
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on show(args) { await callAction("print", { message: "Hello." }) } }
+        in handler: await callAction("print", { message: "Hello." })
     """
     for call, _ in _calls(file):
         name, whole, given = _action(call)

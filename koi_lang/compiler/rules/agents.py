@@ -29,13 +29,11 @@ def several_parameters(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Adder : Worker { on add(a, b) { return a + b } }
+        in handler(a, b): return a + b
 
     Right:
 
-        role Worker { can execute }
-        agent Adder : Worker { on add({ a, b }) { return a + b } }
+        in handler({ a, b }): return a + b
     """
     for handler, _ in file.index.of(n.Handler):
         if len(handler.parameters) > 1:
@@ -91,19 +89,15 @@ def resilience_of_nothing(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "laod" { retry_max_attempts = 3 }
           on load(args) { return await fetch(args.url) }
-        }
 
     Right:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "load" { retry_max_attempts = 3 }
           on load(args) { return await fetch(args.url) }
-        }
     """
     for agent, _ in file.index.of(n.Agent):
         names = [handler.name.name for handler in handlers(agent)]
@@ -121,19 +115,15 @@ def unknown_resilience(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "load" { retry_max_atempts = 3 }
           on load(args) { return await fetch(args.url) }
-        }
 
     Right:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "load" { retry_max_attempts = 3 }
           on load(args) { return await fetch(args.url) }
-        }
     """
     for block, _ in file.index.of(n.Resilience):
         for name, _ in block.properties:
@@ -177,13 +167,11 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm default = { provider: "openai", modle: "gpt-4o-mini" } }
+        in agent: llm default = { provider: "openai", modle: "gpt-4o-mini" }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm default = { provider: "openai", model: "gpt-4o-mini" } }
+        in agent: llm default = { provider: "openai", model: "gpt-4o-mini" }
     """
     for llm, _ in file.index.of(n.Llm):
         for property in _unknown(llm.options, LLM_OPTIONS):
@@ -202,13 +190,11 @@ def unknown_llm_role(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm defalt = { model: "anthropic/haiku" } }
+        in agent: llm defalt = { model: "anthropic/haiku" }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm default = { model: "anthropic/haiku" } }
+        in agent: llm default = { model: "anthropic/haiku" }
     """
     for llm, _ in file.index.of(n.Llm):
         if llm.name not in ROLES:

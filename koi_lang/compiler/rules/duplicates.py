@@ -79,19 +79,15 @@ def handler_twice(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker {
+        in agent:
           on hello(args) { return 1 }
           on hello(args) { return 2 }
-        }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker {
+        in agent:
           on hello(args) { return 1 }
           on goodbye(args) { return 2 }
-        }
     """
     for agent, _ in file.index.of(n.Agent):
         names = [item.name for item in agent.items if isinstance(item, n.Handler)]
@@ -109,13 +105,11 @@ def field_twice(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0  count = 1 } }
+        in agent: state { count = 0  count = 1 }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0  total = 1 } }
+        in agent: state { count = 0  total = 1 }
     """
     for agent, _ in file.index.of(n.Agent):
         states = [item for item in agent.items if isinstance(item, n.State)]
@@ -135,13 +129,11 @@ def part_twice(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  state { total = 1 } }
+        in agent: state { count = 0 }  state { total = 1 }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0  total = 1 } }
+        in agent: state { count = 0  total = 1 }
     """
     for agent, _ in file.index.of(n.Agent):
         first: dict[str, n.Node] = {}
@@ -205,13 +197,11 @@ def variable_twice(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { let sum = 1  let sum = 2  return sum } }
+        in handler: let sum = 1  let sum = 2  return sum
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { let sum = 1  sum = 2  return sum } }
+        in handler: let sum = 1  sum = 2  return sum
     """
     for resolution in file.code.values():
         for span, variable in resolution.repeated:
@@ -229,13 +219,11 @@ def variable_of_block(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { var sum = 1  if (args.a) { var sum = 2 }  return sum } }
+        in handler: var sum = 1  if (args.a) { var sum = 2 }  return sum
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { var sum = 1  if (args.a) { sum = 2 }  return sum } }
+        in handler: var sum = 1  if (args.a) { sum = 2 }  return sum
     """
     functions = (function for resolution in file.code.values() for function in resolution.functions.values())
     for variable in (variable for function in functions for variable in function.variables):

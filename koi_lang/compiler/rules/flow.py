@@ -24,13 +24,11 @@ def jump_outside_loop(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on find(args) { args.items.forEach(item => { if (item) break }) } }
+        in handler: args.items.forEach(item => { if (item) break })
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on find(args) { for (const item of args.items) { if (item) break } } }
+        in handler: for (const item of args.items) { if (item) break }
     """
     jumps = [*file.index.of(n.Break), *file.index.of(n.Continue)]
     for jump, around in jumps:
@@ -73,13 +71,11 @@ def unreachable(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { return args.a  console.log("added") } }
+        in handler: return args.a  console.log("added")
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { console.log("added")  return args.a } }
+        in handler: console.log("added")  return args.a
     """
     for block, _ in file.index.of(n.Block):
         jump = None
@@ -105,23 +101,15 @@ def return_of_next_line(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
-          on add(args) {
-            if (!args.a) return
-            console.log(args.a)
-          }
-        }
+        in handler:
+          if (!args.a) return
+          console.log(args.a)
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
-          on add(args) {
-            if (!args.a) { return }
-            console.log(args.a)
-          }
-        }
+        in handler:
+          if (!args.a) { return }
+          console.log(args.a)
     """
     text = file.unit.source.text
     for statement, _ in file.index.of(n.Return):
@@ -146,13 +134,11 @@ def assignment_as_condition(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { if (args.a = 1) { return args }  return null } }
+        in handler: if (args.a = 1) { return args }  return null
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { if (args.a === 1) { return args }  return null } }
+        in handler: if (args.a === 1) { return args }  return null
     """
     for condition in _conditions(file):
         inner = condition.value if isinstance(condition, n.Parenthesized) else condition
@@ -170,13 +156,11 @@ def pattern_as_value(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on swap(args) { let a = 1, b = 2  const both = ([a, b] = [b, a])  return both } }
+        in handler: let a = 1, b = 2  const both = ([a, b] = [b, a])  return both
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on swap(args) { let a = 1, b = 2  ;[a, b] = [b, a]  return [a, b] } }
+        in handler: let a = 1, b = 2  ;[a, b] = [b, a]  return [a, b]
     """
     steps = {_bare(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
     steps |= {_bare(loop.update) for loop, _ in file.index.of(n.For) if loop.update is not None}

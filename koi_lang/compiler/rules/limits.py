@@ -22,13 +22,11 @@ def unknown_limit(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Say hello." budget { turn: 3 } } }
+        in handler: playbook "Say hello." budget { turn: 3 }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Say hello." budget { turns: 3 } } }
+        in handler: playbook "Say hello." budget { turns: 3 }
     """
     for budget, _ in file.index.of(n.Budget):
         for name, _ in budget.limits:
@@ -48,13 +46,11 @@ def impossible_limit(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Say hello." budget { turns: 0 } } }
+        in handler: playbook "Say hello." budget { turns: 0 }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Say hello." budget { turns: 3 } } }
+        in handler: playbook "Say hello." budget { turns: 3 }
     """
     for budget, _ in file.index.of(n.Budget):
         for name, value in budget.limits:
@@ -88,19 +84,15 @@ def resilience_value(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "load" { retry_max_attempts = 0 }
           on load(args) { return await fetch(args.url) }
-        }
 
     Right:
 
-        role Worker { can execute }
-        agent Loader : Worker {
+        in agent:
           resilience "load" { retry_max_attempts = 3 }
           on load(args) { return await fetch(args.url) }
-        }
     """
     for block, _ in file.index.of(n.Resilience):
         for name, value in block.properties:

@@ -25,13 +25,11 @@ def keys_of_list(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on show(args: { names: string[] }) { for (const x in args.names) { console.log(x) } } }
+        in handler(args: { names: string[] }): for (const x in args.names) { console.log(x) }
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on show(args: { names: string[] }) { for (const x of args.names) { console.log(x) } } }
+        in handler(args: { names: string[] }): for (const x of args.names) { console.log(x) }
     """
     program = report.program
     for loop, around in file.index.of(n.ForEach):

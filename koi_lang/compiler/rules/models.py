@@ -30,13 +30,11 @@ def unknown_provider(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm default = { provider: "antropic", model: "haiku" } }
+        in agent: llm default = { provider: "antropic", model: "haiku" }
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { llm default = { provider: "anthropic", model: "haiku" } }
+        in agent: llm default = { provider: "anthropic", model: "haiku" }
     """
     for llm, _ in file.index.of(n.Llm):
         for text in _wrong(llm.options):

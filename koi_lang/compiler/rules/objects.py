@@ -25,25 +25,17 @@ def this_of_object(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
-          on count(args) {
-            const counter = { n: 0, add() { this.n += 1 } }
-            counter.add()
-            return counter.n
-          }
-        }
+        in handler:
+          const counter = { n: 0, add() { this.n += 1 } }
+          counter.add()
+          return counter.n
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
-          on count(args) {
-            const counter = { n: 0, add() { counter.n += 1 } }
-            counter.add()
-            return counter.n
-          }
-        }
+        in handler:
+          const counter = { n: 0, add() { counter.n += 1 } }
+          counter.add()
+          return counter.n
     """
     for object, around in file.index.of(n.Object):
         if around.agent is None:

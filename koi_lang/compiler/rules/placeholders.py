@@ -36,13 +36,11 @@ def wrong_braces(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Greet {args.name}." } }
+        in handler: playbook "Greet {args.name}."
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Greet {{args.name}}." } }
+        in handler: playbook "Greet {{args.name}}."
     """
     for text, roots in [*_in_playbooks(file, report.program), *_in_prompts(file, report.program)]:
         for match in SINGLE.finditer(text.value):

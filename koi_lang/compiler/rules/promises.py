@@ -37,19 +37,15 @@ def await_missing(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
+        in agent:
           on add(args) { return { sum: args.a + args.b } }
           on start(args) { return this.handle("add", { a: 1, b: 2 }).sum }
-        }
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker {
+        in agent:
           on add(args) { return { sum: args.a + args.b } }
           on start(args) { return (await this.handle("add", { a: 1, b: 2 })).sum }
-        }
     """
     calls = report.program.for_file(_promises, file)
     kept = _variables(file, calls)

@@ -108,16 +108,13 @@ def ignored_playbook(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { console.log("hello")  playbook "Greet the user." } }
+        in handler: console.log("hello")  playbook "Greet the user."
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker {
+        in agent:
           on hello(args) { console.log("hello")  await this.handle("greet", args) }
           on greet(args) { playbook "Greet the user." }
-        }
     """
     for playbook, around in file.index.of(n.Playbook):
         reason = _reason(playbook, around.function)

@@ -52,13 +52,11 @@ def unknown_event(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { return 1 }  on start(args) { return await this.handle("ad", {}) } }
+        in agent: on add(args) { return 1 }  on start(args) { return await this.handle("ad", {}) }
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { return 1 }  on start(args) { return await this.handle("add", {}) } }
+        in agent: on add(args) { return 1 }  on start(args) { return await this.handle("add", {}) }
     """
     for event, agent, symbol in _handled(file):
         known = [handler.name.name for handler in handlers(agent)]

@@ -49,13 +49,11 @@ def state_without_start(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { state { names: string[] }  on add(args) { this.state.names.push(args.name) } }
+        in agent: state { names: string[] }  on add(args) { this.state.names.push(args.name) }
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { state { names: string[] = [] }  on add(args) { this.state.names.push(args.name) } }
+        in agent: state { names: string[] = [] }  on add(args) { this.state.names.push(args.name) }
     """
     needing = report.program.for_file(_bases, file)
     for uses in _uses(file, report.program):
@@ -77,13 +75,11 @@ def misspelt_state(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.cuont = 1 } }
+        in agent: state { count = 0 }  on add(args) { this.state.cuont = 1 }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.count = 1 } }
+        in agent: state { count = 0 }  on add(args) { this.state.count = 1 }
     """
     targets = {assignment.target for assignment, _ in file.index.of(n.Assignment) if not assignment.operator}
     for uses in _uses(file, report.program):
@@ -106,13 +102,11 @@ def value_as_type(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count: 0 }  on add(args) { this.state.count += 1 } }
+        in agent: state { count: 0 }  on add(args) { this.state.count += 1 }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on add(args) { this.state.count += 1 } }
+        in agent: state { count = 0 }  on add(args) { this.state.count += 1 }
     """
     for field, _ in file.index.of(n.Field):
         type = field.type

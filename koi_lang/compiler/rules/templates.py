@@ -41,13 +41,11 @@ def misspelt_field(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on tell(args) { playbook "Say {{state.cuont}}." } }
+        in agent: state { count = 0 }  on tell(args) { playbook "Say {{state.cuont}}." }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count = 0 }  on tell(args) { playbook "Say {{state.count}}." } }
+        in agent: state { count = 0 }  on tell(args) { playbook "Say {{state.count}}." }
     """
     for filled, root, field in _missing_fields(file, report):
         near = _near(field, filled.scope.fields[root])
@@ -65,15 +63,12 @@ def unknown_field(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { on tell(args: { name: string }) { playbook "Greet {{args.language}}." } }
+        in handler(args: { name: string }): playbook "Greet {{args.language}}."
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker {
+        in agent:
           on tell(args: { name: string, language?: string }) { playbook "Greet {{args.language}}." }
-        }
     """
     for filled, root, field in _missing_fields(file, report):
         known = filled.scope.fields[root]
@@ -93,13 +88,11 @@ def unfilled(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Greet {{name}}." } }
+        in handler: playbook "Greet {{name}}."
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args) { playbook "Greet {{args.name}}." } }
+        in handler: playbook "Greet {{args.name}}."
     """
     for filled in report.program.for_file(_filled, file):
         hole = filled.hole

@@ -45,13 +45,11 @@ def unknown_type(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args: { name: strng }) { return args.name } }
+        in handler(args: { name: strng }): return args.name
 
     Right:
 
-        role Worker { can execute }
-        agent Greeter : Worker { on hello(args: { name: string }) { return args.name } }
+        in handler(args: { name: string }): return args.name
     """
     known = {*KINDS, *OTHERS, *map(str.lower, [*file.table.values, *file.table.roles, *file.table.skills])}
     first: dict[str, Span] = {}
@@ -73,13 +71,11 @@ def wrong_value(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count: number = "0" } }
+        in agent: state { count: number = "0" }
 
     Right:
 
-        role Worker { can execute }
-        agent Counter : Worker { state { count: number = 0 } }
+        in agent: state { count: number = 0 }
     """
     for given in _given(file):
         kinds, kind = _kinds(given.type), kind_of_literal(given.value)

@@ -116,13 +116,11 @@ def unused_variable(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on sum(args) { const total = args.a + args.b  return args.a } }
+        in handler: const total = args.a + args.b  return args.a
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on sum(args) { const total = args.a + args.b  return total } }
+        in handler: const total = args.a + args.b  return total
     """
     names = {declarator.pattern for declarator, _ in file.index.of(n.Declarator)}
     names -= {each.pattern for loop, _ in file.index.of(n.For) for each in _first(loop)}

@@ -43,13 +43,11 @@ def unknown_name(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { return total + 1 } }
+        in handler: return total + 1
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on add(args) { const total = args.total  return total + 1 } }
+        in handler: const total = args.total  return total + 1
     """
     named = report.program.for_file(_named_arguments, file)
     for name, root in report.program.for_file(_unknown, file):
@@ -117,13 +115,11 @@ def constant_assigned(file: Analysis, report: Report) -> None:
 
     Wrong:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on count(args) { const sum = 0  sum += 1  return sum } }
+        in handler: const sum = 0  sum += 1  return sum
 
     Right:
 
-        role Worker { can execute }
-        agent Clerk : Worker { on count(args) { let sum = 0  sum += 1  return sum } }
+        in handler: let sum = 0  sum += 1  return sum
     """
     for resolution in file.code.values():
         for name, variable in resolution.constants:
