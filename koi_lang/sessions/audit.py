@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from koi_lang import settings
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.program import declarations, loader
+from koi_lang.program.runs import run_of
 from koi_lang.runtime.actions.lookup import allowed
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
@@ -19,8 +19,6 @@ from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.playbook.delegation import reachable
-from koi_lang.runtime.run import Run
-from koi_lang.runtime.services import Services
 
 # What becomes of a command that no pattern covers.
 ALLOW, ASK, DENY = "allow", "ask", "deny"
@@ -42,8 +40,7 @@ def audit(
     """
     module = loader.load(file)
     added = additions(module, use_installed=use_installed)
-    teams = partial(declarations.teams_of, module)
-    run = Run(Services(connect=_no_model, teams=teams, limits=limits, allow=allow, added=added))
+    run = run_of(module, _no_model, limits=limits, allow=allow, added=added)
     hosts = settings.allowed_hosts(run.folder)
     return [_audited(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,21 +14,19 @@ from koi_lang.extensions import additions
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
+from koi_lang.program.runs import run_of
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.services import Services
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Adapter
-    from koi_lang.program import safe_expressions
     from koi_lang.setup import availability
 else:
-    safe_expressions = lazy_module("koi_lang.program.safe_expressions")
     availability = lazy_module("koi_lang.setup.availability")
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
@@ -81,10 +78,8 @@ class Prepared:
             own: further fields of `Services`, or others than here.
         """
         usual = {
-            "teams": partial(declarations.teams_of, self.module),
             "folder": self.folder,
             "config": settings.koi_config(self.folder),
-            "evaluate": evaluate,
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "redact": self.redactor(),
@@ -96,7 +91,11 @@ class Prepared:
         given = {**usual, **own, "added": own.get("added") or self.additions()}
         for line in declarations.explain_unused_rules(self.module, self.options.allow):
             note(line)
-        run: Run = Run(Services(lambda llm: self._connect(llm, run, note), host, consumers=consumers, **given))
+
+        def connect(llm: Mapping[str, Any]) -> Adapter:
+            return self._connect(llm, run, note)
+
+        run: Run = run_of(self.module, connect, host=host, consumers=consumers, **given)
         return run
 
     @property
@@ -114,7 +113,7 @@ class Prepared:
             providers=run.added.providers,
         )
 
-    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Any:
+    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Adapter:
         """The model for an `llm` block; what was handed in goes first, then the command line."""
         if self.adapter is not None:
             return self.adapter
@@ -149,8 +148,3 @@ def prepared(file: str, entry: cache.CachedModule, options: RunOptions, adapter:
     wanted = preferences(options.folder, options.model, options.key_lookup())
     sys.setrecursionlimit(max(MOST_FRAMES, sys.getrecursionlimit()))
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)
-
-
-def evaluate(text: str, names: Mapping[str, Any]) -> Any:
-    """An expression that arrived while running; the reader of expressions is loaded with the first one."""
-    return safe_expressions.evaluate(text, names)

@@ -16,10 +16,9 @@ from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.js.clock import use_clock
 from koi_lang.js.environment import Machine, in_environment
-from koi_lang.program import declarations, loader
-from koi_lang.program.safe_expressions import evaluate
-from koi_lang.runtime.run import Run
-from koi_lang.runtime.services import Factories, Services
+from koi_lang.program import loader
+from koi_lang.program.runs import run_of
+from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
 from koi_lang.testing.loops import JumpingLoop, Overtime
@@ -93,19 +92,19 @@ async def _play(block: TestBlock, audience: Audience) -> None:
 async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
     module = loader.module_of(block.path.as_posix())
     folder = Path.cwd()
-    services = Services(
-        connect=TestModels(audience.trial).connect,
+    run = run_of(
+        module,
+        TestModels(audience.trial).connect,
+        Factories(servers=lambda run, services: NoServers(services.folder)),
         host=audience,
-        teams=lambda: declarations.teams_of(module),
         folder=folder,
         config={"registry": {"backend": "memory"}},
-        evaluate=evaluate,
         limits=settings.limits(folder),
         clock=loop.time,
         seed=block.name,
         added=additions(module),
     )
-    async with Run(services, Factories(servers=lambda run, services: NoServers(services.folder))) as run:
+    async with run:
         await module.koi_tests()[block.name]()
         run.ledger.require_within_budget()
 

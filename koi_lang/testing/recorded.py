@@ -26,7 +26,7 @@ from koi_lang.llm.messages import Delta, Request
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import message
 from koi_lang.program.files import absolute
-from koi_lang.program.safe_expressions import evaluate
+from koi_lang.program.runs import run_of
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
@@ -35,8 +35,6 @@ from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, l
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.effect_inputs import is_same_input
-from koi_lang.runtime.run import Run
-from koi_lang.runtime.services import Services
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
@@ -154,14 +152,13 @@ async def _replay(
     redact = redactor(environment())
     past = History(entries, "replay", redact)
     comparison = Comparison(past, redact, module)
-    services = Services(
-        connect=lambda llm: Recorded(),
+    run = run_of(
+        module,
+        lambda llm: Recorded(),
         host=_Shown(show),
-        teams=lambda: declarations.teams_of(module),
         config={"registry": {"backend": "memory"}},
         consumers=[comparison, *also],
         payload=journal.header.payload,
-        evaluate=evaluate,
         limits=_limits(journal),
         detailed=True,
         redact=redact,
@@ -172,7 +169,7 @@ async def _replay(
     )
     error = ""
     try:
-        async with Run(services) as run:
+        async with run:
             await module.main()
             run.ledger.require_within_budget()
     except (Exception, SystemExit) as raised:  # compared as the end of the run

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import koi_lang
+from koi_lang import resources
 from tests.api.conftest import BRIEF
 
 
@@ -34,3 +36,12 @@ def test_a_program_is_run(desk: Path) -> None:
 
     assert 1 == result.usage.requests
     assert result.journal is not None
+
+
+def test_runs_are_made_in_one_place() -> None:
+    """What a run needs is put together by one function, whatever the run is for."""
+    places = [
+        path.name for path in resources.PACKAGE.rglob("*.py") for _ in re.findall(r"\bServices\(", path.read_text())
+    ]
+
+    assert ["runs.py"] == places
