@@ -66,7 +66,7 @@ class KoiReporter(FileReporter):
     @cached_property
     def _code(self) -> CodeType:
         try:
-            return loader.compiled(self.filename).code
+            return loader.load_compiled(self.filename).code
         except KoiError as error:
             raise PluginError(f"it cannot be compiled\n{error.message}") from error
 

@@ -157,7 +157,7 @@ class RequestError(ProviderError):
         self.retry_after_s: float | None = None
         self.repeatable = status is None or status >= 500 or status in REPEATABLE
 
-    def told_as(self, message: str) -> RequestError:
+    def with_message(self, message: str) -> RequestError:
         """The same failure in other words."""
         failure = type(self)(message, help=self.help, status=self.status)
         failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable

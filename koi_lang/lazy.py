@@ -43,9 +43,9 @@ def lazy_names(package: str, places: Mapping[str, Sequence[str]]) -> Callable[[s
     """
     owners = {name: place for place, names in places.items() for name in names}
 
-    def found(name: str) -> Any:
+    def find(name: str) -> Any:
         if name not in owners:
             raise AttributeError(f"module `{package}` has no `{name}`")
         return getattr(import_module(owners[name]), name)
 
-    return found
+    return find

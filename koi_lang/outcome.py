@@ -34,7 +34,7 @@ class Outcome(Generic[T]):
         return cast(T, self.value)
 
 
-async def end_of(work: Awaitable[T]) -> Outcome[T]:
+async def capture(work: Awaitable[T]) -> Outcome[T]:
     """Wait for some work, whatever comes of it."""
     try:
         return Outcome(await work)
@@ -42,7 +42,7 @@ async def end_of(work: Awaitable[T]) -> Outcome[T]:
         return Outcome(error=error)
 
 
-def failure_of(function: Callable[..., Any], *arguments: Any) -> Exception | None:
+def error_of(function: Callable[..., Any], *arguments: Any) -> Exception | None:
     """Call a function for its effect; gives what it fails with."""
     try:
         function(*arguments)

@@ -273,7 +273,7 @@ def _mcp_file(folder: Path) -> dict[str, Any]:
     return servers
 
 
-def filled(text: str, folder: Path) -> str:
+def fill_variables(text: str, folder: Path) -> str:
     """A text with `${NAME}` and `${NAME:-default}` replaced by variables of the environment, else of `.env`.
 
     Raises:

@@ -27,7 +27,7 @@ def clean(text: str) -> str:
     return CONTROL.sub(" ", SEQUENCE.sub("", text.replace("\r\n", "\n")))
 
 
-def padded(text: str, columns: int, side: str) -> str:
+def pad_text(text: str, columns: int, side: str) -> str:
     """A text with blanks up to some columns: behind it (`left`), before it (`right`) or around it (`center`)."""
     missing = max(int(columns) - width(text), 0)
     if side not in ("left", "right", "center"):
@@ -36,13 +36,13 @@ def padded(text: str, columns: int, side: str) -> str:
     return " " * before + text + " " * (missing - before)
 
 
-def wrapped(text: str, columns: int) -> list[str]:
+def wrap_text(text: str, columns: int) -> list[str]:
     """The lines of a text, each at most some columns wide; words that are longer are cut."""
     lines = clean(text).split("\n")
     return [part for line in lines for part in (wcwidth.wrap(line, max(int(columns), 2)) or [""])]
 
 
-def clipped(text: str, columns: int) -> str:
+def clip_text(text: str, columns: int) -> str:
     """The beginning of a text that takes at most some columns, with `…` where something is missing."""
     plain = clean(text).replace("\n", " ")
     if width(plain) <= columns:

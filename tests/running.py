@@ -143,7 +143,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
     """
     host, model = RecordingHost(list(stdin)), None if answers is None else ScriptedModel(answers)
     events: list[Event] = []
-    entry = loader.compiled(str(path), fresh=True)
+    entry = loader.load_compiled(str(path), fresh=True)
     try:
         module = loader.module_of(absolute(str(path)), None, entry)
         services = Services(

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.outcome import Outcome, end_of, failure_of, raised_as
+from koi_lang.outcome import Outcome, capture, error_of, raised_as
 
 
 async def gives(value: object) -> object:
@@ -20,9 +20,9 @@ async def gives(value: object) -> object:
 def test_an_end_is_a_value_or_an_error() -> None:
     """Errors of all kinds become values, which can be raised again."""
     error = ValueError("no")
-    failed = asyncio.run(end_of(gives(error)))
+    failed = asyncio.run(capture(gives(error)))
 
-    assert (Outcome(3), Outcome(error=error)) == (asyncio.run(end_of(gives(3))), failed)
+    assert (Outcome(3), Outcome(error=error)) == (asyncio.run(capture(gives(3))), failed)
     with pytest.raises(ValueError, match="no"):
         failed.result()
 
@@ -30,15 +30,15 @@ def test_an_end_is_a_value_or_an_error() -> None:
 def test_being_cancelled_is_no_end() -> None:
     """Who is cancelled goes on being cancelled."""
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(end_of(gives(asyncio.CancelledError())))
+        asyncio.run(capture(gives(asyncio.CancelledError())))
 
 
 def test_the_failure_of_a_call() -> None:
     """A call gives the error it fails with, and else nothing; the end of the process is no failure."""
-    assert (None, ZeroDivisionError) == (failure_of(divmod, 1, 1), type(failure_of(divmod, 1, 0)))
+    assert (None, ZeroDivisionError) == (error_of(divmod, 1, 1), type(error_of(divmod, 1, 0)))
 
     with pytest.raises(SystemExit):
-        failure_of(exit)
+        error_of(exit)
 
 
 def test_errors_are_raised_as_ours() -> None:

@@ -160,7 +160,7 @@ def test_every_command_of_other_surfaces_is_named() -> None:
     answers = {"approve", "answer"}
     (chat,) = re.findall(r"^Commands: `(.*?)`", MANUAL["docs/chat.md"], re.MULTILINE | re.DOTALL)
 
-    assert {each.name for each in commands.known()} - answers == {*re.findall(r"`(\w+)`", "".join(rows))}
+    assert {each.name for each in commands.all_commands()} - answers == {*re.findall(r"`(\w+)`", "".join(rows))}
     assert set(COMMANDS) == set(chat.split())
 
 

@@ -1,10 +1,12 @@
-"""Names: a class name leads to one class, exceptions say that they are errors, modules are called like nothing else."""
+"""Names: one class each, exceptions say that they are errors, functions begin with a verb, modules shadow nothing."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 
 from tests.test_layers import trees
@@ -31,6 +33,36 @@ DEPENDENCIES = {
     "openai",
     "starlette",
     "uvicorn",
+}
+
+# A participle, with or without an underscore before it; words that only end like one are `NO_PARTICIPLES`.
+PARTICIPLE = re.compile(r"_?(?:[a-z]+(?:ed|en|wn|ld)|said|told|known|found|made|sent|kept|read_on)$")
+NO_PARTICIPLES = set(
+    "build child embed even feed field fold happen hidden hold listen need often open screen seed seen shed speed then "
+    "token when world yield".split()
+)
+# Functions that are called like this all the same, each for a reason. The list only shrinks.
+ALLOWED = {
+    "koi_lang.compiler.build.declarations.Builder.exposed": "called like a rule of the grammar",
+    "koi_lang.compiler.build.expressions.Expressions.parenthesized": "called like a rule of the grammar",
+    "koi_lang.compiler.build.statements.Statements.terminated": "called like a rule of the grammar",
+    "koi_lang.js.errors.thrown": "compiled modules call it",
+    "koi_lang.js.promises.spawn": "a verb, and the term for it",
+    "koi_lang.llm.rehearsal.delegation_forms._called": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.dialog_forms._named": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.quoting._quoted": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.state_forms._nested": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.steps.PlaybookStep.deed": "a noun: what is to be done",
+    "koi_lang.llm.rehearsal.values.Values.shown": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.written_actions._ActionWriter._known": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.written_actions._ActionWriter._nested": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.written_actions._ActionWriter._quoted": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.written_actions._ActionWriter._written": "waits for the forms to be data",
+    "koi_lang.llm.rehearsal.written_actions.filled": "waits for the forms to be data",
+    "koi_lang.runtime.destructuring.named": "compiled modules call it",
+    "koi_lang.runtime.ports.RunPort.added": "a value, which a run has as a field",
+    "koi_lang.runtime.replay.ready_steps._Step.cancelled": "called like a method of futures",
+    "koi_lang.runtime.test_blocks.context.given": "compiled modules call it",
 }
 
 
@@ -72,3 +104,28 @@ def test_modules_shadow_nothing() -> None:
     names = {module for module in trees() if module.rpartition(".")[2] in known and not module.endswith("__main__")}
 
     assert names == ADAPTING
+
+
+def functions(node: ast.AST, place: str) -> Iterator[str]:
+    """The dotted names of all functions and methods below a node, which is called `place`."""
+    for child in ast.iter_child_nodes(node):
+        inner = place
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            inner = f"{place}.{child.name}"
+        if inner != place and not isinstance(child, ast.ClassDef):
+            yield inner
+        yield from functions(child, inner)
+
+
+def is_participle(function: str) -> bool:
+    """Whether the last part of a dotted name is a participle and nothing else."""
+    name = function.rpartition(".")[2]
+    return bool(PARTICIPLE.match(name)) and name.strip("_") not in NO_PARTICIPLES
+
+
+def test_functions_begin_with_a_verb() -> None:
+    """No function is called by a lone participle, which says neither what it does nor what it gives."""
+    names = [name for module, tree in trees().items() for name in functions(tree, module)]
+
+    assert {name for name in names if is_participle(name)} == set(ALLOWED)
+    assert len(ALLOWED) <= 20

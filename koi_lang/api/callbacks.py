@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import Any, TypeAlias
 
 from koi_lang.errors import UsageError
-from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
+from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
 
 # What is asked, and the answers to choose from; gives the answer, or None where nobody answers.
 Ask: TypeAlias = Callable[[str, Sequence[str]], "str | Awaitable[str | None] | None"]
@@ -41,18 +41,18 @@ class CallbackHost:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask; an option may be named by its number. Raises NobodyToAskError."""
-        answer = None if self.on_question is None else await _awaited(self.on_question(question, options))
+        answer = None if self.on_question is None else await _await_value(self.on_question(question, options))
         if answer is None:
             help = "Give `koi_lang.open` a callback: `ask=lambda question, options: …`."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
-        return chosen(str(answer).strip(), options)
+        return choose_option(str(answer).strip(), options)
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Ask for permission. Raises NobodyToAskError without a callback."""
         if self.on_approval is None:
             help = "Give `koi_lang.open` a callback: `approve=lambda what, detail, agent: …`."
             raise NobodyToAskError(f"nobody can be asked for permission to {what}", help=help)
-        answer = await _awaited(self.on_approval(what, detail, agent))
+        answer = await _await_value(self.on_approval(what, detail, agent))
         if isinstance(answer, bool | str | None) and answer in ANSWERS:
             return ANSWERS[answer]
         raise UsageError(f"`approve` gave {answer!r}", help='Give True, False, or "always".')
@@ -62,5 +62,5 @@ class CallbackHost:
         return await self.ask(f"{name}:")
 
 
-async def _awaited(given: Any) -> Any:
+async def _await_value(given: Any) -> Any:
     return await given if isawaitable(given) else given

@@ -19,7 +19,7 @@ from koi_lang.program import declarations, loader
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
-from koi_lang.sessions.prepared import Prepared, prepared
+from koi_lang.sessions.prepared import Prepared, prepare_program
 
 Place = str | os.PathLike[str]
 
@@ -70,7 +70,7 @@ def open(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> Program
         CompileError: the program has errors.
         UsageError: there is no such file, or an option is none.
     """
-    return Program(_prepared(program, options, PYTHON), _host(options))
+    return Program(_prepare_program(program, options, PYTHON), _host(options))
 
 
 def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResult:
@@ -82,7 +82,7 @@ def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResul
         KoiError: the program fails.
         UsageError: it runs nothing, or an event loop is running.
     """
-    ready = _prepared(program, options, "run")
+    ready = _prepare_program(program, options, "run")
     _require_no_loop(ready)
     return asyncio.run(run_to_end(Program(ready, _host(options))))
 
@@ -101,7 +101,7 @@ def _host(options: OpenOptions) -> Host:
     return CallbackHost(options.get("ask"), options.get("approve"), options.get("output") or print)
 
 
-def _prepared(program: Place | ModuleType, options: OpenOptions, command: str) -> Prepared:
+def _prepare_program(program: Place | ModuleType, options: OpenOptions, command: str) -> Prepared:
     for name in options:
         if name not in OpenOptions.__annotations__:
             raise UsageError(
@@ -126,7 +126,7 @@ def _prepared(program: Place | ModuleType, options: OpenOptions, command: str) -
         words=(command, os.path.abspath(path), *(("-m", model) if isinstance(model, str) else ())),
     )
     adapter = None if model is None or isinstance(model, str) else model
-    ready = prepared(path, loader.compiled(path), said, adapter)
+    ready = prepare_program(path, loader.load_compiled(path), said, adapter)
     declarations.require_servers(ready.module, folder)
     return ready
 

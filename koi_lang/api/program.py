@@ -23,7 +23,7 @@ from koi_lang.runtime.agents.skills import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
-from koi_lang.runtime.replay.location import step
+from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.tasks import together
 from koi_lang.sessions.config import PreparedRun
@@ -179,7 +179,7 @@ class Program:
         given = plain_copy(payload)
 
         async def carry_out(run: Run) -> Any:
-            with step(CALL) as place, self._following(() if place is None else place.path, consumer):
+            with enter(CALL) as place, self._following(() if place is None else place.path, consumer):
                 async with self._in_time(f"{agent.about.name}.{event}", run):
                     return plain_copy(await run.call(agent, event, given))
 

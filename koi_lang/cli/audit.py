@@ -42,10 +42,10 @@ def command(file: str, as_json: bool, allow: Sequence[str], no_extensions: bool)
     if as_json:
         click.echo(redact(json.dumps(audited, indent=2, default=str)))
         return
-    click.echo(redact("\n\n".join(map(_described, audited))))
+    click.echo(redact("\n\n".join(map(_describe_agent, audited))))
 
 
-def _described(audited: Mapping[str, Any]) -> str:
+def _describe_agent(audited: Mapping[str, Any]) -> str:
     """What a person reads of an agent: its name, and a row for each kind of thing."""
     head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
     rows = {title: [", ".join(audited[title])] for title in LISTS}

@@ -13,7 +13,7 @@ import click
 
 from koi_lang.cli.messages import show_diagnostics
 from koi_lang.cli.ui.colours import colour_option
-from koi_lang.cli.ui.text import counted
+from koi_lang.cli.ui.text import count_text
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.errors import EXIT_SOURCE, UsageError
 from koi_lang.program import build
@@ -56,5 +56,5 @@ def programs(paths: Sequence[str]) -> list[str]:
 
 def _summary(file: str, diagnostics: tuple[Diagnostic, ...]) -> str:
     counts = Counter(diagnostic.severity for diagnostic in diagnostics)
-    told = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    told = [count_text(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return f"{file}: {', '.join(told) or 'no problems'}"

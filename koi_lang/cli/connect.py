@@ -15,7 +15,7 @@ from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, Usag
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
-from koi_lang.setup.availability import ProviderStatus, ollama_address, reached
+from koi_lang.setup.availability import ProviderStatus, check_provider, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
@@ -35,7 +35,7 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
     if status or provider == "status":
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
-    name = provider or _picked(keys)
+    name = provider or _pick_provider(keys)
     if late.is_server(name, Path.cwd()):
         late.connect_server(name, keys, no_browser=no_browser)
         return
@@ -46,9 +46,9 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
     if not row.keys:
         _meet_ollama()
         return
-    value = _typed(row)
+    value = _read_key(row)
     others = [copy.place for copy in keys.copies(row.keys[0]) if copy.place not in (KEYRING, "file")]
-    count = "" if no_test else _tested(row, value, keys)
+    count = "" if no_test else _test_key(row, value, keys)
     place = keys.store.keep(row.keys[0], value)
     where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
     click.echo(f"{row.name} is connected{count}; the key is in {where}")
@@ -56,7 +56,7 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
         click.echo(f"note: the key in {_place(others[0])} counts before it", err=True)
 
 
-def _picked(keys: Keys) -> str:
+def _pick_provider(keys: Keys) -> str:
     """The provider that the person picks."""
     places = {state["provider"]: state["place"] for state in _states(keys)}
     labels = [(row.name, f"{row.name}  ({places[row.name]})" if row.name in places else row.name) for row in PROVIDERS]
@@ -64,7 +64,7 @@ def _picked(keys: Keys) -> str:
     return late.pick_one("Which provider?", labels, otherwise=otherwise)
 
 
-def _typed(row: Provider) -> str:
+def _read_key(row: Provider) -> str:
     """The key: typed without being shown, or the first line of what is piped in."""
     if sys.stdin.isatty():
         value = click.prompt(f"Key of {row.name}", hide_input=True, err=True, default="", show_default=False)
@@ -79,10 +79,10 @@ def _typed(row: Provider) -> str:
     return value
 
 
-def _tested(row: Provider, value: str, keys: Keys) -> str:
+def _test_key(row: Provider, value: str, keys: Keys) -> str:
     """How many models the key gives. Raises ProviderError when the provider does not take it."""
     typed = Keys(Path.cwd(), given=dict.fromkeys(row.keys, value), store=keys.store)
-    found = asyncio.run(reached(row.name, typed, refresh=True, try_out=True))
+    found = asyncio.run(check_provider(row.name, typed, refresh=True, try_out=True))
     if found.error is not None:
         raise _not_kept(row, found.error)
     return _count(found)
@@ -117,7 +117,7 @@ def _states(keys: Keys) -> list[dict[str, Any]]:
         copies = list(keys.copies(row.keys[0])) if row.keys else []
         if copies:
             first, *others = copies
-            about = {"place": first.place, "variable": first.name, "key": first.masked}
+            about = {"place": first.place, "variable": first.name, "key": first.masked_key}
             states.append({"provider": row.name, **about, "also": [other.place for other in others]})
     return states
 

@@ -35,7 +35,7 @@ def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:
     server = _server(name)
     options = server.options() if server.options else {}
     sign_in = sign_in_with(keys)
-    sign_in.read_redirect = _pasted if no_browser else None
+    sign_in.read_redirect = _read_pasted_address if no_browser else None
     count = asyncio.run(_tools(server, PersonSignIn(sign_in, _Asker())))
     place = keys.store.places().get(token_name(str(options["url"])))
     where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
@@ -67,12 +67,12 @@ async def _tools(server: Mcp, person: PersonSignIn) -> int:
     held = Servers(Path.cwd(), person=person)
     await held.open()
     try:
-        return len((await held.connected(server)).tools)
+        return len((await held.connect(server)).tools)
     finally:
         await held.close()
 
 
-async def _pasted() -> str:
+async def _read_pasted_address() -> str:
     """The address to which a browser elsewhere was led."""
     click.echo("open it with any browser, and copy the address that it shows at the end, also of an error", err=True)
     if sys.stdin.isatty():

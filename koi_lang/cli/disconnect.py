@@ -23,7 +23,7 @@ def command(provider: str | None) -> None:
     For the address of an MCP server, or its name, remove the tokens of a sign-in.
     """
     keys = Keys(Path.cwd())
-    name = provider or _picked(keys)
+    name = provider or _pick_provider(keys)
     if late.is_server(name, Path.cwd()):
         late.forget_server(name, keys)
         return
@@ -35,7 +35,7 @@ def command(provider: str | None) -> None:
         _tell_rest(row, keys)
 
 
-def _picked(keys: Keys) -> str:
+def _pick_provider(keys: Keys) -> str:
     kept = keys.store.places()
     names = [row.name for row in PROVIDERS if any(name in kept for name in row.keys)]
     if not names:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from koi_lang.cli.ui.colours import colour_option
-from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, counted, look_of
+from koi_lang.cli.ui.text import GREEN, RED, YELLOW, Theme, count_text, look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, KoiError
 from koi_lang.health import files, machine, project, providers
 from koi_lang.health.findings import Finding
@@ -41,7 +41,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
     yield from machine.python()
     yield from machine.packages()
     yield from files.grammar()
-    yield from files.compiled()
+    yield from files.check_compiled()
     broken = list(project.settings_files(folder))
     yield from broken
     yield from files.kept_keys()
@@ -58,7 +58,7 @@ def _findings(folder: Path, *, offline: bool, start_servers: bool) -> Iterator[F
 def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
     keys = Keys(folder)
     try:
-        yield from providers.preferred(keys, offline=offline)
+        yield from providers.check_preferences(keys, offline=offline)
         rows, found = providers.keys_found(keys)
     except KoiError as error:
         yield Finding("keys", "error", error.message)
@@ -71,10 +71,10 @@ def _of_providers(folder: Path, *, offline: bool) -> Iterator[Finding]:
 
 def _line(finding: Finding, look: Theme) -> str:
     fix = f"\n{'':>21}{look.gives} {clean(finding.fix)}" if finding.fix else ""
-    return f"{look.painted(*MARKS[finding.level])}  {finding.about:<11} {clean(finding.text)}{fix}"
+    return f"{look.paint(*MARKS[finding.level])}  {finding.about:<11} {clean(finding.text)}{fix}"
 
 
 def _summary(findings: list[Finding]) -> str:
     counts = Counter(finding.level for finding in findings)
-    told = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    told = [count_text(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     return f"\n{', '.join(told) or 'nothing is wrong'}"

@@ -10,8 +10,8 @@ import click
 
 from koi_lang.cli import COMMANDS
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, ExtensionError
-from koi_lang.extensions.collecting import collected, extended
-from koi_lang.extensions.finding import Extension, installed, of_program
+from koi_lang.extensions.collecting import collect_extensions, run_extension
+from koi_lang.extensions.finding import Extension, find_installed, of_program
 from koi_lang.program import loader
 
 ADDED = ("actions", "hooks", "providers", "commands", "rpc")
@@ -22,29 +22,29 @@ ADDED = ("actions", "hooks", "providers", "commands", "rpc")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(file: str | None, as_json: bool) -> None:
     """List installed extensions, and those of FILE, with what each adds. Exit code 1 when one cannot be used."""
-    found = [*installed(), *(of_program(loader.load(file)) if file else ())]
-    described = [_described(extension) for extension in found]
+    found = [*find_installed(), *(of_program(loader.load(file)) if file else ())]
+    described = [_describe(extension) for extension in found]
     if as_json:
         click.echo(json.dumps(described, indent=2))
     else:
-        click.echo("\n\n".join(map(_shown, described)) or "no extensions are installed")
+        click.echo("\n\n".join(map(_format_extension, described)) or "no extensions are installed")
     is_broken = any("error" in each for each in described)
     if not is_broken:
-        collected(found, COMMANDS)  # raises where two of them do not go together
+        collect_extensions(found, COMMANDS)  # raises where two of them do not go together
     sys.exit(EXIT_FAILED if is_broken else EXIT_OK)
 
 
-def _described(extension: Extension) -> dict[str, Any]:
+def _describe(extension: Extension) -> dict[str, Any]:
     about: dict[str, Any] = {"name": extension.name, "package": extension.package, "version": extension.version}
     try:
-        koi = extended(extension)
+        koi = run_extension(extension)
     except ExtensionError as error:
         return {**about, "error": error.message}
     hooks = [f"{hook.kind} {hook.name}" for hook in koi.hooks]
     return {**about, **{what: list(getattr(koi, what)) for what in ADDED}, "hooks": hooks}
 
 
-def _shown(described: dict[str, Any]) -> str:
+def _format_extension(described: dict[str, Any]) -> str:
     head = f"{described['name']}  ({described['package']}{' ' + described['version'] if described['version'] else ''})"
     if "error" in described:
         return f"{head}\n  error      {described['error']}"

@@ -70,7 +70,7 @@ class Interrupts:
             raise SignalError(self._first).with_traceback(self._scope.caught.__traceback__)
 
     @contextmanager
-    def installed(self) -> Iterator[None]:
+    def install(self) -> Iterator[None]:
         """A context in which signals come here, but for those that the process ignores; others than its main thread
         hear of none.
         """
@@ -124,7 +124,7 @@ def carried_out(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) ->
         SignalError: a signal has ended it.
     """
     interrupts = Interrupts(tell)
-    with asyncio.Runner() as runner, interrupts.installed():
+    with asyncio.Runner() as runner, interrupts.install():
         try:
             runner.run(interrupts.around(work))
             interrupts.require_done()
@@ -134,7 +134,7 @@ def carried_out(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) ->
             raise
 
 
-def served(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
+def serve_until_ended(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) -> None:
     """Do work that has no end of its own: SIGTERM is how it ends well. Raises SignalError after another signal."""
     try:
         carried_out(work, tell)

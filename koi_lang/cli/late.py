@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from koi_lang.cli.ui.keyboard import in_background as in_background
     from koi_lang.cli.ui.keyboard import set_terminal_modes as set_terminal_modes
     from koi_lang.cli.ui.keyboard import terminal_modes as terminal_modes
-    from koi_lang.cli.ui.live_view import watched as watched
+    from koi_lang.cli.ui.live_view import status_for as status_for
     from koi_lang.cli.ui.selection import pick_one as pick_one
     from koi_lang.diagnostics import nearest as nearest
     from koi_lang.extensions.collecting import commands as commands
     from koi_lang.llm.scripted import read_answers as read_answers
-    from koi_lang.mcp_server.service import served as served
+    from koi_lang.mcp_server.service import serve as serve
     from koi_lang.mcp_server.service import service_of as service_of
 else:
     __getattr__ = lazy_names(
@@ -49,8 +49,8 @@ else:
             "koi_lang.cli.messages": ("show_diagnostics", "show_error"),
             "koi_lang.cli.models": ("pick",),
             "koi_lang.cli.ui.selection": ("pick_one",),
-            "koi_lang.mcp_server.service": ("served", "service_of"),
-            "koi_lang.cli.ui.live_view": ("watched",),
+            "koi_lang.mcp_server.service": ("serve", "service_of"),
+            "koi_lang.cli.ui.live_view": ("status_for",),
             "koi_lang.diagnostics": ("nearest",),
             "koi_lang.extensions.collecting": ("commands",),
             "koi_lang.llm.scripted": ("read_answers",),

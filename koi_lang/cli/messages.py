@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from koi_lang.cli.interrupts import SignalError
-from koi_lang.cli.ui.text import coloured, has_colours
+from koi_lang.cli.ui.text import colour_report, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, exit_code
 from koi_lang.program.error_report import explain
@@ -61,7 +61,7 @@ def show_warnings(warnings: Iterable[str]) -> None:
 def _report(text: str) -> None:
     """Show a problem; names and texts of others in it do not steer the terminal."""
     has, shown = has_colours(sys.stderr), clean(text)
-    click.echo(coloured(shown) if has else shown, err=True, color=has)
+    click.echo(colour_report(shown) if has else shown, err=True, color=has)
 
 
 def _here() -> str:

@@ -47,7 +47,9 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
     if provider and found[0].error is not None:
         raise found[0].error
     roles = {} if provider or as_json else settings.models(Path.cwd())
-    click.echo(json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed) + _chosen(roles))
+    click.echo(
+        json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed) + _format_roles(roles)
+    )
     for each in found:
         if each.error is not None:
             click.echo(f"{each.provider}: {each.error.message}", err=True)
@@ -73,7 +75,7 @@ def pick(keys: Keys) -> str:
         for model in (each.known.models if each.known else ())
         if model.answers
     ]
-    options = [(row[0], line) for row, line in zip(rows, _aligned(rows), strict=True)]
+    options = [(row[0], line) for row, line in zip(rows, _align_columns(rows), strict=True)]
     if not options:
         error = next((each.error for each in found if each.error is not None), None)
         raise error or ProviderError("no provider tells which models it has", help="Name one: `-m provider/model`.")
@@ -85,7 +87,7 @@ def _page(found: list[ProviderStatus]) -> str:
     return "\n\n".join(parts)
 
 
-def _chosen(roles: Mapping[str, Mapping[str, Any]]) -> str:
+def _format_roles(roles: Mapping[str, Mapping[str, Any]]) -> str:
     """The models that `koi.toml` names, as a part of the page."""
     lines = [f"  {role:<12} {name_of(options)}" for role, options in roles.items()]
     return "\n\n" + "\n".join(["koi.toml", *lines]) if lines else ""
@@ -94,7 +96,7 @@ def _chosen(roles: Mapping[str, Mapping[str, Any]]) -> str:
 def _models(known: CachedModelList | None) -> str:
     if known is None:
         return "  it has no list of models"
-    lines = _aligned([HEADING, *(_cells(model, model.name) for model in known.models)])
+    lines = _align_columns([HEADING, *(_cells(model, model.name) for model in known.models)])
     note = [LONGER] if any(_costs_more(model) for model in known.models) else []
     return "\n".join(f"  {line}" for line in [*lines, *note])
 
@@ -109,7 +111,7 @@ def _costs_more(model: ModelInfo) -> bool:
     return model.prices_usd is not None and card_of(model.name).longer is not None
 
 
-def _aligned(rows: Sequence[Row]) -> list[str]:
+def _align_columns(rows: Sequence[Row]) -> list[str]:
     """Lines with their columns below each other, as narrow as they can be; the last one may be broken anywhere."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = [[side(cell, width) for side, cell, width in zip(SIDES, row, widths, strict=True)] for row in rows]

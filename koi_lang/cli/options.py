@@ -50,7 +50,7 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         one: what the time is limited of.
     """
     model, *limits = limiting_options(whole, one)
-    return added(
+    return add_options(
         click.option("--strict", is_flag=True, help="Treat warnings as errors."),
         model,
         click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else."),
@@ -91,7 +91,7 @@ def limiting_words(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(word for option, value in values.items() for word in (option, str(value)))
 
 
-def added(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+def add_options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
     """Options of a command, in the order in which its help lists them."""
 
     def add(command: Command) -> Command:

@@ -22,7 +22,7 @@ def command(ctx: click.Context) -> None:
 @command.command()
 def stats() -> None:
     """Show how many entries there are, how large the store is, and where."""
-    opened = _opened()
+    opened = _open_registry()
     found = asyncio.run(opened.stats())
     opened.close()
     click.echo(
@@ -36,12 +36,12 @@ def clear(yes: bool) -> None:
     """Remove all entries."""
     if not yes:
         click.confirm("Remove all entries of this folder's registry?", abort=True, err=True)
-    opened = _opened()
+    opened = _open_registry()
     count = asyncio.run(opened.clear())
     opened.close()
     click.echo(f"removed {count} entr{'y' if count == 1 else 'ies'}")
 
 
-def _opened() -> Registry:
+def _open_registry() -> Registry:
     folder = Path.cwd()
     return open_registry(folder, settings.koi_config(folder))

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from koi_lang.runtime.journal import store
-from koi_lang.testing.recorded import replayed
+from koi_lang.testing.recorded import replay
 
 
 @click.command()
@@ -20,6 +20,6 @@ def command(run: str, quiet: bool) -> None:
     The exit code is 1 when the program does something else than when it was recorded.
     """
     path = Path(run) if run.endswith(store.SUFFIX) and Path(run).is_file() else store.find(Path.cwd(), run)
-    outcome = replayed(path, (lambda line: None) if quiet else click.echo)
+    outcome = replay(path, (lambda line: None) if quiet else click.echo)
     click.echo(outcome.text(), err=True)
     sys.exit(0 if outcome.is_same else 1)

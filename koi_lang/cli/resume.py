@@ -13,7 +13,7 @@ import click
 from koi_lang.cli import late
 from koi_lang.cli.doubts import Doubts, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
-from koi_lang.cli.options import added, fields_of, limiting_options, limiting_words
+from koi_lang.cli.options import add_options, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import confirm_trust
@@ -64,7 +64,7 @@ class ResumeOptions:
 )
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
-@added(*limiting_options("the whole run, with what it has taken", "from now on"))
+@add_options(*limiting_options("the whole run, with what it has taken", "from now on"))
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
@@ -86,7 +86,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     quiet, verbose = given["quiet"] or options.quiet, given["verbose"] or options.verbose
     options = replace(options, quiet=quiet, verbose=verbose, as_json=given["as_json"])
     _require_known(options, journal)
-    entry = loader.compiled(journal.header.program)
+    entry = loader.load_compiled(journal.header.program)
     doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
     wishes = ResumeOptions(given["at"], given["answer"], given["branch"], doubts)
     going = _continuation(path, journal, entry, options, wishes)
@@ -99,11 +99,11 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     left = going.past.left_behind() if going.past is not None else []
     if left and not options.quiet:
         redact = options.key_lookup().redactor(options.payload)
-        click.echo(clean(redact(f"left behind, which this branch has not done: {_listed(left)}")), err=True)
+        click.echo(clean(redact(f"left behind, which this branch has not done: {_list_effects(left)}")), err=True)
     leave(code)
 
 
-def _listed(effects: Sequence[JournalEntry]) -> str:
+def _list_effects(effects: Sequence[JournalEntry]) -> str:
     """Some effects of the parent of a branch, the first of them named."""
     named = [f"{doubt_in(entry).name_and_fields} (entry {entry.n})" for entry in effects[:MOST_LISTED]]
     more = f" and {len(effects) - MOST_LISTED} more" if len(effects) > MOST_LISTED else ""
@@ -164,7 +164,7 @@ def _continuation(
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in past.left_behind() if past.outcome(entry.path) is None]
     if behind and not options.quiet:
-        told = f"the run did this later on; you are asked before it is done again: {_listed(behind)}"
+        told = f"the run did this later on; you are asked before it is done again: {_list_effects(behind)}"
         click.echo(clean(redact(told)), err=True)
     return going_on(past, journal, wishes.at, header.words)
 

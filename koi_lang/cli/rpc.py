@@ -19,7 +19,7 @@ from koi_lang.rpc.stdio import serve_stdio
 from koi_lang.sessions.config import OpenRun
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepared
+from koi_lang.sessions.prepared import prepare_program
 
 ASKED = "How long questions to the client are open, such as 30s or 5m."
 
@@ -39,10 +39,14 @@ def command(file: str, ask_time: str, resume: str | None, trust: bool, **given: 
     Nothing that FILE runs is carried out before the command `run`.
     """
     options, answer_s = options_from(given), seconds("--ask-time", ask_time)
-    entry = loader.compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
-    leave(_serve(file, entry, options, answer_s, lambda opener: opener.reopen(resume, None, trust) if resume else None))
+    leave(
+        _serve(
+            file, entry, options, answer_s, lambda opener: opener.open_recorded(resume, None, trust) if resume else None
+        )
+    )
 
 
 def _serve(
@@ -62,10 +66,10 @@ def _serve(
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
-            ready = prepared(file, entry, options)
+            ready = prepare_program(file, entry, options)
             declarations.require_servers(ready.module, Path.cwd())
             opener = SessionFactory(ready, Terminal(quiet=options.quiet, silent=True).note)
-            serving = serve_stdio(opener.served(), redact, reopen(opener), answer_s=answer_s)
+            serving = serve_stdio(opener.served_config(), redact, reopen(opener), answer_s=answer_s)
             carried_out(serving, lambda text: click.echo(text, err=True))
 
     return exit_code_of(work, debug=options.debug, redact=redact)

@@ -33,7 +33,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     options = options_from(given)
     if options.model == "?":
         options = replace(options, model=late.pick(options.key_lookup()))
-    entry = loader.compiled(file, strict=strict, fresh=no_cache)
+    entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
     leave(run_program(file, entry, options))

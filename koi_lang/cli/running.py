@@ -22,7 +22,7 @@ from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import Prepared, prepared
+from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import recording
 
 
@@ -45,7 +45,7 @@ def run_program(
     journals: list[Path] = []
 
     def work() -> None:
-        ready = prepared(file, entry, options)
+        ready = prepare_program(file, entry, options)
         if not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
         if going is None and options.answers is not None:
@@ -74,7 +74,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         seed=going.seed,
     )
     try:
-        with recording(run, ready, going) as journal, host.status.shown(run), _typing(host, run):
+        with recording(run, ready, going) as journal, host.status.show_run(run), _typing(host, run):
             if journal is not None:
                 tell_journal(journal)
             async with run:
@@ -102,6 +102,6 @@ def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consume
     if options.verbose or options.debug:
         return [as_lines(host.log, redact, "verbose" if options.debug else "brief")]
     if sys.stderr.isatty() and not options.quiet:
-        host.status = late.watched(sys.stderr, redact, bill, plain=options.plain)
+        host.status = late.status_for(sys.stderr, redact, bill, plain=options.plain)
         return [host.status]
     return []

@@ -17,7 +17,7 @@ import click
 from koi_lang.cli.options import seconds
 from koi_lang.cli.output import writing
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.text import counted
+from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
 from koi_lang.runtime.journal import store
@@ -26,7 +26,7 @@ from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS, Totals
-from koi_lang.runtime.model_calls.images import noted
+from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.text_width import clean
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
@@ -68,7 +68,7 @@ def list_(as_json: bool) -> None:
 
 def _summaries() -> Iterator[tuple[Path, RunSummary]]:
     """The journals of this folder with what came of their runs; those that cannot be read are told."""
-    for path in store.unordered(Path.cwd()):
+    for path in store.journal_paths(Path.cwd()):
         try:
             yield path, summarise(path)
         except JournalError as error:
@@ -135,7 +135,7 @@ def _facts(path: Path, summary: RunSummary) -> Mapping[str, str]:
         "command": " ".join(("koi", *header.words)),
         "version": header.version,
         "state": f"{summary.state} after {_duration(summary.seconds)}",
-        "models": f"{counted(totals.requests, 'request')}, {totals.tokens:,} tokens, {_cost(totals)}",
+        "models": f"{count_text(totals.requests, 'request')}, {totals.tokens:,} tokens, {_cost(totals)}",
     }
 
 
@@ -247,11 +247,11 @@ def _delete_older(age_s: float, *, yes: bool) -> None:
     unfinished = sum(run.state in UNFINISHED for _, run in runs)
     could = f" {unfinished:,} of these runs could still go on." if unfinished else ""
     if not yes:
-        click.confirm(f"Remove {counted(len(paths), 'journal')}?{could}", abort=True, err=True)
+        click.confirm(f"Remove {count_text(len(paths), 'journal')}?{could}", abort=True, err=True)
     removed = list(filter(_is_removed, paths))
     names = [path.stem for path in removed[:MOST_NAMED]]
     more = f" and {len(removed) - MOST_NAMED:,} more" if len(removed) > MOST_NAMED else ""
-    _say(f"removed {counted(len(removed), 'journal')}{': ' if names else ''}{', '.join(names)}{more}")
+    _say(f"removed {count_text(len(removed), 'journal')}{': ' if names else ''}{', '.join(names)}{more}")
 
 
 def _is_removed(path: Path) -> bool:
@@ -275,7 +275,7 @@ def repair(run: str) -> None:
         click.echo(f"{cut} bytes of a torn line were cut off and added to {beside}")
     removed = store.put_in_order(path)
     if removed:
-        click.echo(f"{counted(removed, 'line')} that cannot be relied on moved to {beside}")
+        click.echo(f"{count_text(removed, 'line')} that cannot be relied on moved to {beside}")
     if removed is not None:
         click.echo("the other lines stand in the order in which they were written")
     elif not cut:
@@ -301,7 +301,7 @@ def _line(entry: JournalEntry, header: Header, full: bool) -> str:
 
 
 def _value(value: Any) -> str:
-    return json.dumps(noted(value), ensure_ascii=False)
+    return json.dumps(replace_images(value), ensure_ascii=False)
 
 
 def _moment(seconds: float) -> str:

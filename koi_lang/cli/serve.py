@@ -14,7 +14,7 @@ import click
 
 from koi_lang import settings
 from koi_lang.cli import late
-from koi_lang.cli.interrupts import served
+from koi_lang.cli.interrupts import serve_until_ended
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.ui.reporters import as_lines
@@ -23,7 +23,7 @@ from koi_lang.errors import UsageError
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepared
+from koi_lang.sessions.prepared import prepare_program
 
 ADDRESS = "127.0.0.1:8420"
 TOKEN = "KOI_SERVE_TOKEN"
@@ -79,7 +79,7 @@ def mcp(file: str | None, strict: bool, no_cache: bool, **given: Any) -> None:
         raise UsageError("no program is named", help="Write koi serve mcp FILE.")
     options = replace(options_from(given), record=False)
     address = _address(reach)
-    entry = loader.compiled(file, strict=strict, fresh=no_cache)
+    entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)
     sys.exit(_serve(file, entry, options, address))
@@ -115,11 +115,11 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: A
     def work() -> None:
         # What modules of Python print when they are imported, or later, is no part of the protocol.
         with redirect_stdout(sys.stderr):
-            ready = prepared(file, entry, options)
+            ready = prepare_program(file, entry, options)
         terminal = Terminal(silent=True)
         seen = [as_lines(terminal.log, ready.redactor(), "brief")] if options.verbose or options.debug else []
         service = late.service_of(ready, _ignore if options.quiet else terminal.log, seen)
-        served(late.served(service, address, debug=options.debug), service.log)
+        serve_until_ended(late.serve(service, address, debug=options.debug), service.log)
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
 

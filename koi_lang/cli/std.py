@@ -63,12 +63,12 @@ class StdModule:
 def command(name: str | None, as_json: bool) -> None:
     """List the parts of the standard library with their functions and teams, or show the page of NAME."""
     if name is not None:
-        path = _named(name.removeprefix("std/"))
+        path = _find_file(name.removeprefix("std/"))
         page = path.with_suffix(".md").read_text("utf-8")
         click.echo(_as_json({**asdict(part(path)), "page": page}) if as_json else page.rstrip("\n"))
         return
     parts = [part(path) for path in files()]
-    click.echo(_as_json([asdict(each) for each in parts]) if as_json else "\n\n".join(map(_shown, parts)))
+    click.echo(_as_json([asdict(each) for each in parts]) if as_json else "\n\n".join(map(_format_module, parts)))
 
 
 def files() -> list[Path]:
@@ -85,7 +85,7 @@ def part(path: Path) -> StdModule:
     return StdModule(path.stem, head[1] if head else "", (*skills, *teams))
 
 
-def _named(name: str) -> Path:
+def _find_file(name: str) -> Path:
     known = {path.stem: path for path in files()}
     if name not in known:
         raise UsageError(f"the standard library has no `{name}`", help=suggestion(name, list(known), "part"))
@@ -118,7 +118,7 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _shown(described: StdModule) -> str:
+def _format_module(described: StdModule) -> str:
     lines = [f"std/{described.name}  {described.about}"]
     for group in described.groups:
         lines.append(f"  uses {group.kind} {group.name}")

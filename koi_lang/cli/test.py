@@ -93,7 +93,7 @@ class NothingToRunError(UsageError):
 
 def _run(cases: Sequence[Case], options: TestOptions) -> int:
     """Run the cases, tell what came of them, and give the exit code."""
-    watch, done = Stopwatch.started(), TestProgress()
+    watch, done = Stopwatch.start(), TestProgress()
     try:
         _collect(cases, options, done)
     except KeyboardInterrupt:

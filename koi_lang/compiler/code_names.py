@@ -15,7 +15,7 @@ Definition = tuple[str, int]
 
 def with_names_of_program(code: CodeType, tree: ast.Module) -> CodeType:
     """The code of a module whose functions are called as in the program, in tracebacks, debuggers and profiles."""
-    return _renamed(code, dict(_names(tree)), "", "")
+    return _rename_code(code, dict(_names(tree)), "", "")
 
 
 def _names(tree: ast.Module) -> Iterator[tuple[Definition, str]]:
@@ -29,12 +29,12 @@ def _names(tree: ast.Module) -> Iterator[tuple[Definition, str]]:
                     yield (node.name, min(each.lineno for each in node.decorator_list)), name
 
 
-def _renamed(code: CodeType, names: Mapping[Definition, str], before: str, after: str) -> CodeType:
+def _rename_code(code: CodeType, names: Mapping[Definition, str], before: str, after: str) -> CodeType:
     """Code with the code inside of it; `before` and `after` are the qualified names of what it stands in."""
     name = names.get((code.co_name, code.co_firstlineno), code.co_name)
     name = "<anonymous>" if ANONYMOUS.fullmatch(name) else name
     head = code.co_qualname.removesuffix(code.co_name)
     qualified = f"{after}{head.removeprefix(before)}{name}"
     outer = ("", "") if code.co_name == "<module>" else (code.co_qualname, qualified)
-    inner = (_renamed(each, names, *outer) if isinstance(each, CodeType) else each for each in code.co_consts)
+    inner = (_rename_code(each, names, *outer) if isinstance(each, CodeType) else each for each in code.co_consts)
     return code.replace(co_name=name, co_qualname=qualified, co_consts=tuple(inner))

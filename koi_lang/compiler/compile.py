@@ -54,10 +54,10 @@ def check_program(path: str, files: Files, *, strict: bool = False) -> Checked:
     if loaded.problems:
         is_open = any(problem.code in UNREAD for problem in loaded.problems)
         found = without_follow_ups(problems, analysed, is_open=is_open)
-        return Checked((), _ordered(loaded, [*loaded.problems, *_severe(found, strict)]), loaded.read)
+        return Checked((), _sort_problems(loaded, [*loaded.problems, *_severe(found, strict)]), loaded.read)
     if not any(problem.severity == "error" for problem in problems):
         problems += [too_deep(file.unit.source) for file in analysed if not _can_be_compiled(file)]
-    return Checked(analysed, _ordered(loaded, _severe(problems, strict)), loaded.read)
+    return Checked(analysed, _sort_problems(loaded, _severe(problems, strict)), loaded.read)
 
 
 def _severe(problems: list[Diagnostic], strict: bool) -> list[Diagnostic]:
@@ -95,6 +95,6 @@ def too_deep(source: Source) -> Diagnostic:
     return nested_too_deeply(source, Span(0, len(source.text)))
 
 
-def _ordered(loaded: Loaded, problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def _sort_problems(loaded: Loaded, problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     files = {unit.source.path: index for index, unit in enumerate(loaded.units)}
     return tuple(sorted(problems, key=lambda problem: (files.get(problem.place.source.path, 0), problem.place.span)))

@@ -97,7 +97,7 @@ class _Loading:
 
     def unit(self, path: str, data: bytes) -> Unit:
         self.read[path] = data
-        source = self._decoded(path, data)
+        source = self._decode(path, data)
         program, problems = parse(source)
         self.problems += problems
         unit = self.units[path] = Unit(path, source, program)
@@ -106,7 +106,7 @@ class _Loading:
                 self._follow(unit, statement)
         return unit
 
-    def _decoded(self, path: str, data: bytes) -> Source:
+    def _decode(self, path: str, data: bytes) -> Source:
         try:
             return decode(data, path)
         except UnicodeDecodeError as error:
@@ -157,7 +157,7 @@ class _Loading:
         data = self.read[path] = self.files.read(path)
         stem = posixpath.basename(path).rpartition(".")[0]
         name = _name_of(statement, re.sub(r"[-_]+(\w)", lambda match: match[1].upper(), stem))
-        return Imported(statement, "text", path, name, self._decoded(path, data))
+        return Imported(statement, "text", path, name, self._decode(path, data))
 
     def _locate(self, unit: Unit, wanted: str) -> str:
         if wanted.endswith(SCRIPTS):

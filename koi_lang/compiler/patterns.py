@@ -38,11 +38,11 @@ def _parameter(item: n.Expression | n.Parameter, pending: dict[Any, Any]) -> n.P
     if isinstance(item, n.Spread):
         return n.Parameter(item.span, pattern_of(item.value, pending), rest=True)
     if isinstance(item, n.Assignment) and not item.operator:
-        return n.Parameter(item.span, _declared(item.target, pending), None, item.value)
+        return n.Parameter(item.span, _to_declaration(item.target, pending), None, item.value)
     return n.Parameter(item.span, pattern_of(item, pending))
 
 
-def _declared(target: n.Expression | n.Pattern, pending: dict[Any, Any]) -> n.Pattern:
+def _to_declaration(target: n.Expression | n.Pattern, pending: dict[Any, Any]) -> n.Pattern:
     """The target of a default value; a pattern that was read as an assignment declares its names after all."""
     if isinstance(target, n.Pattern):
         return _declaring(target)
@@ -52,7 +52,7 @@ def _declared(target: n.Expression | n.Pattern, pending: dict[Any, Any]) -> n.Pa
 def _declaring(pattern: n.Pattern) -> n.Pattern:
     if isinstance(pattern, (n.ArrayPattern, n.ObjectPattern)):
         elements = tuple(
-            n.Element(e.span, _declared(e.pattern, {}), e.key, e.default, e.rest) for e in pattern.elements
+            n.Element(e.span, _to_declaration(e.pattern, {}), e.key, e.default, e.rest) for e in pattern.elements
         )
         return type(pattern)(pattern.span, elements)
     return pattern
@@ -112,7 +112,7 @@ def _element(
     target: n.Expression | n.Pattern
     if isinstance(item, n.Assignment) and not item.operator:
         default = item.value
-        target = _declared(item.target, pending) if declares else item.target
+        target = _to_declaration(item.target, pending) if declares else item.target
     else:
         target = pattern_of(item, pending) if declares else target_of(item, pending)
     return n.Element(span, target, key, default, rest)

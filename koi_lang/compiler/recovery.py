@@ -95,7 +95,7 @@ class _Recovery:
             return cause
         if len(self.problems) == most:
             return None
-        self.problems.append(_moved(problem, self.source))
+        self.problems.append(_move_problem(problem, self.source))
         if problem.code in SUPERFLUOUS:
             return problem.place.span
         return self.steps.step(problem.place.span)
@@ -121,7 +121,7 @@ class _Recovery:
         self.text = self.text[: region.start] + blank + self.text[region.end :]
 
 
-def _moved(problem: Diagnostic, source: Source) -> Diagnostic:
+def _move_problem(problem: Diagnostic, source: Source) -> Diagnostic:
     """A problem of a text with blanks as one of the source."""
     others = tuple(LabeledSpan(source, other.span, other.label) for other in problem.others)
     return replace(problem, place=LabeledSpan(source, problem.place.span, problem.place.label), others=others)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.walk import children
+from koi_lang.compiler.walk import child_nodes
 from koi_lang.source import Span
 
 # What code may mention without declaring it: the runtime's globals, and the names that belong to the current agent.
@@ -68,7 +68,7 @@ class ScopeVariable:
     python: str = ""
 
     @property
-    def boxed(self) -> bool:
+    def is_boxed(self) -> bool:
         """Whether closures and the loop share it through a box, a new one each turn."""
         changes = self.rewritten if self.header else self.reassigned
         return self.in_loop and self.captured and (self.early or changes)
@@ -215,7 +215,7 @@ class _Resolver:
         if visitor is not None:
             visitor(node)
             return
-        for child in children(node):
+        for child in child_nodes(node):
             self.visit(child)
 
     def function(self, node: n.Function) -> None:
@@ -319,18 +319,18 @@ class _Resolver:
             user = user.parent
 
     def assignment(self, node: n.Assignment) -> None:
-        self.assigned(node.target)
+        self.resolve_assignment(node.target)
         self.visit(node.value)
 
     def update(self, node: n.Update) -> None:
-        self.assigned(node.target)
+        self.resolve_assignment(node.target)
 
-    def assigned(self, target: n.Node) -> None:
+    def resolve_assignment(self, target: n.Node) -> None:
         if isinstance(target, n.Name):
             self.assigned_name(target)
         elif isinstance(target, (n.ArrayPattern, n.ObjectPattern)):
             for element in target.elements:
-                self.assigned(element.pattern)
+                self.resolve_assignment(element.pattern)
                 if element.default is not None:
                     self.visit(element.default)
         else:

@@ -78,7 +78,7 @@ def table_of(unit: Unit) -> SymbolTable:
     table = SymbolTable()
     for symbol in own_symbols(unit):
         table.add(symbol)
-    for other in _reached(unit):
+    for other in _reachable_units(unit):
         for symbol in own_symbols(other):
             if _visible_outside(symbol):
                 table.add(symbol)
@@ -93,10 +93,10 @@ def own_symbols(unit: Unit) -> Iterator[Symbol]:
             statement = imported.statement
             yield Symbol(kind, imported.name, unit, statement, (statement.name or statement.path).span, None, imported)
     for declaration in unit.program.declarations:
-        yield from _declared(unit, declaration, None)
+        yield from _find_declarations(unit, declaration, None)
 
 
-def _declared(unit: Unit, node: n.Node, owner: n.Skill | None) -> Iterator[Symbol]:
+def _find_declarations(unit: Unit, node: n.Node, owner: n.Skill | None) -> Iterator[Symbol]:
     match node:
         case n.Role() | n.Agent() | n.Team() | n.Mcp() | n.Prompt():
             kind: Kind = type(node).__name__.lower()  # type: ignore[assignment]
@@ -104,7 +104,7 @@ def _declared(unit: Unit, node: n.Node, owner: n.Skill | None) -> Iterator[Symbo
         case n.Skill():
             yield Symbol("skill", node.name.name, unit, node, node.name.span)
             for item in node.items:
-                yield from _declared(unit, item, node)
+                yield from _find_declarations(unit, item, node)
         case n.Function(name=str(name), exported=True):
             yield Symbol("function", name, unit, node, _name_span(unit, node.span, name), owner)
 
@@ -116,7 +116,7 @@ def _name_span(unit: Unit, span: Span, name: str) -> Span:
     return Span(start, start + len(name))
 
 
-def _reached(unit: Unit) -> list[Unit]:
+def _reachable_units(unit: Unit) -> list[Unit]:
     """All units behind the imports of one, each once, nearest declaration order first."""
     found: dict[str, Unit] = {}
     waiting = list(unit.reached)

@@ -26,7 +26,7 @@ def _is_plain(annotation: str) -> bool:
     return annotation.startswith("OneOf[") or PLAIN.issuperset(re.findall(r"\w+", annotation))
 
 
-def children(node: Node) -> list[Node]:
+def child_nodes(node: Node) -> list[Node]:
     """The nodes directly inside a node, in source order."""
     kind: Any = type(node)
     found: list[Node] = []
@@ -53,7 +53,7 @@ def everything(node: Node) -> Iterator[Node]:
     while waiting:
         current = waiting.pop()
         yield current
-        waiting += reversed(children(current))
+        waiting += reversed(child_nodes(current))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ class NodeIndex:
             self._around[kind].append(around)
             if kind in INSIDE:
                 around = INSIDE[kind](around, node)
-            inner = children(node)
+            inner = child_nodes(node)
             inner.reverse()
             nodes += inner
             arounds += [around] * len(inner)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from koi_lang.extensions.finding import installed, of_program
+from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.lazy import lazy_module, lazy_names
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
@@ -57,7 +57,7 @@ def additions(module: ModuleType | None, *, use_installed: bool = True) -> Addit
     Raises:
         ExtensionError: one cannot be loaded. It may have been there to deny something, so the run must not start.
     """
-    found = [*(installed() if use_installed else ()), *(() if module is None else of_program(module))]
+    found = [*(find_installed() if use_installed else ()), *(() if module is None else of_program(module))]
     if not found:
         return NOTHING_ADDED
-    return collecting.collected(found).added
+    return collecting.collect_extensions(found).added

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import ExtensionError
-from koi_lang.extensions.finding import FUNCTION, HELP, Extension, installed
+from koi_lang.extensions.finding import FUNCTION, HELP, Extension, find_installed
 from koi_lang.extensions.koi import Koi
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 
@@ -37,10 +37,10 @@ class LoadedExtensions:
 
 def commands(reserved: Collection[str]) -> Mapping[str, click.Command]:
     """The commands that installed extensions add beside some others. Raises ExtensionError."""
-    return collected(installed(), reserved).commands
+    return collect_extensions(find_installed(), reserved).commands
 
 
-def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -> LoadedExtensions:
+def collect_extensions(extensions: Iterable[Extension], reserved: Collection[str] = ()) -> LoadedExtensions:
     """What extensions add, as for a run of its own.
 
     Args:
@@ -52,8 +52,8 @@ def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -
     each: list[tuple[Extension, Koi]] = []
     for extension in extensions:
         _require_new(extension, [other for other, _ in each])
-        each.append((extension, extended(extension)))
-    tables = {table: _merged(each, table, what) for table, what in TABLES.items()}
+        each.append((extension, run_extension(extension)))
+    tables = {table: _merge_tables(each, table, what) for table, what in TABLES.items()}
     for name in sorted(tables["commands"].keys() & set(reserved)):
         owner = next(extension for extension, koi in each if name in koi.commands)
         raise ExtensionError(f"{owner.label} adds `koi {name}`, a built-in command", help="Choose another name.")
@@ -66,7 +66,7 @@ def collected(extensions: Iterable[Extension], reserved: Collection[str] = ()) -
     return LoadedExtensions(tuple(each), added, tables["commands"], tables["rpc"])
 
 
-def extended(extension: Extension) -> Koi:
+def run_extension(extension: Extension) -> Koi:
     """What one extension adds. Raises ExtensionError when it cannot be loaded, or raises."""
     koi = Koi(extension.name)
     function = extension.load()
@@ -88,7 +88,7 @@ def _require_new(extension: Extension, others: Iterable[Extension]) -> None:
             raise ExtensionError(told, help="Rename or remove one of them.")
 
 
-def _merged(each: Iterable[tuple[Extension, Koi]], table: str, what: str) -> dict[str, Any]:
+def _merge_tables(each: Iterable[tuple[Extension, Koi]], table: str, what: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     owners: dict[str, Extension] = {}
     for extension, koi in each:

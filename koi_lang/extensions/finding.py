@@ -53,7 +53,7 @@ class Extension:
         return f"`{self.name}` of {self.package}{f' {self.version}' if self.version else ''}"
 
 
-def installed() -> list[Extension]:
+def find_installed() -> list[Extension]:
     """The extensions of installed packages by name; none of them is imported yet.
 
     Raises:
@@ -92,10 +92,10 @@ def _entry_points(folder: str, names: list[str]) -> Iterator[str]:
 def _of(point: EntryPoint) -> Extension:
     about = point.dist
     package, version = (about.name, about.version) if about is not None else ("an unknown package", "")
-    return Extension(point.name, package, version, lambda: _loaded(point, package))
+    return Extension(point.name, package, version, lambda: _load_function(point, package))
 
 
-def _loaded(point: EntryPoint, package: str) -> Callable[[Koi], None]:
+def _load_function(point: EntryPoint, package: str) -> Callable[[Koi], None]:
     try:
         value = point.load()
     except (Exception, SystemExit) as error:

@@ -9,8 +9,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.errors import ExtensionError
-from koi_lang.llm.providers import is_known, mistyped
-from koi_lang.runtime.actions.lookup import find
+from koi_lang.llm.providers import is_known, suggest_provider
+from koi_lang.runtime.actions.lookup import find_builtin
 from koi_lang.runtime.actions.registered import ActionKind, kind_of
 from koi_lang.runtime.hooks.additions import ExtensionState
 from koi_lang.runtime.hooks.types import TIMEOUT_S, Hook, Kind
@@ -75,7 +75,7 @@ class Koi:
                 told = f"the extension `{self.name}` adds an action whose parameters cannot be read: {error}"
                 raise ExtensionError(told, help="Annotate them with names that the module has.") from error
             self._require(ACTION, kind.name, "action")
-            if find(kind.name) is not None:
+            if find_builtin(kind.name) is not None:
                 raise ExtensionError(f"the extension `{self.name}` adds `{kind.name}`, a built-in action", help=HELP)
             self._enter(self.actions, kind.name, kind, "action")
             return function
@@ -117,7 +117,7 @@ class Koi:
         self._require(NAME, name, "provider")
         if is_known(name):
             raise ExtensionError(f"the extension `{self.name}` adds `{name}`, a known provider", help=HELP)
-        meant = mistyped(name)
+        meant = suggest_provider(name)
         if meant is not None:
             told = f"the extension `{self.name}` adds the provider `{name}`, which reads like `{meant}`"
             raise ExtensionError(told, help=HELP)

@@ -10,9 +10,9 @@ from koi_lang import resources, settings
 from koi_lang.compiler.parser import parse
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.health.findings import Finding, Level
-from koi_lang.outcome import failure_of
+from koi_lang.outcome import error_of
 from koi_lang.program import cache
-from koi_lang.runtime.journal.store import OUTPUT, runs_folder, unordered
+from koi_lang.runtime.journal.store import OUTPUT, journal_paths, runs_folder
 from koi_lang.setup.keys.signing import FILE, signing_key
 from koi_lang.setup.keys.store import BEGUN, KeyStore
 from koi_lang.source import Source
@@ -27,7 +27,7 @@ def grammar() -> Iterator[Finding]:
     path = resources.grammar()
     problems: list[object] = []
     # Whatever a damaged grammar or cache makes of the parser is a finding.
-    error = failure_of(lambda: problems.extend(parse(Source("doctor.koi", PROGRAM))[1]))
+    error = error_of(lambda: problems.extend(parse(Source("doctor.koi", PROGRAM))[1]))
     if error is not None:
         fix = "koi cache clear" if path.is_file() else "pip install --force-reinstall koi-lang"
         yield Finding("grammar", "error", f"{path} cannot be used: {type(error).__name__}", fix)
@@ -38,14 +38,14 @@ def grammar() -> Iterator[Finding]:
         yield Finding("grammar", "ok", str(path))
 
 
-def compiled() -> Iterator[Finding]:
+def check_compiled() -> Iterator[Finding]:
     """Whether compiled programs can be kept, and whether those kept are whole."""
     folder = settings.cache_folder()
     if not os.access(next(each for each in (folder, *folder.parents) if each.exists()), os.W_OK):
         text = f"{folder} cannot be written, so every run compiles anew"
         yield Finding("cache", "warning", text, f"chown -R $USER {folder}")
         return
-    stats, damaged = cache.stats(), cache.damaged()
+    stats, damaged = cache.stats(), cache.count_damaged()
     if damaged:
         yield Finding("cache", "warning", f"{damaged} of {stats['files']} files are damaged", "koi cache clear")
     else:
@@ -68,7 +68,7 @@ def kept_keys() -> Iterator[Finding]:
 
 def journals(folder: Path) -> Iterator[Finding]:
     """Whether the journals of a folder take much room, since nobody removes them unasked."""
-    found = [path for path in unordered(folder) if _about(path) is not None]
+    found = [path for path in journal_paths(folder) if _about(path) is not None]
     files = (*found, *(file for path in found for file in path.with_suffix(OUTPUT).glob("*")))
     size = sum(about.st_size for file in files if (about := _about(file)) is not None)
     if size > MOST_OF_JOURNALS:

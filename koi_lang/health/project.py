@@ -50,13 +50,13 @@ def settings_files(folder: Path) -> Iterator[Finding]:
 
 def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
     """Whether the MCP servers that programs and settings of a folder describe can be found; none is started."""
-    declared = _declared(folder)
+    declared = _declared_servers(folder)
     for name, options in declared.items():
-        yield from _reached(name, options, offline=offline)
-    for name in _described(folder):
+        yield from _check_server(name, options, offline=offline)
+    for name in _described_servers(folder):
         if name not in declared:
             try:
-                yield from _reached(name, options_of(name, folder), offline=offline or _is_filled(name, folder))
+                yield from _check_server(name, options_of(name, folder), offline=offline or _is_filled(name, folder))
             except KoiError as error:
                 yield Finding("mcp", "error", error.message)
 
@@ -67,9 +67,9 @@ def _is_filled(name: str, folder: Path) -> bool:
     return settings.FILLED.search(str(about.get("url", ""))) is not None
 
 
-def _reached(name: str, options: Mapping[str, Any], *, offline: bool) -> Iterator[Finding]:
+def _check_server(name: str, options: Mapping[str, Any], *, offline: bool) -> Iterator[Finding]:
     if "command" in options:
-        yield _found(name, str(options["command"]))
+        yield _check_command(name, str(options["command"]))
     elif not offline and options.get("url"):
         yield asyncio.run(_answering(name, str(options["url"])))
 
@@ -83,7 +83,7 @@ def started_servers(folder: Path) -> Iterator[Finding]:
             yield Finding("mcp", "error", f"{path.name} cannot be loaded", f"koi check {path.name}")
         else:
             for server in declared:
-                yield asyncio.run(_started(server))
+                yield asyncio.run(_check_start(server))
 
 
 def _programs(folder: Path) -> list[Path]:
@@ -92,7 +92,7 @@ def _programs(folder: Path) -> list[Path]:
     return [path for path in files[:MOST_FILES] if b"mcp" in path.read_bytes()]
 
 
-def _declared(folder: Path) -> dict[str, dict[str, Any]]:
+def _declared_servers(folder: Path) -> dict[str, dict[str, Any]]:
     """The servers by name, with those of their options that are plain values."""
     found: dict[str, dict[str, Any]] = {}
     for path in _programs(folder):
@@ -103,7 +103,7 @@ def _declared(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _described(folder: Path) -> list[str]:
+def _described_servers(folder: Path) -> list[str]:
     """The names of the servers in the settings of a folder; none where these are broken, which is told elsewhere."""
     with suppress(KoiError):
         return list(settings.mcp_servers(folder))
@@ -123,18 +123,18 @@ def _plain(expression: n.Expression) -> Any:
     return None
 
 
-def _found(name: str, command: str) -> Finding:
+def _check_command(name: str, command: str) -> Finding:
     place = shutil.which(command)
     if place is None:
         return Finding("mcp", "error", f"the command `{command}` of `{name}` is not installed", f"which {command}")
     return Finding("mcp", "ok", f"{name}: {place}")
 
 
-async def _started(server: Mcp) -> Finding:
+async def _check_start(server: Mcp) -> Finding:
     held = Servers()
     await held.open()
     try:
-        connection = await held.connected(server)
+        connection = await held.connect(server)
         return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")
     except AgentError as error:
         return Finding("mcp", "error", error.message.splitlines()[0])

@@ -25,8 +25,10 @@ def keys_found(keys: Keys) -> tuple[list[Provider], list[Finding]]:
         if copies:
             first, *others = copies
             rows.append(row)
-            also = f"; not used: {', '.join(f'{other.place} {other.masked}' for other in others)}" if others else ""
-            findings.append(Finding("keys", "ok", f"{row.name}: {first.name} {first.masked} from {first.place}{also}"))
+            also = f"; not used: {', '.join(f'{other.place} {other.masked_key}' for other in others)}" if others else ""
+            findings.append(
+                Finding("keys", "ok", f"{row.name}: {first.name} {first.masked_key} from {first.place}{also}")
+            )
     if not rows:
         text = "no provider is connected; programs run as a rehearsal"
         findings.append(Finding("keys", "warning", text, "koi connect"))
@@ -59,7 +61,7 @@ def ollama() -> Iterator[Finding]:
     yield Finding("providers", "ok", text)
 
 
-def preferred(keys: Keys, *, offline: bool) -> Iterator[Finding]:
+def check_preferences(keys: Keys, *, offline: bool) -> Iterator[Finding]:
     """Which models `koi.toml` names; whether that for embeddings is there, since no answer would tell."""
     try:
         usual = preferences(Path.cwd(), None, keys).usual

@@ -8,11 +8,11 @@ from itertools import islice
 
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.comparison import same
-from koi_lang.js.conversions import integer, joined, number, text, truth
+from koi_lang.js.conversions import integer, join_text, number, text, truth
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate, outcomes
 from koi_lang.js.method_tables import Constructor, MethodTable
-from koi_lang.js.promises import started
+from koi_lang.js.promises import start_coroutine
 from koi_lang.js.strings import span
 from koi_lang.js.undefined import Value, nullish, undefined
 
@@ -23,17 +23,17 @@ LONGEST = 2**32 - 1
 
 def _results(items: list[Value], callback: Value) -> Iterator[tuple[Value, Value]]:
     """Each item with what the callback gives for it."""
-    return zip(islice(items, len(items)), outcomes(callback, items, started), strict=False)
+    return zip(islice(items, len(items)), outcomes(callback, items, start_coroutine), strict=False)
 
 
-@METHODS.named("at")
+@METHODS.add_as("at")
 def _at(items: list[Value], index: Value = 0) -> Value:
     position = integer(index)
     position += len(items) if position < 0 else 0
     return items[position] if 0 <= position < len(items) else undefined
 
 
-@METHODS.named("concat")
+@METHODS.add_as("concat")
 def _concat(items: list[Value], *others: Value) -> list[Value]:
     made = list(items)
     for other in others:
@@ -41,51 +41,51 @@ def _concat(items: list[Value], *others: Value) -> list[Value]:
     return made
 
 
-@METHODS.named("entries")
+@METHODS.add_as("entries")
 def _entries(items: list[Value]) -> IteratorValue:
     return IteratorValue("Array Iterator", ([index, item] for index, item in enumerate(items)))
 
 
-@METHODS.named("keys")
+@METHODS.add_as("keys")
 def _keys(items: list[Value]) -> IteratorValue:
     return IteratorValue("Array Iterator", range(len(items)))
 
 
-@METHODS.named("values")
+@METHODS.add_as("values")
 def _values(items: list[Value]) -> IteratorValue:
     return IteratorValue("Array Iterator", items)
 
 
-@METHODS.named("every")
+@METHODS.add_as("every")
 def _every(items: list[Value], callback: Value) -> bool:
     return all(truth(result) for _, result in _results(items, callback))
 
 
-@METHODS.named("some")
+@METHODS.add_as("some")
 def _some(items: list[Value], callback: Value) -> bool:
     return any(truth(result) for _, result in _results(items, callback))
 
 
-@METHODS.named("fill")
+@METHODS.add_as("fill")
 def _fill(items: list[Value], value: Value, start: Value = 0, end: Value = undefined) -> list[Value]:
     first, last = span(start, end, len(items))
     items[first:last] = [value] * (last - first)
     return items
 
 
-@METHODS.named("filter")
+@METHODS.add_as("filter")
 def _filter(items: list[Value], callback: Value) -> list[Value]:
     return [item for item, result in _results(items, callback) if truth(result)]
 
 
-@METHODS.named("find")
+@METHODS.add_as("find")
 def _find(items: list[Value], callback: Value) -> Value:
     return next((item for item, result in _results(items, callback) if truth(result)), undefined)
 
 
-@METHODS.named("findIndex")
+@METHODS.add_as("findIndex")
 def _find_index(items: list[Value], callback: Value) -> int:
-    results = enumerate(outcomes(callback, items, started))
+    results = enumerate(outcomes(callback, items, start_coroutine))
     return next((index for index, result in results if truth(result)), -1)
 
 
@@ -96,18 +96,18 @@ def _last(items: list[Value], callback: Value) -> int:
     return -1
 
 
-@METHODS.named("findLast")
+@METHODS.add_as("findLast")
 def _find_last(items: list[Value], callback: Value) -> Value:
     index = _last(items, callback)
     return items[index] if index >= 0 else undefined
 
 
-@METHODS.named("findLastIndex")
+@METHODS.add_as("findLastIndex")
 def _find_last_index(items: list[Value], callback: Value) -> int:
     return _last(items, callback)
 
 
-@METHODS.named("flat")
+@METHODS.add_as("flat")
 def _flat(items: list[Value], depth: Value = 1) -> list[Value]:
     levels = integer(depth, 1)
     made: list[Value] = []
@@ -119,24 +119,24 @@ def _flat(items: list[Value], depth: Value = 1) -> list[Value]:
     return made
 
 
-@METHODS.named("flatMap")
+@METHODS.add_as("flatMap")
 def _flat_map(items: list[Value], callback: Value) -> list[Value]:
-    return _flat(list(outcomes(callback, items, started)), 1)
+    return _flat(list(outcomes(callback, items, start_coroutine)), 1)
 
 
-@METHODS.named("forEach")
+@METHODS.add_as("forEach")
 def _for_each(items: list[Value], callback: Value) -> Value:
-    for _ in outcomes(callback, items, started):
+    for _ in outcomes(callback, items, start_coroutine):
         pass
     return undefined
 
 
-@METHODS.named("map")
+@METHODS.add_as("map")
 def _map(items: list[Value], callback: Value) -> list[Value]:
-    return list(outcomes(callback, items, started))
+    return list(outcomes(callback, items, start_coroutine))
 
 
-@METHODS.named("includes")
+@METHODS.add_as("includes")
 def _includes(items: list[Value], wanted: Value, start: Value = 0) -> bool:
     first, _ = span(start, undefined, len(items))
     if isinstance(wanted, float) and wanted != wanted:
@@ -144,47 +144,47 @@ def _includes(items: list[Value], wanted: Value, start: Value = 0) -> bool:
     return any(same(item, wanted) for item in islice(items, first, None))
 
 
-@METHODS.named("indexOf")
+@METHODS.add_as("indexOf")
 def _index_of(items: list[Value], wanted: Value, start: Value = 0) -> int:
     first, _ = span(start, undefined, len(items))
     return next((index for index in range(first, len(items)) if same(items[index], wanted)), -1)
 
 
-@METHODS.named("lastIndexOf")
+@METHODS.add_as("lastIndexOf")
 def _last_index_of(items: list[Value], wanted: Value, start: Value = undefined) -> int:
     last = integer(start, len(items) - 1)
     last = last + len(items) if last < 0 else min(last, len(items) - 1)
     return next((index for index in range(last, -1, -1) if same(items[index], wanted)), -1)
 
 
-@METHODS.named("join")
+@METHODS.add_as("join")
 def _join(items: list[Value], separator: Value = ",") -> str:
-    return joined(items, "," if separator is undefined else text(separator))
+    return join_text(items, "," if separator is undefined else text(separator))
 
 
-@METHODS.named("pop")
+@METHODS.add_as("pop")
 def _pop(items: list[Value]) -> Value:
     return items.pop() if items else undefined
 
 
-@METHODS.named("push")
+@METHODS.add_as("push")
 def _push(items: list[Value], *values: Value) -> int:
     items += values
     return len(items)
 
 
-@METHODS.named("shift")
+@METHODS.add_as("shift")
 def _shift(items: list[Value]) -> Value:
     return items.pop(0) if items else undefined
 
 
-@METHODS.named("unshift")
+@METHODS.add_as("unshift")
 def _unshift(items: list[Value], *values: Value) -> int:
     items[:0] = values
     return len(items)
 
 
-def _reduced(
+def _fold_items(
     callback: Value, steps: Iterator[tuple[int, Value]], items: list[Value], first: tuple[Value, ...]
 ) -> Value:
     """Fold the steps; without a first value the first item is it."""
@@ -195,38 +195,38 @@ def _reduced(
     else:
         _, total = next(steps)
     for index, item in steps:
-        total = started(apply(callback, total, item, index, items))
+        total = start_coroutine(apply(callback, total, item, index, items))
     return total
 
 
-@METHODS.named("reduce")
+@METHODS.add_as("reduce")
 def _reduce(items: list[Value], callback: Value, *first: Value) -> Value:
-    return _reduced(callback, iter(list(enumerate(items))), items, first)
+    return _fold_items(callback, iter(list(enumerate(items))), items, first)
 
 
-@METHODS.named("reduceRight")
+@METHODS.add_as("reduceRight")
 def _reduce_right(items: list[Value], callback: Value, *first: Value) -> Value:
-    return _reduced(callback, reversed(list(enumerate(items))), items, first)
+    return _fold_items(callback, reversed(list(enumerate(items))), items, first)
 
 
-@METHODS.named("reverse")
+@METHODS.add_as("reverse")
 def _reverse(items: list[Value]) -> list[Value]:
     items.reverse()
     return items
 
 
-@METHODS.named("toReversed")
+@METHODS.add_as("toReversed")
 def _to_reversed(items: list[Value]) -> list[Value]:
     return items[::-1]
 
 
-@METHODS.named("slice")
+@METHODS.add_as("slice")
 def _slice(items: list[Value], start: Value = 0, end: Value = undefined) -> list[Value]:
     first, last = span(start, end, len(items))
     return items[first:last]
 
 
-@METHODS.named("splice")
+@METHODS.add_as("splice")
 def _splice(items: list[Value], *args: Value) -> list[Value]:
     if not args:
         return []
@@ -238,25 +238,25 @@ def _splice(items: list[Value], *args: Value) -> list[Value]:
     return removed
 
 
-@METHODS.named("toSpliced")
+@METHODS.add_as("toSpliced")
 def _to_spliced(items: list[Value], *args: Value) -> list[Value]:
     made = list(items)
     _splice(made, *args)
     return made
 
 
-@METHODS.named("sort")
+@METHODS.add_as("sort")
 def _sort(items: list[Value], compare: Value = undefined) -> list[Value]:
-    items[:] = _sorted(items, compare)
+    items[:] = _sort_items(items, compare)
     return items
 
 
-@METHODS.named("toSorted")
+@METHODS.add_as("toSorted")
 def _to_sorted(items: list[Value], compare: Value = undefined) -> list[Value]:
-    return _sorted(items, compare)
+    return _sort_items(items, compare)
 
 
-def _sorted(items: list[Value], compare: Value) -> list[Value]:
+def _sort_items(items: list[Value], compare: Value) -> list[Value]:
     """Sorted stably, by text without a comparison; undefined goes last."""
     present = [item for item in items if item is not undefined]
     if compare is undefined:
@@ -273,7 +273,7 @@ def _order(result: Value) -> int:
     return (n > 0) - (n < 0)
 
 
-@METHODS.named("with")
+@METHODS.add_as("with")
 def _with(items: list[Value], index: Value, value: Value) -> list[Value]:
     position = integer(index)
     position += len(items) if position < 0 else 0
@@ -282,40 +282,40 @@ def _with(items: list[Value], index: Value, value: Value) -> list[Value]:
     return [*items[:position], value, *items[position + 1 :]]
 
 
-@METHODS.named("toString", "toLocaleString")
+@METHODS.add_as("toString", "toLocaleString")
 def _to_string(items: list[Value]) -> str:
-    return joined(items)
+    return join_text(items)
 
 
-@STATICS.named("isArray")
+@STATICS.add_as("isArray")
 def _is_array(value: Value) -> bool:
     return isinstance(value, list | tuple)
 
 
-@STATICS.named("of")
+@STATICS.add_as("of")
 def _of(*items: Value) -> list[Value]:
     return list(items)
 
 
-@STATICS.named("from")
+@STATICS.add_as("from")
 def _from(source: Value, callback: Value = undefined) -> list[Value]:
-    items = _listed(source)
+    items = _to_list(source)
     if callback is undefined:
         return items
-    return [started(apply(callback, item, index)) for index, item in enumerate(items)]
+    return [start_coroutine(apply(callback, item, index)) for index, item in enumerate(items)]
 
 
-def _listed(source: Value) -> list[Value]:
+def _to_list(source: Value) -> list[Value]:
     """An array of what can be iterated, or of the numbered members of an object with a length."""
     if isinstance(source, dict):
         length = max(0, integer(source.get("length", 0)))
-        return [source.get(str(index), undefined) for index in range(_checked(length))]
+        return [source.get(str(index), undefined) for index in range(_check_length(length))]
     if nullish(source):
         raise TypeErrorValue(f"{describe(source)} is not iterable")
     return list(iterate(source)) if hasattr(type(source), "__iter__") else []
 
 
-def _checked(length: Value) -> int:
+def _check_length(length: Value) -> int:
     if not isinstance(length, int) or not 0 <= length <= LONGEST:
         raise RangeErrorValue("Invalid array length")
     return length
@@ -324,7 +324,7 @@ def _checked(length: Value) -> int:
 def _build(*args: Value) -> list[Value]:
     """`Array(n)` has n undefined items; other arguments are the items."""
     if len(args) == 1 and isinstance(args[0], int | float) and not isinstance(args[0], bool):
-        return [undefined] * _checked(args[0])
+        return [undefined] * _check_length(args[0])
     return list(args)
 
 

@@ -47,7 +47,7 @@ def apply(f: Value, *args: Value) -> Value:
     if len(args) < least:
         _require_no_more(f, len(args))
         return f(*args, *(undefined,) * (least - len(args)))
-    return f(*args) if len(args) <= most else f(*args[:most], **_named(f, args[most:]))
+    return f(*args) if len(args) <= most else f(*args[:most], **_named_arguments(f, args[most:]))
 
 
 def _require_no_more(f: Function, count: int) -> None:
@@ -59,7 +59,7 @@ def _require_no_more(f: Function, count: int) -> None:
     raise TypeErrorValue(f"{missing} of `{f.__name__}` {'is' if len(needed) == 1 else 'are'} missing")
 
 
-def _named(f: Function, more: tuple[Value, ...]) -> dict[str, Value]:
+def _named_arguments(f: Function, more: tuple[Value, ...]) -> dict[str, Value]:
     """What an object behind the other arguments gives to the parameters of a Python function that have to be named.
 
     Raises:
@@ -102,7 +102,7 @@ def arity(f: Value) -> Arity:
 
 def _of_function(f: FunctionType) -> Arity:
     if "__wrapped__" in f.__dict__:
-        return _signed(f)
+        return _arity_of(f)
     code = f.__code__
     return Arity(code.co_argcount - len(f.__defaults__ or ()), _ANY if code.co_flags & 0x04 else code.co_argcount)
 
@@ -110,18 +110,18 @@ def _of_function(f: FunctionType) -> Arity:
 def _of_object(f: Function) -> Arity:
     """Builtins, classes and instances that can be called; what belongs to an instance is looked up by its class."""
     if isinstance(f, type):
-        return _signed(f)
+        return _arity_of(f)
     owner = getattr(f, "__self__", None)
     if isinstance(f, BuiltinFunctionType) and owner is not None and not isinstance(owner, ModuleType | type):
-        least, most = _signed(getattr(type(owner), f.__name__, f))
+        least, most = _arity_of(getattr(type(owner), f.__name__, f))
         return Arity(max(least - 1, 0), most if most == _ANY else most - 1)
     if isinstance(f, BuiltinFunctionType):
-        return _signed(f)
+        return _arity_of(f)
     return _parameters(f)
 
 
 @lru_cache(maxsize=512)
-def _signed(f: Function) -> Arity:
+def _arity_of(f: Function) -> Arity:
     return _parameters(f)
 
 

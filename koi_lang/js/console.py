@@ -16,58 +16,58 @@ METHODS = MethodTable()
 
 
 def _print(text: str) -> Value:
-    current_environment().print(current_marks().placed(text))
+    current_environment().print(current_marks().indent(text))
     return undefined
 
 
 def _tell(text: str) -> Value:
-    current_environment().log(current_marks().placed(text))
+    current_environment().log(current_marks().indent(text))
     return undefined
 
 
-@METHODS.named("log")
+@METHODS.add_as("log")
 def _log(*values: Value) -> Value:
     return _print(console_text(*values))
 
 
-@METHODS.named("info")
+@METHODS.add_as("info")
 def _info(*values: Value) -> Value:
     return _log(*values)
 
 
-@METHODS.named("error")
+@METHODS.add_as("error")
 def _error(*values: Value) -> Value:
     return _tell(console_text(*values))
 
 
-@METHODS.named("warn")
+@METHODS.add_as("warn")
 def _warn(*values: Value) -> Value:
     return _error(*values)
 
 
-@METHODS.named("debug")
+@METHODS.add_as("debug")
 def _debug(*values: Value) -> Value:
     return _error(*values)
 
 
-@METHODS.named("trace")
+@METHODS.add_as("trace")
 def _trace(*values: Value) -> Value:
     return _error(f"Trace: {console_text(*values)}")
 
 
-@METHODS.named("dir")
+@METHODS.add_as("dir")
 def _dir(value: Value) -> Value:
     return _print(inspect(value))
 
 
-@METHODS.named("assert")
+@METHODS.add_as("assert")
 def _assert(condition: Value, *values: Value) -> Value:
     if truth(condition):
         return undefined
     return _error(f"Assertion failed{': ' if values else ''}{console_text(*values)}")
 
 
-@METHODS.named("group", "groupCollapsed")
+@METHODS.add_as("group", "groupCollapsed")
 def _group(*values: Value) -> Value:
     if values:
         _log(*values)
@@ -75,20 +75,20 @@ def _group(*values: Value) -> Value:
     return undefined
 
 
-@METHODS.named("groupEnd")
+@METHODS.add_as("groupEnd")
 def _group_end() -> Value:
     current_marks().end()
     return undefined
 
 
-@METHODS.named("count")
+@METHODS.add_as("count")
 def _count(label: Value = undefined) -> Value:
     name, counts = _label(label), current_marks().counts
     counts[name] = counts.get(name, 0) + 1
     return _print(f"{name}: {counts[name]}")
 
 
-@METHODS.named("countReset")
+@METHODS.add_as("countReset")
 def _count_reset(label: Value = undefined) -> Value:
     name = _label(label)
     if current_marks().counts.pop(name, None) is None:
@@ -96,7 +96,7 @@ def _count_reset(label: Value = undefined) -> Value:
     return undefined
 
 
-@METHODS.named("time")
+@METHODS.add_as("time")
 def _time(label: Value = undefined) -> Value:
     name, started_ms = _label(label), current_marks().started_ms
     if name in started_ms:
@@ -105,15 +105,15 @@ def _time(label: Value = undefined) -> Value:
     return undefined
 
 
-@METHODS.named("timeLog")
+@METHODS.add_as("timeLog")
 def _time_log(label: Value = undefined, *values: Value) -> Value:
-    return _passed("timeLog", _label(label), values)
+    return _print_elapsed("timeLog", _label(label), values)
 
 
-@METHODS.named("timeEnd")
+@METHODS.add_as("timeEnd")
 def _time_end(label: Value = undefined) -> Value:
     name = _label(label)
-    _passed("timeEnd", name, ())
+    _print_elapsed("timeEnd", name, ())
     current_marks().started_ms.pop(name, None)
     return undefined
 
@@ -122,7 +122,7 @@ def _label(label: Value) -> str:
     return "default" if label is undefined else text(label)
 
 
-def _passed(method: str, name: str, values: tuple[Value, ...]) -> Value:
+def _print_elapsed(method: str, name: str, values: tuple[Value, ...]) -> Value:
     """Print how long ago a clock was started, with values behind it."""
     started_ms = current_marks().started_ms.get(name)
     if started_ms is None:
@@ -130,7 +130,7 @@ def _passed(method: str, name: str, values: tuple[Value, ...]) -> Value:
     return _print(console_text("%s", f"{name}: {duration(now_ms() - started_ms)}", *values))
 
 
-@METHODS.named("table")
+@METHODS.add_as("table")
 def _table(data: Value) -> Value:
     if not is_array(data) and not is_record(data):
         return _log(data)

@@ -30,7 +30,7 @@ class ConsoleState:
         """Indent what follows one step less."""
         self.margin = self.margin.removesuffix(STEP)
 
-    def placed(self, text: str) -> str:
+    def indent(self, text: str) -> str:
         """Lines with the margin of the open groups."""
         return self.margin + text.replace("\n", f"\n{self.margin}") if self.margin else text
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from koi_lang.js.calling import apply, function_name
 from koi_lang.js.errors import TypeErrorValue
-from koi_lang.js.number_format import INFINITY, NAN, fit, number_text, parse_number, shorten
+from koi_lang.js.number_format import INFINITY, NAN, fit, number_text, parse_number, to_compact
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 PRIMITIVES = (str, int, float, bool, type(None), Undefined)
@@ -32,7 +32,7 @@ def number(value: Value) -> int | float:
     if isinstance(value, bool) or value is None:
         return 1 if value else 0
     if isinstance(value, float):
-        return shorten(value)
+        return to_compact(value)
     if isinstance(value, int):
         return fit(value)
     if isinstance(value, str):
@@ -70,7 +70,7 @@ def template(*parts: Value) -> str:
     return "".join([part if type(part) is str else text(part) for part in parts])
 
 
-def joined(items: Iterable[Value], separator: str = ",") -> str:
+def join_text(items: Iterable[Value], separator: str = ",") -> str:
     """Items to one text; null and undefined are empty."""
     return separator.join(["" if nullish(item) else text(item) for item in items])
 
@@ -82,12 +82,12 @@ def primitive(value: Value, hint: str = "default") -> Value:
     if isinstance(value, dict):
         return _of_record(value, ("toString", "valueOf") if hint == "string" else ("valueOf", "toString"))
     if isinstance(value, list | tuple):
-        return joined(value)
+        return join_text(value)
     convert = getattr(type(value), "__koi_primitive__", None)
     if convert is not None:
         return convert(value, hint)
     if hint != "string" and hasattr(type(value), "__float__"):
-        return shorten(float(value))
+        return to_compact(float(value))
     return _object_text(value)
 
 

@@ -11,7 +11,7 @@ from koi_lang.js.clock import wall_ms
 from koi_lang.js.conversions import number, primitive, text
 from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import RangeErrorValue
-from koi_lang.js.intl_dates import form_of, require_american, written
+from koi_lang.js.intl_dates import form_of, format_date, require_american
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import Value, undefined
@@ -36,7 +36,7 @@ def _with_fields(kind: C) -> C:
 
 def _getter(index: int, local: bool) -> Callable[[DateValue], int | float]:
     def get(date: DateValue) -> int | float:
-        return NAN if date.ms != date.ms else part(date.shifted(local))[index]
+        return NAN if date.ms != date.ms else part(date.local_ms(local))[index]
 
     return get
 
@@ -46,7 +46,7 @@ def _setter(index: int, local: bool) -> Callable[..., int | float]:
         numbers = [number(value) for value in values[: _SETTABLE[index]]] or [NAN]
         if date.ms != date.ms and index:
             return NAN
-        parts: list[int | float] = [*part(date.shifted(local) if date.ms == date.ms else 0)]
+        parts: list[int | float] = [*part(date.local_ms(local) if date.ms == date.ms else 0)]
         parts[index : index + len(numbers)] = numbers
         date.ms = moment(parts, local)
         return date.ms
@@ -88,7 +88,7 @@ class DateValue:
         """Whether this is a moment at all."""
         return self.ms == self.ms
 
-    def shifted(self, local: bool) -> int:
+    def local_ms(self, local: bool) -> int:
         """Milliseconds as if UTC were the local time zone."""
         return int(self.ms) + (offset_ms(int(self.ms)) if local else 0)
 
@@ -106,11 +106,11 @@ class DateValue:
 
     def day(self) -> int | float:
         """The weekday, 0 is Sunday."""
-        return part(self.shifted(True)).weekday if self.valid else NAN
+        return part(self.local_ms(True)).weekday if self.valid else NAN
 
     def utc_day(self) -> int | float:
         """The weekday in UTC."""
-        return part(self.shifted(False)).weekday if self.valid else NAN
+        return part(self.local_ms(False)).weekday if self.valid else NAN
 
     def zone_offset(self) -> int | float:
         """Minutes from local time to UTC, negative in the east."""
@@ -128,7 +128,7 @@ class DateValue:
 
     def date_text(self) -> str:
         """`Thu Mar 07 2024`."""
-        return self._local(lambda ms: timestamps.day_text(part(self.shifted(True))))
+        return self._local(lambda ms: timestamps.day_text(part(self.local_ms(True))))
 
     def time_text(self) -> str:
         """`10:00:00 GMT+0000 (Coordinated Universal Time)`."""
@@ -153,24 +153,24 @@ class DateValue:
     def _american(self, locales: Value, options: Value, *, date: bool, time: bool) -> str:
         require_american(locales)
         form = form_of(options, date=date, time=time)
-        return self._local(lambda ms: written(ms, form))
+        return self._local(lambda ms: format_date(ms, form))
 
 
 STATICS = MethodTable()
 
 
-@STATICS.named("now")
+@STATICS.add_as("now")
 def now() -> int:
     """Milliseconds since 1970."""
     return int(current_environment().observe("clock", wall_ms))
 
 
-@STATICS.named("parse")
+@STATICS.add_as("parse")
 def _parse(source: Value) -> int | float:
     return timestamps.parse(text(source))
 
 
-@STATICS.named("UTC")
+@STATICS.add_as("UTC")
 def _utc(*values: Value) -> int | float:
     return _moment(values, local=False)
 

@@ -146,10 +146,10 @@ def caught(error: BaseException) -> Value:
     early = _EARLY.match(str(error)) if isinstance(error, NameError) else None
     if early is not None:
         return ReferenceErrorValue(f"Cannot access '{early[1]}' before initialization", exception=error)
-    return _wrapped(error)
+    return _wrap_error(error)
 
 
-def handled(error: BaseException) -> Value:
+def catch_value(error: BaseException) -> Value:
     """The value that a handler of the program gets for an exception; one that no handler may get is raised again."""
     if is_final(error):
         raise error
@@ -161,7 +161,7 @@ def is_final(error: BaseException) -> bool:
     return isinstance(error, KoiError) and error.is_final()
 
 
-def _wrapped(error: Exception) -> ErrorValue:
+def _wrap_error(error: Exception) -> ErrorValue:
     message = error.message if isinstance(error, KoiError) else str(error)
     value = ErrorValue(message, error, error)
     value.name = "Error" if isinstance(error, KoiError) else type(error).__name__

@@ -121,12 +121,12 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
     }
     is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
     answer = current_environment().perform(
-        "fetch", shown, lambda: _asked(request, mode), safe=is_safe, unseen=request["headers"]
+        "fetch", shown, lambda: _send_request(request, mode), safe=is_safe, unseen=request["headers"]
     )
     return Response(await answer)
 
 
-async def _asked(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
+async def _send_request(request: Mapping[str, Any], mode: str) -> dict[str, Any]:
     """What a server answers, as data. Raises TypeErrorValue."""
     try:
         async with httpx2.AsyncClient(follow_redirects=mode == "follow", timeout=TIMEOUT_S) as client:

@@ -34,7 +34,7 @@ from koi_lang.js.structured_clone import structured_clone
 from koi_lang.js.undefined import Value, undefined
 
 
-def _said(message: Value, options: Value) -> tuple[Value, Value]:
+def _error_arguments(message: Value, options: Value) -> tuple[Value, Value]:
     """The message and the cause that the arguments of an error's constructor give."""
     cause = options.get("cause", undefined) if isinstance(options, dict) else undefined
     return "" if message is undefined else text(message), cause
@@ -44,19 +44,19 @@ def _error(kind: type[ErrorValue]) -> Constructor:
     """The constructor of a kind of error; with `new` or without is the same."""
 
     def build(message: Value = undefined, options: Value = undefined) -> ErrorValue:
-        return kind(*_said(message, options))
+        return kind(*_error_arguments(message, options))
 
     return Constructor(kind.kind, build, build, holder(kind))
 
 
 def _aggregate() -> Constructor:
     def build(errors: Value, message: Value = undefined, options: Value = undefined) -> ErrorValue:
-        return AggregateErrorValue(list(iterate(errors)), *_said(message, options))
+        return AggregateErrorValue(list(iterate(errors)), *_error_arguments(message, options))
 
     return Constructor("AggregateError", build, build, holder(AggregateErrorValue))
 
 
-def _named(name: str, function: Callable[..., Value]) -> Callable[..., Value]:
+def _set_name(name: str, function: Callable[..., Value]) -> Callable[..., Value]:
     function.__dict__["__koi_name__"] = name
     return function
 
@@ -80,6 +80,6 @@ GLOBALS: dict[str, object] = {
     "NaN": NAN,
     "performance": CLOCK,
     "process": PROCESS,
-    "structuredClone": _named("structuredClone", structured_clone),
+    "structuredClone": _set_name("structuredClone", structured_clone),
     "undefined": undefined,
 }

@@ -18,7 +18,7 @@ def fits(entries: Sequence[str], start: int, base: str) -> bool:
     return sum(map(len, entries)) + len(entries) + start <= WIDTH and "\n" not in base
 
 
-def grouped(entries: list[str], indent: int, hidden: bool, items: Sequence[Value]) -> list[str]:
+def group_columns(entries: list[str], indent: int, hidden: bool, items: Sequence[Value]) -> list[str]:
     """More than six items of an array to rows of columns, where they are short and alike enough.
 
     Args:

@@ -22,7 +22,7 @@ _MOST_BYTES = 50
 _PLAIN = frozenset({"datetime", "decimal", "fractions", "uuid", "pathlib"})
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text in quotes: single ones, or those that need no escape."""
     quote = "'"
     if "'" in text:
@@ -38,7 +38,7 @@ def _escape(found: re.Match[str]) -> str:
 
 def key_text(name: str) -> str:
     """The name of a member, in quotes unless it is an identifier."""
-    return name if _NAME.fullmatch(name) else quoted(name)
+    return name if _NAME.fullmatch(name) else quote_text(name)
 
 
 def string_text(text: str, room: int, margin: int) -> str:
@@ -47,10 +47,10 @@ def string_text(text: str, room: int, margin: int) -> str:
     more = f"... {cut} more character{'s' if cut > 1 else ''}" if cut > 0 else ""
     text = text[:_LONGEST]
     if len(text) <= 16 or len(text) <= room:
-        return quoted(text) + more
+        return quote_text(text) + more
     lines = re.split(r"(?<=\n)", text)
     lines = lines if lines[-1] or len(lines) == 1 else lines[:-1]
-    return (" +\n" + " " * margin).join(map(quoted, lines)) + more
+    return (" +\n" + " " * margin).join(map(quote_text, lines)) + more
 
 
 def number_leaf(n: int | float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from koi_lang.js.errors import AggregateErrorValue, ErrorValue
-from koi_lang.js.inspect_layout import WIDTH, enclose, grouped
+from koi_lang.js.inspect_layout import WIDTH, enclose, group_columns
 from koi_lang.js.inspect_primitives import key_text, leaf, string_text
 from koi_lang.js.iteration import IteratorValue
 from koi_lang.js.keyed_collections import MapValue, SetValue, new_set
@@ -65,9 +65,9 @@ class _Inspector:
         if any(value is outer for outer in self.open):
             return f"[Circular *{self.references.setdefault(id(value), len(self.references) + 1)}]"
         shape = self._shape(value, level)
-        return repr(value) if shape is None else self._nested(value, shape, level)
+        return repr(value) if shape is None else self._inspect_nested(value, shape, level)
 
-    def _nested(self, value: Value, shape: _Shape, level: int) -> str:
+    def _inspect_nested(self, value: Value, shape: _Shape, level: int) -> str:
         if not shape.size:
             return shape.base or shape.left + shape.right
         if level > self.depth:
@@ -81,7 +81,7 @@ class _Inspector:
             base = f"<ref *{self.references[id(value)]}> {base}".rstrip()
         rows = entries
         if shape.items is not None and len(entries) > 6:
-            rows = grouped(entries, self.indent, len(shape.items) > _MOST, shape.items)
+            rows = group_columns(entries, self.indent, len(shape.items) > _MOST, shape.items)
         flat = self.deepest - level < _FLAT_LEVELS and len(rows) == len(entries)
         return enclose(rows, (shape.left, shape.right), base, self.indent, flat)
 
@@ -114,7 +114,7 @@ class _Inspector:
             named = [("index", items.start), ("input", items.input), ("groups", items.groups)]
 
         def entries(level: int) -> list[str]:
-            written = _limited([self._inside(item, level) for item in items[:_MOST]], len(items))
+            written = _limit_entries([self._inside(item, level) for item in items[:_MOST]], len(items))
             return written + [f"{name}: {self._inside(item, level)}" for name, item in named]
 
         return _Shape("Array", "[", "]", entries, len(items) + len(named), items=items)
@@ -128,9 +128,9 @@ class _Inspector:
         def entries(level: int) -> list[str]:
             pairs = list(value.pairs())[:_MOST]
             if kind == "Set":
-                return _limited([self._inside(item, level) for item, _ in pairs], len(value))
+                return _limit_entries([self._inside(item, level) for item, _ in pairs], len(value))
             written = [f"{self._inside(key, level)} => {self._inside(item, level)}" for key, item in pairs]
-            return _limited(written, len(value))
+            return _limit_entries(written, len(value))
 
         return _Shape(kind, f"{kind}({len(value)}) {{", "}", entries, len(value))
 
@@ -161,7 +161,7 @@ class _Inspector:
         return _Shape("Object", f"Object [{value.title}] {{", "}", lambda level: [], 0)
 
 
-def _limited(written: list[str], size: int) -> list[str]:
+def _limit_entries(written: list[str], size: int) -> list[str]:
     """Entries, with a note on how many were left out."""
     rest = size - _MOST
     return [*written, f"... {rest} more item{'s' if rest > 1 else ''}"] if rest > 0 else written

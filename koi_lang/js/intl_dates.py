@@ -72,13 +72,13 @@ def form_of(options: Value, *, date: bool, time: bool) -> DateFormat:
     """
     given = {} if nullish(options) else dict(options) if isinstance(options, Mapping) else _no_options(options)
     chosen = {name: value for name, value in given.items() if value is not undefined and name not in IGNORED}
-    fields = {name: _checked(name, value) for name, value in chosen.items()}
+    fields = {name: _check_option(name, value) for name, value in chosen.items()}
     zone, hours = fields.pop("timeZone", ""), fields.pop("hourCycle", "h12")
     if "hour12" in chosen:
         hours = "h12" if truth(chosen["hour12"]) else "h24"
         del fields["hour12"]
     if "dateStyle" in fields or "timeStyle" in fields:
-        return _styled(fields, zone, hours, date=date, time=time)
+        return _apply_styles(fields, zone, hours, date=date, time=time)
     if not any(name in fields for name in (*(DATE if date else ()), *(TIME if time else ()))):
         fields |= {**(USUAL_DATE if date else {}), **(USUAL_TIME if time else {})}
     for one, other, missing in GAPS:
@@ -91,7 +91,7 @@ def _no_options(options: Value) -> dict[str, Value]:
     raise TypeErrorValue(f"options are an object, not {text(options)}")
 
 
-def _checked(name: str, value: Value) -> str:
+def _check_option(name: str, value: Value) -> str:
     """The value of an option. Raises RangeErrorValue."""
     if name not in KNOWN:
         near = nearest(name, KNOWN)
@@ -102,7 +102,7 @@ def _checked(name: str, value: Value) -> str:
     return chosen
 
 
-def _styled(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: bool) -> DateFormat:
+def _apply_styles(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: bool) -> DateFormat:
     """What `dateStyle` and `timeStyle` stand for. Raises TypeErrorValue where they are not wanted."""
     wrong = next((name for name in fields if name not in ("dateStyle", "timeStyle")), None)
     if wrong is not None or ("dateStyle" in fields and not date) or ("timeStyle" in fields and not time):
@@ -114,7 +114,7 @@ def _styled(fields: dict[str, str], zone: str, hours: str, *, date: bool, time: 
     return DateFormat({**of_date, **clock}, zone, hours, of_time if of_time in ("full", "long") else "")
 
 
-def written(ms: int, form: DateFormat) -> str:
+def format_date(ms: int, form: DateFormat) -> str:
     """A moment as text. Raises RangeErrorValue for a time zone that does not exist."""
     shift_ms = offset_in(ms, form.zone) if form.zone else offset_ms(ms)
     at, fields = part(ms + shift_ms), form.fields
@@ -122,10 +122,10 @@ def written(ms: int, form: DateFormat) -> str:
     if form.zone_style:
         name = full_name if form.zone_style == "full" else short_name
         clock = f"{clock} {name(ms, form.zone, shift_ms)}"
-    return _between(fields, form.hours).join(filter(None, (day, clock)))
+    return _date_separator(fields, form.hours).join(filter(None, (day, clock)))
 
 
-def _between(fields: Mapping[str, str], hours: str) -> str:
+def _date_separator(fields: Mapping[str, str], hours: str) -> str:
     """What stands between a day and a time."""
     if fields.get("month") == "long":
         return " at "

@@ -13,7 +13,7 @@ from koi_lang.js.calling import apply
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.method_tables import MethodTable, namespace
-from koi_lang.js.number_format import number_text, shorten
+from koi_lang.js.number_format import number_text, to_compact
 from koi_lang.js.own_properties import is_array, is_record, own_entries
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import Value, undefined
@@ -24,7 +24,7 @@ _WORDS = ("true", "false", "null")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-@METHODS.named("stringify")
+@METHODS.add_as("stringify")
 def stringify(value: Value, replacer: Value = undefined, indent: Value = undefined) -> Value:
     """A value to JSON, undefined when there is nothing to write.
 
@@ -67,9 +67,9 @@ class _JsonWriter:
         if self.replace is not None:
             value = apply(self.replace, key, value)
         simple = _simple(value)
-        return self._nested(value, line) if simple is None and not _skipped(value) else simple
+        return self._write_nested(value, line) if simple is None and not _is_skipped(value) else simple
 
-    def _nested(self, value: Value, line: str) -> str:
+    def _write_nested(self, value: Value, line: str) -> str:
         if id(value) in self.open:
             raise TypeErrorValue("Converting circular structure to JSON")
         self.open.add(id(value))
@@ -107,7 +107,7 @@ def _simple(value: Value) -> str | None:
     return None
 
 
-def _skipped(value: Value) -> bool:
+def _is_skipped(value: Value) -> bool:
     return value is undefined or callable(value)
 
 
@@ -117,7 +117,7 @@ def quote(value: str) -> str:
     return quoted if quoted.isascii() else _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", quoted)
 
 
-@METHODS.named("parse")
+@METHODS.add_as("parse")
 def parse(source: Value, reviver: Value = undefined) -> Value:
     """JSON to a value; a reviver is called with (key, value) from the inside out.
 
@@ -148,11 +148,11 @@ def _next(source: str, at: int) -> int:
 
 
 def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) < 16 and digits != "-0" else shorten(float(digits))
+    return int(digits) if len(digits) < 16 and digits != "-0" else to_compact(float(digits))
 
 
 def _real(digits: str) -> int | float:
-    return shorten(float(digits))
+    return to_compact(float(digits))
 
 
 def _refuse(name: str) -> Value:

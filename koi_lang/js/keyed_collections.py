@@ -10,8 +10,8 @@ from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
-from koi_lang.js.number_format import shorten
-from koi_lang.js.promises import started
+from koi_lang.js.number_format import to_compact
+from koi_lang.js.promises import start_coroutine
 from koi_lang.js.undefined import Value, nullish, undefined
 
 
@@ -20,7 +20,7 @@ def identity(value: Value) -> Hashable:
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, float):
-        return shorten(value or 0.0) if value == value else ("number", "NaN")
+        return to_compact(value or 0.0) if value == value else ("number", "NaN")
     return value if isinstance(value, PRIMITIVES) else ("object", id(value))
 
 
@@ -59,7 +59,7 @@ class Entries:
 
     def _each(self, callback: Value) -> Value:
         for key, value in self.pairs():
-            started(apply(callback, value, key, self))
+            start_coroutine(apply(callback, value, key, self))
         return undefined
 
 
@@ -161,7 +161,7 @@ def new_set(values: Value = undefined) -> SetValue:
 MAP_STATICS = MethodTable()
 
 
-@MAP_STATICS.named("groupBy")
+@MAP_STATICS.add_as("groupBy")
 def group_by(items: Value, callback: Value) -> MapValue:
     """`Map.groupBy`: items under what the callback gives for them."""
     groups = MapValue()

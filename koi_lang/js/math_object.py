@@ -9,7 +9,7 @@ from collections.abc import Callable
 from koi_lang.js.conversions import number
 from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
-from koi_lang.js.number_format import INFINITY, LARGEST, NAN, shorten
+from koi_lang.js.number_format import INFINITY, LARGEST, NAN, to_compact
 from koi_lang.js.operators import power
 from koi_lang.js.undefined import Value, undefined
 
@@ -21,7 +21,7 @@ def _wrap(function: Callable[[float], float], beyond: float = NAN) -> Callable[[
 
     def compute(value: Value = undefined) -> int | float:
         try:
-            return shorten(function(float(number(value))))
+            return to_compact(function(float(number(value))))
         except ValueError:
             return NAN
         except OverflowError:
@@ -31,9 +31,9 @@ def _wrap(function: Callable[[float], float], beyond: float = NAN) -> Callable[[
 
 
 for _name in ("sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "tanh", "asinh", "acosh"):
-    METHODS.named(_name)(_wrap(getattr(math, _name)))
+    METHODS.add_as(_name)(_wrap(getattr(math, _name)))
 for _name in ("exp", "expm1", "cosh"):
-    METHODS.named(_name)(_wrap(getattr(math, _name), INFINITY))
+    METHODS.add_as(_name)(_wrap(getattr(math, _name), INFINITY))
 
 
 def _logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callable[[float], float]:
@@ -42,31 +42,31 @@ def _logarithm(function: Callable[[float], float], pole: float = 0.0) -> Callabl
 
 
 for _name in ("log", "log2", "log10"):
-    METHODS.named(_name)(_wrap(_logarithm(getattr(math, _name))))
-METHODS.named("log1p")(_wrap(_logarithm(math.log1p, -1.0)))
+    METHODS.add_as(_name)(_wrap(_logarithm(getattr(math, _name))))
+METHODS.add_as("log1p")(_wrap(_logarithm(math.log1p, -1.0)))
 
 
-@METHODS.named("cbrt")
+@METHODS.add_as("cbrt")
 def _cbrt(value: Value = undefined) -> int | float:
     x = float(number(value))
     root = math.cbrt(x)
     if root == 0 or not math.isfinite(root):
-        return shorten(root)
-    return shorten(root - (root * root * root - x) / (3 * root * root))
+        return to_compact(root)
+    return to_compact(root - (root * root * root - x) / (3 * root * root))
 
 
-@METHODS.named("sinh")
+@METHODS.add_as("sinh")
 def _sinh(value: Value = undefined) -> int | float:
     x = float(number(value))
-    return math.copysign(INFINITY, x) if abs(x) > 711 else shorten(math.sinh(x))
+    return math.copysign(INFINITY, x) if abs(x) > 711 else to_compact(math.sinh(x))
 
 
-@METHODS.named("atanh")
+@METHODS.add_as("atanh")
 def _atanh(value: Value = undefined) -> int | float:
     x = float(number(value))
     if abs(x) == 1:
         return math.copysign(INFINITY, x)
-    return shorten(math.atanh(x)) if abs(x) < 1 else NAN
+    return to_compact(math.atanh(x)) if abs(x) < 1 else NAN
 
 
 def _whole(function: Callable[[float], int]) -> Callable[[Value], int | float]:
@@ -76,34 +76,34 @@ def _whole(function: Callable[[float], int]) -> Callable[[Value], int | float]:
         x = number(value)
         if type(x) is int or x != x or abs(x) > LARGEST:
             return x
-        return shorten(math.copysign(function(x), x))
+        return to_compact(math.copysign(function(x), x))
 
     return compute
 
 
-METHODS.named("floor")(_whole(math.floor))
-METHODS.named("ceil")(_whole(math.ceil))
-METHODS.named("trunc")(_whole(math.trunc))
-METHODS.named("round")(_whole(lambda x: math.floor(x) + (x - math.floor(x) >= 0.5)))
+METHODS.add_as("floor")(_whole(math.floor))
+METHODS.add_as("ceil")(_whole(math.ceil))
+METHODS.add_as("trunc")(_whole(math.trunc))
+METHODS.add_as("round")(_whole(lambda x: math.floor(x) + (x - math.floor(x) >= 0.5)))
 
 
-@METHODS.named("abs")
+@METHODS.add_as("abs")
 def _abs(value: Value = undefined) -> int | float:
-    return shorten(abs(number(value)))
+    return to_compact(abs(number(value)))
 
 
-@METHODS.named("sign")
+@METHODS.add_as("sign")
 def _sign(value: Value = undefined) -> int | float:
     x = number(value)
     return x if x == 0 or x != x else (1 if x > 0 else -1)
 
 
-@METHODS.named("max")
+@METHODS.add_as("max")
 def _max(*values: Value) -> int | float:
     return _extreme([number(value) for value in values], -INFINITY, max)
 
 
-@METHODS.named("min")
+@METHODS.add_as("min")
 def _min(*values: Value) -> int | float:
     return _extreme([number(value) for value in values], INFINITY, min)
 
@@ -114,49 +114,49 @@ def _extreme(numbers: list[int | float], empty: float, choose: Callable[..., int
     return choose(numbers, key=lambda n: (n, math.copysign(1, n)), default=empty)
 
 
-@METHODS.named("pow")
+@METHODS.add_as("pow")
 def _pow(base: Value, exponent: Value) -> int | float:
     return power(base, exponent)
 
 
-@METHODS.named("atan2")
+@METHODS.add_as("atan2")
 def _atan2(y: Value, x: Value) -> int | float:
-    return shorten(math.atan2(number(y), number(x)))
+    return to_compact(math.atan2(number(y), number(x)))
 
 
-@METHODS.named("hypot")
+@METHODS.add_as("hypot")
 def _hypot(*values: Value) -> int | float:
     """Scaled and summed with compensation, which rounds as JavaScript's engines do."""
     numbers = [abs(float(number(value))) for value in values]
     largest = max(numbers, default=0.0)
     if INFINITY in numbers or largest == 0 or any(n != n for n in numbers):
-        return INFINITY if INFINITY in numbers else shorten(sum(numbers))
+        return INFINITY if INFINITY in numbers else to_compact(sum(numbers))
     total = lost = 0.0
     for n in numbers:
         summand = (n / largest) ** 2 - lost
         lost = (total + summand) - total - summand
         total += summand
-    return shorten(math.sqrt(total) * largest)
+    return to_compact(math.sqrt(total) * largest)
 
 
-@METHODS.named("random")
+@METHODS.add_as("random")
 def _random() -> float:
     # 53 bits are all that a float can hold.
     return (int.from_bytes(current_environment().random_bytes(7)) >> 3) / (1 << 53)
 
 
-@METHODS.named("fround")
+@METHODS.add_as("fround")
 def _fround(value: Value = undefined) -> int | float:
-    return shorten(array("f", [number(value)])[0])
+    return to_compact(array("f", [number(value)])[0])
 
 
-@METHODS.named("imul")
+@METHODS.add_as("imul")
 def _imul(a: Value, b: Value) -> int:
     product = (_int32(a) * _int32(b)) % 2**32
     return product - 2**32 if product >= 2**31 else product
 
 
-@METHODS.named("clz32")
+@METHODS.add_as("clz32")
 def _clz32(value: Value = undefined) -> int:
     return 32 - _int32(value).bit_length()
 

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Function)
 class MethodTable(dict[str, Function]):
     """Functions by name; those of methods take the value they belong to first."""
 
-    def named(self, *names: str) -> Callable[[F], F]:
+    def add_as(self, *names: str) -> Callable[[F], F]:
         """A decorator that adds a function under its JavaScript names, the first one is how it prints."""
 
         def add(function: F) -> F:

@@ -17,7 +17,7 @@ _PREFIXED = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def shorten(x: float) -> int | float:
+def to_compact(x: float) -> int | float:
     """A double to the way it is kept: an int when it is whole and at most 2**53 (-0 stays a float)."""
     if x == x and -LARGEST <= x <= LARGEST and x == int(x) and (x or math.copysign(1.0, x) > 0):
         return int(x)
@@ -34,7 +34,7 @@ def double(n: int | float) -> float:
 
 def fit(n: int) -> int | float:
     """An exact integer to the number a double would hold."""
-    return n if -LARGEST <= n <= LARGEST else shorten(double(n))
+    return n if -LARGEST <= n <= LARGEST else to_compact(double(n))
 
 
 def number_text(n: int | float) -> str:
@@ -91,7 +91,7 @@ def parse_number(text: str) -> int | float:
     if text.isascii() and text.isdigit() and len(text) < 16:
         return int(text)
     if _DECIMAL.fullmatch(text):
-        return shorten(float(text))
+        return to_compact(float(text))
     if _PREFIXED.fullmatch(text):
         return fit(int(text, 0))
     return {"Infinity": INFINITY, "+Infinity": INFINITY, "-Infinity": -INFINITY}.get(text, NAN)
@@ -103,7 +103,7 @@ def parse_float(text: str) -> int | float:
     if found := re.match(r"([+-]?)Infinity", text):
         return -INFINITY if found[1] == "-" else INFINITY
     found = _DECIMAL.match(text)
-    return shorten(float(found[0])) if found else NAN
+    return to_compact(float(found[0])) if found else NAN
 
 
 def parse_int(text: str, radix: int = 0) -> int | float:

@@ -34,7 +34,7 @@ def _finite(n: Value) -> bool:
     return math.isfinite(double(n))
 
 
-def _rounded(n: int | float, shift: int) -> int:
+def _round_shifted(n: int | float, shift: int) -> int:
     """|n| times 10**shift to the nearest integer, halves upward, exactly."""
     top, bottom = abs(n).as_integer_ratio()
     top, bottom = (top * 10**shift, bottom) if shift >= 0 else (top, bottom * 10**-shift)
@@ -49,40 +49,40 @@ def _digits(value: Value, least: int, method: str) -> int:
     return count
 
 
-def _fixed(n: int | float, places: int) -> str:
-    whole = str(_rounded(n, places)).rjust(places + 1, "0")
+def _format_fixed(n: int | float, places: int) -> str:
+    whole = str(_round_shifted(n, places)).rjust(places + 1, "0")
     return f"{whole[:-places]}.{whole[-places:]}" if places else whole
 
 
-@METHODS.named("toFixed")
+@METHODS.add_as("toFixed")
 def _to_fixed(n: Value, digits: Value = 0) -> str:
     places = _digits(digits, 0, "toFixed")
     if not _finite(n) or abs(n) >= 1e21:
         return number_text(n)
-    return ("-" if n < 0 and (_rounded(n, places) or n) else "") + _fixed(n, places)
+    return ("-" if n < 0 and (_round_shifted(n, places) or n) else "") + _format_fixed(n, places)
 
 
-def _scaled(n: int | float, count: int) -> tuple[str, int]:
+def _leading_digits(n: int | float, count: int) -> tuple[str, int]:
     """The first `count` digits of |n| and its power of ten."""
     if n == 0:
         return "0" * count, 0
     exponent = math.floor(math.log10(abs(n)))
-    digits = str(_rounded(n, count - 1 - exponent))
+    digits = str(_round_shifted(n, count - 1 - exponent))
     if len(digits) < count:
         exponent -= 1
-        digits = str(_rounded(n, count - 1 - exponent))
+        digits = str(_round_shifted(n, count - 1 - exponent))
     if len(digits) > count:
         exponent += 1
-        digits = str(_rounded(n, count - 1 - exponent))
+        digits = str(_round_shifted(n, count - 1 - exponent))
     return digits, exponent
 
 
-@METHODS.named("toPrecision")
+@METHODS.add_as("toPrecision")
 def _to_precision(n: Value, digits: Value = undefined) -> str:
     if digits is undefined or not _finite(n):
         return number_text(n)
     count = _digits(digits, 1, "toPrecision")
-    text_digits, exponent = _scaled(n, count)
+    text_digits, exponent = _leading_digits(n, count)
     sign = "-" if n < 0 else ""
     if exponent < -6 or exponent >= count:
         return sign + exponential(text_digits, exponent)
@@ -92,22 +92,22 @@ def _to_precision(n: Value, digits: Value = undefined) -> str:
     return f"{sign}0.{'0' * (-exponent - 1)}{text_digits}"
 
 
-@METHODS.named("toExponential")
+@METHODS.add_as("toExponential")
 def _to_exponential(n: Value, digits: Value = undefined) -> str:
     if not _finite(n):
         return number_text(n)
     sign = "-" if n < 0 else ""
     if digits is not undefined:
-        return sign + exponential(*_scaled(n, _digits(digits, 0, "toExponential") + 1))
+        return sign + exponential(*_leading_digits(n, _digits(digits, 0, "toExponential") + 1))
     shortest = next(count for count in range(1, 18) if float(_exponential_text(n, count)) == abs(n))
     return sign + _exponential_text(n, shortest)
 
 
 def _exponential_text(n: Value, count: int) -> str:
-    return exponential(*_scaled(n, count))
+    return exponential(*_leading_digits(n, count))
 
 
-@METHODS.named("toString")
+@METHODS.add_as("toString")
 def _to_string(n: Value, radix: Value = undefined) -> str:
     base = integer(radix, 10)
     if not 2 <= base <= 36:
@@ -115,7 +115,7 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
     return number_text(n) if base == 10 or not _finite(n) else radix_text(n, base)
 
 
-@METHODS.named("toLocaleString")
+@METHODS.add_as("toLocaleString")
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
     """English grouping; knows fraction digits, `style` percent and currency."""
     require_american(locales)
@@ -123,7 +123,7 @@ def _to_locale_string(n: Value, locales: Value = undefined, options: Value = und
     style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
     usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))
     shift = 2 if style == "percent" else 0
-    body = _grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
+    body = _format_grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
     before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
     return ("-" if math.copysign(1, n) < 0 else "") + before + body + ("%" if style == "percent" else "")
 
@@ -136,7 +136,7 @@ def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]
     return chosen, limit if limit >= 0 else max(most, chosen)
 
 
-def _grouped(n: int | float, shift: int, least: int, most: int) -> str:
+def _format_grouped(n: int | float, shift: int, least: int, most: int) -> str:
     """The decimal that a number prints as, times 10**shift, rounded half upward and in groups of three."""
     digits, point = shortest(n) if n else ("0", 1)
     scale = point - len(digits) + shift + most
@@ -147,17 +147,17 @@ def _grouped(n: int | float, shift: int, least: int, most: int) -> str:
     return f"{int(whole):,}" + (f".{fraction}" if fraction else "")
 
 
-@METHODS.named("valueOf")
+@METHODS.add_as("valueOf")
 def _value_of(n: Value) -> Value:
     return n
 
 
-@FLAGS.named("toString")
+@FLAGS.add_as("toString")
 def _flag_text(flag: bool) -> str:
     return text(flag)
 
 
-@FLAGS.named("valueOf")
+@FLAGS.add_as("valueOf")
 def _flag_value(flag: bool) -> bool:
     return flag
 
@@ -167,45 +167,45 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-@STATICS.named("isInteger")
+@STATICS.add_as("isInteger")
 def _is_integer(value: Value = undefined) -> bool:
     return is_number(value) and _finite(value) and value == math.floor(value)
 
 
-@STATICS.named("isSafeInteger")
+@STATICS.add_as("isSafeInteger")
 def _is_safe_integer(value: Value = undefined) -> bool:
     return _is_integer(value) and abs(value) < LARGEST
 
 
-@STATICS.named("isFinite")
+@STATICS.add_as("isFinite")
 def _is_finite_number(value: Value = undefined) -> bool:
     return is_number(value) and _finite(value)
 
 
-@STATICS.named("isNaN")
+@STATICS.add_as("isNaN")
 def _is_nan_number(value: Value = undefined) -> bool:
     return isinstance(value, float) and value != value
 
 
-@GLOBALS.named("isFinite")
+@GLOBALS.add_as("isFinite")
 def _is_finite(value: Value = undefined) -> bool:
     return _finite(number(value))
 
 
-@GLOBALS.named("isNaN")
+@GLOBALS.add_as("isNaN")
 def _is_nan(value: Value = undefined) -> bool:
     n = number(value)
     return n != n
 
 
-@GLOBALS.named("parseInt")
-@STATICS.named("parseInt")
+@GLOBALS.add_as("parseInt")
+@STATICS.add_as("parseInt")
 def _parse_int(value: Value = undefined, radix: Value = undefined) -> int | float:
     return parse_int(text(value), integer(radix))
 
 
-@GLOBALS.named("parseFloat")
-@STATICS.named("parseFloat")
+@GLOBALS.add_as("parseFloat")
+@STATICS.add_as("parseFloat")
 def _parse_float(value: Value = undefined) -> int | float:
     return parse_float(text(value))
 

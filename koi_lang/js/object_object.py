@@ -23,22 +23,22 @@ def _thing(value: Value) -> Value:
     return value
 
 
-@STATICS.named("keys", "getOwnPropertyNames")
+@STATICS.add_as("keys", "getOwnPropertyNames")
 def _keys(value: Value) -> list[str]:
     return own_keys(_thing(value))
 
 
-@STATICS.named("values")
+@STATICS.add_as("values")
 def _values(value: Value) -> list[Value]:
     return [item for _, item in own_entries(_thing(value))]
 
 
-@STATICS.named("entries")
+@STATICS.add_as("entries")
 def _entries(value: Value) -> list[Value]:
     return [[name, item] for name, item in own_entries(_thing(value))]
 
 
-@STATICS.named("assign")
+@STATICS.add_as("assign")
 def _assign(target: Value, *sources: Value) -> Value:
     for source in sources:
         for name, item in [] if nullish(source) else own_entries(source):
@@ -46,12 +46,12 @@ def _assign(target: Value, *sources: Value) -> Value:
     return _thing(target)
 
 
-@STATICS.named("fromEntries")
+@STATICS.add_as("fromEntries")
 def _from_entries(entries: Value) -> dict[str, Value]:
     return {property_key(get(entry, 0)): get(entry, 1) for entry in iterate(entries)}
 
 
-@STATICS.named("groupBy")
+@STATICS.add_as("groupBy")
 def _group_by(items: Value, callback: Value) -> dict[str, Value]:
     groups: dict[str, Value] = {}
     for index, item in enumerate(iterate(items)):
@@ -59,19 +59,19 @@ def _group_by(items: Value, callback: Value) -> dict[str, Value]:
     return groups
 
 
-@STATICS.named("hasOwn")
+@STATICS.add_as("hasOwn")
 def _has_own(value: Value, key: Value) -> bool:
     return has_own(_thing(value), key)
 
 
-@STATICS.named("is")
+@STATICS.add_as("is")
 def _is(a: Value, b: Value) -> bool:
     if isinstance(a, float) and isinstance(b, float) and a != a:
         return b != b
     return same(a, b) and (a != 0 or isinstance(a, float) == isinstance(b, float))
 
 
-@STATICS.named("create")
+@STATICS.add_as("create")
 def _create(prototype: Value, members: Value = undefined) -> dict[str, Value]:
     """An object with the prototype's members copied in: Koi objects have no prototypes."""
     made = {} if prototype is None else dict(own_entries(_thing(prototype)))
@@ -80,7 +80,7 @@ def _create(prototype: Value, members: Value = undefined) -> dict[str, Value]:
     return made
 
 
-@STATICS.named("defineProperty")
+@STATICS.add_as("defineProperty")
 def _define_property(target: Value, key: Value, description: Value) -> Value:
     if get(description, "get") is not undefined:
         raise TypeErrorValue(f"Cannot define property '{text(key)}' by a getter, only by a value")
@@ -88,13 +88,13 @@ def _define_property(target: Value, key: Value, description: Value) -> Value:
     return target
 
 
-@STATICS.named("freeze", "seal", "preventExtensions")
+@STATICS.add_as("freeze", "seal", "preventExtensions")
 def _freeze(value: Value) -> Value:
     """The value itself: Koi objects cannot be frozen."""
     return value
 
 
-@STATICS.named("isFrozen", "isSealed")
+@STATICS.add_as("isFrozen", "isSealed")
 def _is_frozen(value: Value) -> bool:
     return isinstance(value, PRIMITIVES) or (isinstance(value, Mapping) and not isinstance(value, dict))
 

@@ -9,7 +9,7 @@ from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equ
 from koi_lang.js.conversions import number, primitive, template, text, truth
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
-from koi_lang.js.number_format import INFINITY, LARGEST, NAN, double, fit, shorten
+from koi_lang.js.number_format import INFINITY, LARGEST, NAN, double, fit, to_compact
 from koi_lang.js.properties import has
 from koi_lang.js.undefined import Value, nullish, undefined
 
@@ -25,7 +25,7 @@ def add(a: Value, b: Value, *more: Value) -> Value:
     if type(a) is int and type(b) is int:
         total: Value = a + b
         if not -LARGEST <= total <= LARGEST:
-            total = shorten(float(total))
+            total = to_compact(float(total))
     elif type(a) is str and type(b) is str:
         total = a + b
     else:
@@ -42,7 +42,7 @@ def _add(a: Value, b: Value) -> Value:
     if isinstance(a, str) or isinstance(b, str):
         return text(a) + text(b)
     a, b = number(a), number(b)
-    return fit(a + b) if type(a) is int and type(b) is int else shorten(a + b)
+    return fit(a + b) if type(a) is int and type(b) is int else to_compact(a + b)
 
 
 def subtract(a: Value, b: Value) -> int | float:
@@ -50,7 +50,7 @@ def subtract(a: Value, b: Value) -> int | float:
     if type(a) is not int or type(b) is not int:
         a, b = number(a), number(b)
     total = a - b
-    return total if type(total) is int and -LARGEST <= total <= LARGEST else shorten(double(total))
+    return total if type(total) is int and -LARGEST <= total <= LARGEST else to_compact(double(total))
 
 
 def multiply(a: Value, b: Value) -> int | float:
@@ -59,7 +59,7 @@ def multiply(a: Value, b: Value) -> int | float:
         a, b = number(a), number(b)
     if type(a) is int and type(b) is int:
         return fit(a * b) if a and b else (-0.0 if (a < 0) != (b < 0) else 0)
-    return shorten(a * b)
+    return to_compact(a * b)
 
 
 def divide(a: Value, b: Value) -> int | float:
@@ -69,7 +69,7 @@ def divide(a: Value, b: Value) -> int | float:
         if a == 0 or a != a:
             return NAN
         return INFINITY if (a < 0) == (math.copysign(1, b) < 0) else -INFINITY
-    return shorten(a / b)
+    return to_compact(a / b)
 
 
 def remainder(a: Value, b: Value) -> int | float:
@@ -79,7 +79,7 @@ def remainder(a: Value, b: Value) -> int | float:
         return NAN
     if type(a) is int and type(b) is int and a >= 0:
         return a % abs(b)
-    return shorten(math.fmod(a, b))
+    return to_compact(math.fmod(a, b))
 
 
 def power(a: Value, b: Value) -> int | float:
@@ -89,7 +89,7 @@ def power(a: Value, b: Value) -> int | float:
         return fit(a**b)
     if b != b or (abs(a) == 1 and math.isinf(b)):
         return NAN
-    return shorten(_power(float(a), float(b)))
+    return to_compact(_power(float(a), float(b)))
 
 
 def _power(a: float, b: float) -> float:

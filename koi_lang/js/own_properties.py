@@ -21,7 +21,7 @@ def is_array(value: Value) -> TypeGuard[list[Value] | tuple[Value, ...]]:
     return isinstance(value, list | tuple)
 
 
-def ordered(names: Iterable[str]) -> list[str]:
+def sort_names(names: Iterable[str]) -> list[str]:
     """Names as JavaScript lists them: numbers ascending, then the others as they were added."""
     listed = [name if type(name) is str else str(name) for name in names]
     if not any(name[:1] in _DIGITS for name in listed if name):
@@ -33,17 +33,17 @@ def ordered(names: Iterable[str]) -> list[str]:
 def own_keys(value: Value) -> list[str]:
     """The names of the members a value itself has and shows; none for null and undefined."""
     if is_record(value):
-        return ordered(value)
+        return sort_names(value)
     if is_array(value) or isinstance(value, str):
         return [str(index) for index in range(len(value))]
-    return ordered(fields(value))
+    return sort_names(fields(value))
 
 
 def own_entries(value: Value) -> list[tuple[str, Value]]:
     """The members a value itself has, with their values."""
     if is_record(value):
         record = value if all(type(key) is str for key in value) else {str(key): value[key] for key in value}
-        return [(name, record[name]) for name in ordered(record)]
+        return [(name, record[name]) for name in sort_names(record)]
     if is_array(value) or isinstance(value, str):
         return [(str(index), item) for index, item in enumerate(value)]
     return [(name, item) for name, item in fields(value).items()]

@@ -21,12 +21,12 @@ def fill(form: str, values: list[Value], inspect: Callable[..., str]) -> tuple[s
     def replacement(found: re.Match[str]) -> str:
         if found[1] == "%":
             return "%"
-        return _written(found[1], waiting.pop(0), inspect) if waiting else found[0]
+        return _format_value(found[1], waiting.pop(0), inspect) if waiting else found[0]
 
     return _MARK.sub(replacement, form), waiting
 
 
-def _written(kind: str, value: Value, inspect: Callable[..., str]) -> str:
+def _format_value(kind: str, value: Value, inspect: Callable[..., str]) -> str:
     if kind == "s":
         return _as_text(value, inspect)
     if kind == "d":

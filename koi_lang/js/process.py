@@ -63,13 +63,13 @@ PERFORMANCE = MethodTable()
 CRYPTO = MethodTable()
 
 
-@PERFORMANCE.named("now")
+@PERFORMANCE.add_as("now")
 def now_ms() -> float:
     """Milliseconds since some moment, as the run saw them when it is carried out again."""
     return float(current_environment().observe("clock", steady_ms))
 
 
-@CRYPTO.named("randomUUID")
+@CRYPTO.add_as("randomUUID")
 def _random_uuid() -> str:
     return str(uuid.UUID(bytes=current_environment().random_bytes(16), version=4))
 

@@ -12,14 +12,14 @@ from koi_lang.errors import KoiError
 from koi_lang.js.calling import apply, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.environment import current_environment
-from koi_lang.js.errors import MADE, AggregateErrorValue, TypeErrorValue, caught, handled, running_place, thrown
+from koi_lang.js.errors import MADE, AggregateErrorValue, TypeErrorValue, catch_value, caught, running_place, thrown
 from koi_lang.js.iteration import iterate
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.task_scope import TaskScope, Work, current_scope
 from koi_lang.js.undefined import Value, undefined
-from koi_lang.outcome import end_of, failure_of
+from koi_lang.outcome import capture, error_of
 
-__all__ = ["PROMISE", "Promise", "TaskScope", "settle", "settled", "spawn"]
+__all__ = ["PROMISE", "Promise", "TaskScope", "settle", "spawn", "to_promise"]
 
 
 class Promise:
@@ -54,10 +54,10 @@ class Promise:
         self.handle()
         return self._future
 
-    def handled(self) -> tuple[str, Value]:
+    def take_outcome(self) -> tuple[str, Value]:
         """The state, for the program to go on with. Raises the error of a rejection that no code may catch."""
         if self._future.done() and not self._future.cancelled() and (error := self._future.exception()) is not None:
-            handled(error)
+            catch_value(error)
         return self.state
 
     @property
@@ -114,7 +114,7 @@ class Promise:
         return spawn(_finally(self, callback))
 
     async def _follow(self, value: Value) -> None:
-        ended = await end_of(settle(value))
+        ended = await capture(settle(value))
         if ended.error is None:
             self._finish(ended.value)
         else:
@@ -147,7 +147,7 @@ def spawn(coroutine: Work) -> Promise:
     return promise
 
 
-def started(value: Value) -> Value:
+def start_coroutine(value: Value) -> Value:
     """A coroutine to its promise, anything else as it is."""
     return spawn(value) if type(value) is CoroutineType else value
 
@@ -155,11 +155,11 @@ def started(value: Value) -> Value:
 async def settle(value: Value) -> Value:
     """Wait for a value as `await` does: promises, coroutines, and objects with a `then`; others come back at once."""
     while _later(value):
-        value = await (_adopted(value) if isinstance(value, dict) else value)
+        value = await (_adopt_thenable(value) if isinstance(value, dict) else value)
     return value
 
 
-def settled(value: Value = undefined) -> Promise:
+def to_promise(value: Value = undefined) -> Promise:
     """A promise as it is, anything else as a promise fulfilled with it."""
     if isinstance(value, Promise):
         return value
@@ -174,7 +174,7 @@ def _later(value: Value) -> bool:
     return not isinstance(value, PRIMITIVES) and isawaitable(value)
 
 
-def _adopted(thenable: dict[str, Value]) -> Promise:
+def _adopt_thenable(thenable: dict[str, Value]) -> Promise:
     return _promise(thenable["then"])
 
 
@@ -187,16 +187,16 @@ def _promise(executor: Value = undefined) -> Promise:
     if not callable(executor):
         raise TypeErrorValue(f"Promise resolver {describe(executor)} is not a function")
     promise = _pending()
-    error = failure_of(lambda: started(apply(executor, promise.resolve, promise.reject)))
+    error = error_of(lambda: start_coroutine(apply(executor, promise.resolve, promise.reject)))
     if error is not None:
         promise.reject(caught(error))
     return promise
 
 
 async def _then(promise: Promise, fulfilled: Value, rejected: Value) -> Value:
-    ended = await end_of(promise)
+    ended = await capture(promise)
     if ended.error is not None and callable(rejected):
-        return await settle(apply(rejected, handled(ended.error)))
+        return await settle(apply(rejected, catch_value(ended.error)))
     value = ended.result()
     return await settle(apply(fulfilled, value)) if callable(fulfilled) else value
 
@@ -212,39 +212,39 @@ async def _finally(promise: Promise, callback: Value) -> Value:
 STATICS = MethodTable()
 
 
-@STATICS.named("all")
+@STATICS.add_as("all")
 def _all(values: Value) -> Promise:
-    return spawn(_wait_all([settled(value) for value in iterate(values)]))
+    return spawn(_wait_all([to_promise(value) for value in iterate(values)]))
 
 
-@STATICS.named("allSettled")
+@STATICS.add_as("allSettled")
 def _all_settled(values: Value) -> Promise:
-    return spawn(_wait_settled([settled(value) for value in iterate(values)]))
+    return spawn(_wait_settled([to_promise(value) for value in iterate(values)]))
 
 
-@STATICS.named("race")
+@STATICS.add_as("race")
 def _race(values: Value) -> Promise:
-    return spawn(_wait_first([settled(value) for value in iterate(values)]))
+    return spawn(_wait_first([to_promise(value) for value in iterate(values)]))
 
 
-@STATICS.named("any")
+@STATICS.add_as("any")
 def _any(values: Value) -> Promise:
-    return spawn(_wait_any([settled(value) for value in iterate(values)]))
+    return spawn(_wait_any([to_promise(value) for value in iterate(values)]))
 
 
-@STATICS.named("resolve")
+@STATICS.add_as("resolve")
 def _resolve(value: Value = undefined) -> Promise:
-    return settled(value)
+    return to_promise(value)
 
 
-@STATICS.named("reject")
+@STATICS.add_as("reject")
 def _reject(reason: Value = undefined) -> Promise:
     promise = _pending()
     promise.reject(reason)
     return promise
 
 
-@STATICS.named("withResolvers")
+@STATICS.add_as("withResolvers")
 def _with_resolvers() -> dict[str, Value]:
     promise = _pending()
     return {"promise": promise, "resolve": promise.resolve, "reject": promise.reject}
@@ -271,7 +271,7 @@ async def _wait_settled(promises: list[Promise]) -> list[Value]:
 
 
 def _outcome(promise: Promise) -> dict[str, Value]:
-    status, value = promise.handled()
+    status, value = promise.take_outcome()
     return {"status": status, "value" if status == "fulfilled" else "reason": value}
 
 
@@ -288,7 +288,7 @@ async def _wait_any(promises: list[Promise]) -> Value:
     while waiting:
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         for promise in promises:
-            if promise.future in done and promise.handled()[0] == "fulfilled":
+            if promise.future in done and promise.take_outcome()[0] == "fulfilled":
                 return promise.future.result()
     raise AggregateErrorValue([promise.state[1] for promise in promises], "All promises were rejected")
 

@@ -270,7 +270,7 @@ def has(key: Value, value: Value) -> bool:
     return has_own(value, name) or get(value, name) is not undefined
 
 
-@OBJECTS.named("hasOwnProperty", "propertyIsEnumerable")
+@OBJECTS.add_as("hasOwnProperty", "propertyIsEnumerable")
 def has_own(value: Value, key: Value) -> bool:
     """Whether a value itself has a member."""
     name = property_key(key)
@@ -279,27 +279,27 @@ def has_own(value: Value, key: Value) -> bool:
     return name in own_keys(value) or (name == "length" and isinstance(value, list | tuple | str))
 
 
-@OBJECTS.named("toString", "toLocaleString")
+@OBJECTS.add_as("toString", "toLocaleString")
 def _object_text(value: Value) -> str:
     return text(value)
 
 
-@OBJECTS.named("valueOf")
+@OBJECTS.add_as("valueOf")
 def _object_value(value: Value) -> Value:
     return value
 
 
-@FUNCTIONS.named("call")
+@FUNCTIONS.add_as("call")
 def _call(f: Value, this: Value = undefined, *args: Value) -> Value:
     return apply(f, *args)
 
 
-@FUNCTIONS.named("apply")
+@FUNCTIONS.add_as("apply")
 def _apply(f: Value, this: Value = undefined, args: Value = None) -> Value:
     return apply(f, *([] if nullish(args) else args))
 
 
-@FUNCTIONS.named("bind")
+@FUNCTIONS.add_as("bind")
 def _bind(f: Value, this: Value = undefined, *args: Value) -> Value:
     def bound(*more: Value) -> Value:
         return apply(f, *args, *more)
@@ -308,6 +308,6 @@ def _bind(f: Value, this: Value = undefined, *args: Value) -> Value:
     return bound
 
 
-@FUNCTIONS.named("toString")
+@FUNCTIONS.add_as("toString")
 def _function_text(f: Value) -> str:
     return text(f)

@@ -38,7 +38,7 @@ def from_module(found: Value, module: ModuleType, name: str) -> Value:
         return found
     if str(found.__module__).startswith(STANDARD):
         return found
-    return _kept(found)
+    return _cached_recording(found)
 
 
 def from_object(found: Value, owner: Value, name: str) -> Value:
@@ -93,10 +93,10 @@ def _constructor(kind: type) -> Callable[..., Any]:
     module = kind.__module__.rpartition("/")[2].removesuffix(".py")
 
     @functools.wraps(kind, updated=())
-    def made(*args: Value) -> Value:
+    def construct(*args: Value) -> Value:
         return current_environment().call_python(ForeignCall(f"{module}.{kind.__name__}", kind, args))
 
-    return made
+    return construct
 
 
 def _is_recorded(kind: type) -> bool:
@@ -106,7 +106,7 @@ def _is_recorded(kind: type) -> bool:
 
 
 @functools.lru_cache(maxsize=512)
-def _kept(function: Callable[..., Any]) -> Callable[..., Any]:
+def _cached_recording(function: Callable[..., Any]) -> Callable[..., Any]:
     module = str(function.__module__ or "").rpartition("/")[2].removesuffix(".py")
     return _recording(function, f"{module}.{function.__name__}")
 
@@ -115,9 +115,9 @@ def _recording(function: Callable[..., Any], name: str, *, safe: bool = False) -
     """A function as code calls it; its calls are kept under a name, unless that is empty."""
 
     @functools.wraps(function)
-    def called(*args: Value, **named: Value) -> Value:
+    def call_recorded(*args: Value, **named: Value) -> Value:
         call = ForeignCall(name, function, args, named, safe)
         return current_environment().call_python(call) if name else call.make()
 
-    called.__dict__["__koi_foreign__"] = True
-    return called
+    call_recorded.__dict__["__koi_foreign__"] = True
+    return call_recorded

@@ -43,7 +43,7 @@ _LONG_NAMES = {
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str, flags: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str, flags: str) -> re.Pattern[str]:
     """A pattern and flags to a Python pattern.
 
     Raises:

@@ -10,7 +10,7 @@ from koi_lang.js.calling import apply
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor, holder
-from koi_lang.js.regex_translation import compiled, koi_name
+from koi_lang.js.regex_translation import compile_pattern, koi_name
 from koi_lang.js.undefined import Value, undefined
 
 
@@ -25,7 +25,7 @@ class RegExpValue:
     }  # fmt: skip
 
     def __init__(self, source: str, flags: str = "") -> None:
-        self.pattern = compiled(source, flags)
+        self.pattern = compile_pattern(source, flags)
         self.source = source or "(?:)"
         self.flags = "".join(sorted(flags))
         self.last_index: Value = 0
@@ -106,10 +106,10 @@ def _build(pattern: Value = undefined, flags: Value = undefined) -> RegExpValue:
     if isinstance(pattern, RegExpValue):
         return RegExpValue(pattern.source, pattern.flags if flags is undefined else text(flags))
     source = "" if pattern is undefined else text(pattern)
-    return RegExpValue(_slashed(source), "" if flags is undefined else text(flags))
+    return RegExpValue(_escape_slashes(source), "" if flags is undefined else text(flags))
 
 
-def _slashed(source: str) -> str:
+def _escape_slashes(source: str) -> str:
     """The text of a pattern as it would stand between slashes."""
     return re.sub(r"(\\.)|/|\n", lambda found: found[1] or {"/": "\\/", "\n": "\\n"}[found[0]], source, flags=re.DOTALL)
 
@@ -142,20 +142,22 @@ def replace(subject: str, wanted: Value, replacement: Value, every: bool) -> str
     """`replace` and `replaceAll`: the replacement is a text with `$1`, or a function of the match."""
     if not isinstance(wanted, RegExpValue):
         found = re.compile(re.escape(text(wanted)))
-        return _replaced(subject, found.finditer(subject) if every else _first(found.search(subject)), replacement)
+        return _replace_matches(
+            subject, found.finditer(subject) if every else _first(found.search(subject)), replacement
+        )
     if every and not wanted.is_global:
         raise TypeErrorValue("String.prototype.replaceAll called with a non-global RegExp argument")
     if wanted.is_global:
         wanted.last_index = 0
-        return _replaced(subject, wanted.find_all(subject), replacement)
-    return _replaced(subject, _first(wanted.find(subject)), replacement)
+        return _replace_matches(subject, wanted.find_all(subject), replacement)
+    return _replace_matches(subject, _first(wanted.find(subject)), replacement)
 
 
 def _first(found: re.Match[str] | None) -> Iterator[re.Match[str]]:
     return iter(() if found is None else (found,))
 
 
-def _replaced(subject: str, matches: Iterator[re.Match[str]], replacement: Value) -> str:
+def _replace_matches(subject: str, matches: Iterator[re.Match[str]], replacement: Value) -> str:
     substitute = _calling(replacement) if callable(replacement) else _filling(text(replacement))
     pieces, at = [], 0
     for found in list(matches):
@@ -177,12 +179,12 @@ def _filling(replacement: str) -> Callable[[re.Match[str]], str]:
     if "$" not in replacement:
         return lambda found: replacement
     marks = re.compile(r"\$(?:(\$)|(&)|(`)|(')|(\d\d?)|<([^>]*)>)")
-    return lambda found: marks.sub(lambda mark: _filled(mark, found), replacement)
+    return lambda found: marks.sub(lambda mark: _expand_mark(mark, found), replacement)
 
 
-def _filled(mark: re.Match[str], found: re.Match[str]) -> str:
+def _expand_mark(mark: re.Match[str], found: re.Match[str]) -> str:
     if mark[5]:
-        return _numbered(mark, found)
+        return _expand_number(mark, found)
     if mark[6] is not None:
         groups = named_captures(found)
         return mark[0] if groups is undefined else _or_empty(groups.get(mark[6], undefined))
@@ -190,7 +192,7 @@ def _filled(mark: re.Match[str], found: re.Match[str]) -> str:
     return {"$$": "$", "$&": found[0], "$`": before, "$'": after}[mark[0]]
 
 
-def _numbered(mark: re.Match[str], found: re.Match[str]) -> str:
+def _expand_number(mark: re.Match[str], found: re.Match[str]) -> str:
     """`$12` is group 12, or else group 1 and a 2, or else text."""
     groups = [found[0], *captures(found)]
     digits = mark[5]

@@ -26,36 +26,36 @@ def span(start: Value, end: Value, length: int) -> tuple[int, int]:
     return first, last
 
 
-def _clamped(position: Value, length: int, default: int = 0) -> int:
+def _clamp(position: Value, length: int, default: int = 0) -> int:
     return max(0, min(integer(position, default), length))
 
 
-@METHODS.named("at")
+@METHODS.add_as("at")
 def _at(subject: str, index: Value = 0) -> Value:
     position = integer(index)
     position += len(subject) if position < 0 else 0
     return subject[position] if 0 <= position < len(subject) else undefined
 
 
-@METHODS.named("charAt")
+@METHODS.add_as("charAt")
 def _char_at(subject: str, index: Value = 0) -> str:
     position = integer(index)
     return subject[position] if 0 <= position < len(subject) else ""
 
 
-@METHODS.named("charCodeAt")
+@METHODS.add_as("charCodeAt")
 def _char_code_at(subject: str, index: Value = 0) -> Value:
     code = _code_point_at(subject, index)
     return NAN if code is undefined else code
 
 
-@METHODS.named("codePointAt")
+@METHODS.add_as("codePointAt")
 def _code_point_at(subject: str, index: Value = 0) -> Value:
     position = integer(index)
     return ord(subject[position]) if 0 <= position < len(subject) else undefined
 
 
-@METHODS.named("concat")
+@METHODS.add_as("concat")
 def _concat(subject: str, *others: Value) -> str:
     return subject + template(*others)
 
@@ -67,34 +67,34 @@ def _plain(wanted: Value, method: str) -> str:
     return text(wanted)
 
 
-@METHODS.named("includes")
+@METHODS.add_as("includes")
 def _includes(subject: str, wanted: Value, start: Value = 0) -> bool:
-    return subject.find(_plain(wanted, "includes"), _clamped(start, len(subject))) >= 0
+    return subject.find(_plain(wanted, "includes"), _clamp(start, len(subject))) >= 0
 
 
-@METHODS.named("startsWith")
+@METHODS.add_as("startsWith")
 def _starts_with(subject: str, wanted: Value, start: Value = 0) -> bool:
-    return subject.startswith(_plain(wanted, "startsWith"), _clamped(start, len(subject)))
+    return subject.startswith(_plain(wanted, "startsWith"), _clamp(start, len(subject)))
 
 
-@METHODS.named("endsWith")
+@METHODS.add_as("endsWith")
 def _ends_with(subject: str, wanted: Value, end: Value = undefined) -> bool:
-    return subject[: _clamped(end, len(subject), len(subject))].endswith(_plain(wanted, "endsWith"))
+    return subject[: _clamp(end, len(subject), len(subject))].endswith(_plain(wanted, "endsWith"))
 
 
-@METHODS.named("indexOf")
+@METHODS.add_as("indexOf")
 def _index_of(subject: str, wanted: Value, start: Value = 0) -> int:
-    return subject.find(text(wanted), _clamped(start, len(subject)))
+    return subject.find(text(wanted), _clamp(start, len(subject)))
 
 
-@METHODS.named("lastIndexOf")
+@METHODS.add_as("lastIndexOf")
 def _last_index_of(subject: str, wanted: Value, start: Value = undefined) -> int:
     part, last = text(wanted), number(start)
-    limit = len(subject) if last != last else _clamped(last, len(subject))
+    limit = len(subject) if last != last else _clamp(last, len(subject))
     return subject.rfind(part, 0, limit + len(part))
 
 
-@METHODS.named("localeCompare")
+@METHODS.add_as("localeCompare")
 def _locale_compare(subject: str, other: Value, locales: Value = undefined, options: Value = undefined) -> int:
     numeric = isinstance(options, dict) and truth(options.get("numeric", False))
     levels = {"base": 1, "accent": 2}.get(options.get("sensitivity", "") if isinstance(options, dict) else "", 3)
@@ -128,32 +128,32 @@ def _with_numbers(letters: list[str]) -> tuple[object, ...]:
     return tuple(ranks)
 
 
-@METHODS.named("match")
+@METHODS.add_as("match")
 def _match(subject: str, wanted: Value = undefined) -> Value:
     return regexes.match(subject, wanted)
 
 
-@METHODS.named("matchAll")
+@METHODS.add_as("matchAll")
 def _match_all(subject: str, wanted: Value = undefined) -> IteratorValue:
     return IteratorValue("RegExp String Iterator", regexes.match_all(subject, wanted))
 
 
-@METHODS.named("search")
+@METHODS.add_as("search")
 def _search(subject: str, wanted: Value = undefined) -> int:
     return regexes.search(subject, wanted)
 
 
-@METHODS.named("replace")
+@METHODS.add_as("replace")
 def _replace(subject: str, wanted: Value, replacement: Value) -> str:
     return regexes.replace(subject, wanted, replacement, every=False)
 
 
-@METHODS.named("replaceAll")
+@METHODS.add_as("replaceAll")
 def _replace_all(subject: str, wanted: Value, replacement: Value) -> str:
     return regexes.replace(subject, wanted, replacement, every=True)
 
 
-@METHODS.named("split")
+@METHODS.add_as("split")
 def _split(subject: str, separator: Value = undefined, limit: Value = undefined) -> list[Value]:
     if isinstance(separator, regexes.RegExpValue):
         pieces = regexes.split(subject, separator)
@@ -165,7 +165,7 @@ def _split(subject: str, separator: Value = undefined, limit: Value = undefined)
     return pieces if limit is undefined else pieces[: integer(limit) % 2**32]
 
 
-@METHODS.named("normalize")
+@METHODS.add_as("normalize")
 def _normalize(subject: str, form: Value = "NFC") -> str:
     name = "NFC" if form is undefined else text(form)
     if name not in ("NFC", "NFD", "NFKC", "NFKD"):
@@ -182,17 +182,17 @@ def _filler(subject: str, length: Value, fill: Value) -> str:
     return _repeat(filler, missing // len(filler) + 1)[:missing]
 
 
-@METHODS.named("padStart")
+@METHODS.add_as("padStart")
 def _pad_start(subject: str, length: Value, fill: Value = undefined) -> str:
     return _filler(subject, length, fill) + subject
 
 
-@METHODS.named("padEnd")
+@METHODS.add_as("padEnd")
 def _pad_end(subject: str, length: Value, fill: Value = undefined) -> str:
     return subject + _filler(subject, length, fill)
 
 
-@METHODS.named("repeat")
+@METHODS.add_as("repeat")
 def _repeat(subject: str, count: Value) -> str:
     times = integer(count)
     if times < 0 or times == 2**53:
@@ -202,55 +202,55 @@ def _repeat(subject: str, count: Value) -> str:
     return subject * times
 
 
-@METHODS.named("slice")
+@METHODS.add_as("slice")
 def _slice(subject: str, start: Value = 0, end: Value = undefined) -> str:
     first, last = span(start, end, len(subject))
     return subject[first:last]
 
 
-@METHODS.named("substring")
+@METHODS.add_as("substring")
 def _substring(subject: str, start: Value = 0, end: Value = undefined) -> str:
-    first, last = sorted((_clamped(start, len(subject)), _clamped(end, len(subject), len(subject))))
+    first, last = sorted((_clamp(start, len(subject)), _clamp(end, len(subject), len(subject))))
     return subject[first:last]
 
 
-@METHODS.named("substr")
+@METHODS.add_as("substr")
 def _substr(subject: str, start: Value = 0, length: Value = undefined) -> str:
     first, _ = span(start, undefined, len(subject))
     return subject[first : first + max(0, integer(length, len(subject)))]
 
 
-@METHODS.named("toLowerCase", "toLocaleLowerCase")
+@METHODS.add_as("toLowerCase", "toLocaleLowerCase")
 def _to_lower_case(subject: str) -> str:
     return subject.lower()
 
 
-@METHODS.named("toUpperCase", "toLocaleUpperCase")
+@METHODS.add_as("toUpperCase", "toLocaleUpperCase")
 def _to_upper_case(subject: str) -> str:
     return subject.upper()
 
 
-@METHODS.named("trim")
+@METHODS.add_as("trim")
 def _trim(subject: str) -> str:
     return subject.strip(BLANKS)
 
 
-@METHODS.named("trimStart", "trimLeft")
+@METHODS.add_as("trimStart", "trimLeft")
 def _trim_start(subject: str) -> str:
     return subject.lstrip(BLANKS)
 
 
-@METHODS.named("trimEnd", "trimRight")
+@METHODS.add_as("trimEnd", "trimRight")
 def _trim_end(subject: str) -> str:
     return subject.rstrip(BLANKS)
 
 
-@METHODS.named("toString", "valueOf")
+@METHODS.add_as("toString", "valueOf")
 def _to_string(subject: str) -> str:
     return subject
 
 
-@STATICS.named("fromCharCode", "fromCodePoint")
+@STATICS.add_as("fromCharCode", "fromCodePoint")
 def _from_code_point(*codes: Value) -> str:
     try:
         return "".join(chr(integer(code)) for code in codes)

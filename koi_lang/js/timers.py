@@ -97,25 +97,25 @@ def _next_firing() -> Firing:
     return current_environment().next_firing()
 
 
-@TIMERS.named("setTimeout")
+@TIMERS.add_as("setTimeout")
 def set_timeout(callback: Value, delay_ms: Value = 1, *args: Value) -> Timer:
     """Call once, after at least 1 ms."""
     return Timer(callback, delay_ms, args, repeat=False)
 
 
-@TIMERS.named("setInterval")
+@TIMERS.add_as("setInterval")
 def set_interval(callback: Value, delay_ms: Value = 1, *args: Value) -> Timer:
     """Call again and again; a call does not wait for the one before."""
     return Timer(callback, delay_ms, args, repeat=True)
 
 
-@TIMERS.named("setImmediate")
+@TIMERS.add_as("setImmediate")
 def set_immediate(callback: Value, *args: Value) -> Timer:
     """Call as soon as what is ready now has run."""
     return Timer(callback, 0, args, repeat=False)
 
 
-@TIMERS.named("clearTimeout", "clearInterval", "clearImmediate")
+@TIMERS.add_as("clearTimeout", "clearInterval", "clearImmediate")
 def clear(timer: Value = undefined) -> Value:
     """Stop a timer; anything else is ignored."""
     if isinstance(timer, Timer):
@@ -123,7 +123,7 @@ def clear(timer: Value = undefined) -> Value:
     return undefined
 
 
-@TIMERS.named("queueMicrotask")
+@TIMERS.add_as("queueMicrotask")
 def queue_microtask(callback: Value) -> Value:
     """Call in the next turn of the event loop."""
     spawn(_soon(callback))

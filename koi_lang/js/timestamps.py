@@ -87,7 +87,7 @@ def _from_words(text: str) -> int | float:
     rest = _TIME.sub(" ", text, count=1)
     day = _SLASHED.search(rest)
     zone = None if day else _ZONE.search(rest)
-    date = _slashed(day) if day else _worded(_ZONE.sub(" ", rest, count=1))
+    date = _read_slashed(day) if day else _read_worded(_ZONE.sub(" ", rest, count=1))
     if date is None or hours is None:
         return NAN
     zone = zone or (_ZONE.search(_SLASHED.sub(" ", rest)) if day else None)
@@ -108,13 +108,13 @@ def _hours(moment: re.Match[str] | None) -> list[int] | None:
     return [hour, minute, second, int((moment[4] or "0").ljust(3, "0"))]
 
 
-def _slashed(day: re.Match[str]) -> list[int] | None:
+def _read_slashed(day: re.Match[str]) -> list[int] | None:
     month, date, year = (day[1], day[2], day[3]) if day[1] else (day[5], day[6], day[4])
     full = int(year) + (0 if len(year) > 2 else 2000 if int(year) < 50 else 1900)
     return [full, int(month) - 1, int(date)] if 1 <= int(month) <= 12 and 1 <= int(date) <= 31 else None
 
 
-def _worded(text: str) -> list[int] | None:
+def _read_worded(text: str) -> list[int] | None:
     """A month's name with a day and a year around it; names of weekdays are skipped."""
     words = re.findall(r"[A-Za-z]+|\d+", re.sub(r"(?<=\d)(?:st|nd|rd|th)\b", "", text))
     names = [word[:3].title() for word in words if word.isalpha()]

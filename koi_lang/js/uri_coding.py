@@ -38,27 +38,27 @@ def _characters(escapes: str, kept: frozenset[str]) -> str:
     return "".join(f"%{ord(c):02X}" if c in kept else c for c in decoded)
 
 
-@GLOBALS.named("encodeURIComponent")
+@GLOBALS.add_as("encodeURIComponent")
 def _encode_component(value: Value = undefined) -> str:
     return _encode(text(value), _PLAIN)
 
 
-@GLOBALS.named("encodeURI")
+@GLOBALS.add_as("encodeURI")
 def _encode_uri(value: Value = undefined) -> str:
     return _encode(text(value), _PLAIN | _RESERVED)
 
 
-@GLOBALS.named("decodeURIComponent")
+@GLOBALS.add_as("decodeURIComponent")
 def _decode_component(value: Value = undefined) -> str:
     return _decode(text(value), frozenset())
 
 
-@GLOBALS.named("decodeURI")
+@GLOBALS.add_as("decodeURI")
 def _decode_uri(value: Value = undefined) -> str:
     return _decode(text(value), _RESERVED)
 
 
-@GLOBALS.named("btoa")
+@GLOBALS.add_as("btoa")
 def _btoa(value: Value) -> str:
     try:
         return b2a_base64(text(value).encode("latin-1"), newline=False).decode()
@@ -66,7 +66,7 @@ def _btoa(value: Value) -> str:
         raise ErrorValue("Invalid character") from error
 
 
-@GLOBALS.named("atob")
+@GLOBALS.add_as("atob")
 def _atob(value: Value) -> str:
     source = re.sub(r"[\t\n\f\r ]", "", text(value)).rstrip("=")
     try:

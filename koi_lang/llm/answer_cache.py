@@ -16,7 +16,7 @@ import diskcache  # type: ignore[import-untyped]
 from koi_lang.errors import SettingsError
 from koi_lang.events import AnswerCacheFailed
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.layers import Layer, OnEvent, opened, tell_nobody
+from koi_lang.llm.layers import Layer, OnEvent, ignore_event, open_stream
 from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta, Usage, stream_text
 from koi_lang.llm.text_disk import TextDisk
 
@@ -27,7 +27,9 @@ PRIVATE = 0o700
 LONGEST_LOCK_S = 1
 
 
-def cached(model: Adapter, folder: Path, connection: ProviderConnection, on_event: OnEvent = tell_nobody) -> Adapter:
+def with_answer_cache(
+    model: Adapter, folder: Path, connection: ProviderConnection, on_event: OnEvent = ignore_event
+) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
     Equal are requests that agree in provider, address, model, texts, images, temperature, limit and form of the answer.
@@ -49,16 +51,16 @@ class _Cached(Layer):
         key = _key(self._connection.complete(request), self._connection)
         kept = _entry(self._store.get(key))
         if kept is not None:
-            async for delta in _replayed(*kept):
+            async for delta in _replay_answer(*kept):
                 yield delta
             return
         pieces: list[str] = []
-        async with opened(self.inner, request) as stream:
+        async with open_stream(self.inner, request) as stream:
             async for delta in stream:
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
                 elif isinstance(delta, StreamEnd) and delta.stop_reason in WHOLE:
-                    self._store.put(key, _packed("".join(pieces), delta.usage))
+                    self._store.put(key, _pack_answer("".join(pieces), delta.usage))
                 yield delta
 
     async def aclose(self) -> None:
@@ -130,7 +132,7 @@ def _key(request: Request, connection: ProviderConnection) -> str:
     return sha256(json.dumps(about, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _packed(text: str, usage: Usage | None) -> str:
+def _pack_answer(text: str, usage: Usage | None) -> str:
     return json.dumps({"text": text, "usage": usage and asdict(usage)})
 
 
@@ -144,6 +146,6 @@ def _entry(packed: Any) -> tuple[str, Usage | None] | None:
         return None
 
 
-async def _replayed(text: str, usage: Usage | None) -> AsyncIterator[Delta]:
+async def _replay_answer(text: str, usage: Usage | None) -> AsyncIterator[Delta]:
     async for delta in stream_text(text, usage=usage):
         yield replace(delta, replayed=True) if isinstance(delta, StreamEnd) else delta

@@ -91,7 +91,7 @@ class Anthropic(SdkModel):
 
 
 class _EventReader(StreamState):
-    def take(self, part: Any) -> str:
+    def read(self, part: Any) -> str:
         self.begun = True
         match field(part, "type"):
             case "content_block_delta":

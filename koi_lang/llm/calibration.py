@@ -40,7 +40,7 @@ class Calibration:
         for name in {model, model.partition("/")[2] or model}:
             self._known[name, has_images] = self._of(name, has_images).with_count(estimated, counted)
 
-    def sized(self, need: Estimate) -> Estimate:
+    def adjust(self, need: Estimate) -> Estimate:
         """An estimate that is no lower than what its models have counted so far leads to expect."""
         kinds = (False, True) if need.has_images else (False,)
         found = [self._of(model, kind).factor(need.input_tokens) for model in need.models for kind in kinds]

@@ -15,11 +15,11 @@ from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connection import Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
-from koi_lang.llm.layers import OnEvent, tell_nobody
+from koi_lang.llm.layers import OnEvent, ignore_event
 from koi_lang.llm.messages import Adapter
-from koi_lang.llm.model_choice import ModelChoice, choose, written
+from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
-from koi_lang.llm.model_name_check import checked, nearest_models
+from koi_lang.llm.model_name_check import nearest_models, with_name_check
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
 from koi_lang.llm.retry import Sleep, retry
@@ -54,7 +54,7 @@ class ModelEnvironment:
             `llm` block and what finds keys.
     """
 
-    on_event: OnEvent = tell_nobody
+    on_event: OnEvent = ignore_event
     sleep: Sleep = asyncio.sleep
     cache_folder: Path | None = None
     ollama: str | None = None
@@ -104,10 +104,10 @@ def _alternatives(options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, around: ModelEnvironment) -> Adapter:
-    name, model_name = added(options, around)
+    name, model_name = extension_choice(options, around)
     row = around.providers.get(name)
     if row is not None and not isinstance(row, Provider):
-        made = _made(name, row, {**options, "model": model_name}, key)
+        made = _make_model(name, row, {**options, "model": model_name}, key)
         return retry(made, sleep=around.sleep, on_event=around.on_event)
     choice = ModelChoice(name, model_name) if row is not None else choose(options, key, ollama=around.ollama)
     if choice.provider == "rehearsal":
@@ -115,20 +115,20 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
             _require_stand_in(options)
         return rehearsal.Rehearsal(on_note)
     if choice.provider == "scripted":
-        return _scripted(options.get("answers"))
+        return _make_scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
     if options.get("cache") and around.cache_folder is not None:
-        model = answer_cache.cached(model, around.cache_folder, adapter.connection, around.on_event)
+        model = answer_cache.with_answer_cache(model, around.cache_folder, adapter.connection, around.on_event)
     if around.lists is None:
         return model
-    return checked(model, adapter.connection, around.lists, ask=around.ask_for_lists)
+    return with_name_check(model, adapter.connection, around.lists, ask=around.ask_for_lists)
 
 
 def _require_stand_in(options: Mapping[str, Any]) -> None:
     """Raise ProviderError when a person named a model that nothing here can reach; they did not mean a rehearsal."""
-    provider, name = written(options)
+    provider, name = written_choice(options)
     if provider != "auto" or not name:
         return
     makers = [each for each in PROVIDERS if name.startswith(each.prefixes)]
@@ -141,7 +141,7 @@ def _require_stand_in(options: Mapping[str, Any]) -> None:
     raise ProviderError(f"no provider that is set up has a model `{name}`", help=help)
 
 
-def added(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
+def extension_choice(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
     """The provider of an extension that `provider`, or `model: "provider/model"`, names, and the model; else empty."""
     provider, model = str(options.get("provider") or "auto").lower(), str(options.get("model") or "")
     maker, rest = split_model(model)
@@ -150,7 +150,7 @@ def added(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, st
     return (provider, "" if model == "auto" else model) if provider in around.providers else ("", "")
 
 
-def _made(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
+def _make_model(name: str, make: Make, options: Mapping[str, Any], key: KeyLookup) -> Adapter:
     model = make(options, key)
     if not callable(model) or not all(hasattr(model, part) for part in ("provider", "model", "aclose")):
         told = f"the provider `{name}` of an extension made {model!r}, which is no model"
@@ -211,5 +211,5 @@ def _adapter(connection: ProviderConnection) -> SdkModel:
     return OpenAI(connection)
 
 
-def _scripted(answers: Any) -> Adapter:
+def _make_scripted(answers: Any) -> Adapter:
     return ScriptedModel(read_answers(Path(answers)) if isinstance(answers, str) else answers or [])

@@ -58,7 +58,7 @@ def is_overflow(status: int | None, code: str, text: str) -> bool:
     return status == TOO_LARGE or code in CODES or SAYINGS.search(text) is not None
 
 
-def said(body: Any) -> str:
+def error_text(body: Any) -> str:
     """All that the body of an error says in words; a page for people says nothing."""
     if isinstance(body, list) and body:
         body = body[0]
@@ -70,4 +70,4 @@ def said(body: Any) -> str:
     about = body.get("metadata")  # OpenRouter hands on what the provider behind it said
     parts = (body.get("message"), about.get("raw") if isinstance(about, Mapping) else None)
     texts = [str(part)[:LONGEST_LOOK] for part in parts if part]
-    return " ".join([*texts, said(inner)]) if inner is not None else " ".join(texts)
+    return " ".join([*texts, error_text(inner)]) if inner is not None else " ".join(texts)

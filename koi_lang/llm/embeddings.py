@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError, SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, added, connection_to
+from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, connection_to, extension_choice
 from koi_lang.llm.connection import Provider, ProviderConnection
-from koi_lang.llm.layers import opened
+from koi_lang.llm.layers import open_stream
 from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Usage
-from koi_lang.llm.model_choice import choose, written
+from koi_lang.llm.model_choice import choose, written_choice
 from koi_lang.llm.model_name_check import LIMIT_S, check
 from koi_lang.llm.providers import STAND_INS, KeyLookup, key_of, provider_named
 from koi_lang.llm.retry import retry
 from koi_lang.llm.usage import usage_of
-from koi_lang.llm.vectors import Vector, Vectors, unpacked
+from koi_lang.llm.vectors import Vector, Vectors, unpack_vector
 
 if TYPE_CHECKING:
     from koi_lang.llm import answer_cache
@@ -96,7 +96,7 @@ class Embedder:
 
     def _is_known(self, text: str) -> bool:
         if text not in self._known and self._store is not None:
-            kept = unpacked(self._store.get(self._key(text)))
+            kept = unpack_vector(self._store.get(self._key(text)))
             if kept is not None:
                 self._known[text] = kept
         return text in self._known
@@ -108,7 +108,7 @@ class Embedder:
         request = Request("", tuple(Message("user", text) for text in texts), max_tokens=0)
         request = request if before is None else await before(request)
         lines = (await self._answer(request, count)).splitlines()
-        vectors = [vector for line in lines if (vector := unpacked(line)) is not None]
+        vectors = [vector for line in lines if (vector := unpack_vector(line)) is not None]
         if not len(vectors) == len(texts) == len(request.messages):
             raise self._unfit(f"{len(vectors)} vectors for {len(texts)} texts")
         self._known |= zip(texts, vectors, strict=True)
@@ -118,7 +118,7 @@ class Embedder:
 
     async def _answer(self, request: Request, count: Count) -> str:
         pieces: list[str] = []
-        async with opened(self._inner, request) as deltas:
+        async with open_stream(self._inner, request) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
@@ -168,7 +168,7 @@ def connection_for(
     Raises as `embedder` does.
     """
     require_embeddings(options, around)
-    provider, model = _written(options, around)
+    provider, model = _written_choice(options, around)
     own = around.providers.get(provider)
     name = _first_with_key(model, key) if provider == "auto" else provider
     row = own if isinstance(own, Provider) else provider_named(name)
@@ -186,7 +186,7 @@ def require_embeddings(options: Mapping[str, Any], around: ModelEnvironment = NO
     if options.get("fallback"):
         help = "Leave it out: vectors of different models cannot be compared."
         raise SettingsError("a model for embeddings has no `fallback`", help=help)
-    provider, _ = _written(options, around)
+    provider, _ = _written_choice(options, around)
     if provider == "auto" or provider in MODELS:
         return
     own = around.providers.get(provider)
@@ -198,10 +198,10 @@ def require_embeddings(options: Mapping[str, Any], around: ModelEnvironment = NO
         raise ProviderError(f"`{provider}` makes no embeddings", help=f"These do: {known}.")
 
 
-def _written(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
+def _written_choice(options: Mapping[str, Any], around: ModelEnvironment) -> tuple[str, str]:
     """Provider and model as they are written; those of extensions go first."""
-    provider, model = added(options, around)
-    return (provider, model) if provider else written(options)
+    provider, model = extension_choice(options, around)
+    return (provider, model) if provider else written_choice(options)
 
 
 def _first_with_key(model: str, key: KeyLookup) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.events import ModelReplaced
-from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, name_of, tell_nobody
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, name_of
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
 from koi_lang.llm.usage import Candidate
 
@@ -16,7 +16,7 @@ BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything e
 LONGEST_REASON = 120
 
 
-def fallback(models: Sequence[Adapter], on_event: OnEvent = tell_nobody) -> Adapter:
+def fallback(models: Sequence[Adapter], on_event: OnEvent = ignore_event) -> Adapter:
     """A model that asks several in order and answers with the first that begins to.
 
     Args:
@@ -36,7 +36,7 @@ class _Fallback(Layer):
             trial = Attempt(model, self._request_for(model, request), _may_differ)
             async with aclosing(trial.deltas()) as deltas:
                 async for delta in deltas:
-                    yield self._signed(delta, model)
+                    yield self._sign(delta, model)
             if trial.failure is None:
                 return
             self._sign_failure(trial.failure, model)
@@ -59,7 +59,7 @@ class _Fallback(Layer):
         """A model that a request names belongs to the first provider."""
         return request if model is self._models[0] else replace(request, model="")
 
-    def _signed(self, delta: Delta, model: Adapter) -> Delta:
+    def _sign(self, delta: Delta, model: Adapter) -> Delta:
         if model is self._models[0] or isinstance(delta, TextDelta):
             return delta
         return replace(delta, answered_by=name_of(model))
@@ -67,7 +67,7 @@ class _Fallback(Layer):
     def _sign_failure(self, failure: ProviderError, model: Adapter) -> None:
         """Have a failure say whose answer was discarded."""
         if isinstance(failure, RequestError) and failure.discarded is not None:
-            failure.discarded = self._signed(failure.discarded, model)
+            failure.discarded = self._sign(failure.discarded, model)
 
     def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
         """Tell about the next model. Raises ProviderError when there is none."""
@@ -77,9 +77,9 @@ class _Fallback(Layer):
         if len(self._models) == 1:
             raise failure
         names_of_all = ", ".join(f"`{name_of(each)}`" for each in self._models)
-        message = f"none of {names_of_all} answers; the last: {_shortened(failure.message)}"
+        message = f"none of {names_of_all} answers; the last: {_shorten_reason(failure.message)}"
         if isinstance(failure, RequestError):
-            raise failure.told_as(message) from failure
+            raise failure.with_message(message) from failure
         raise ProviderError(message, help=failure.help) from failure
 
 
@@ -88,5 +88,5 @@ def _may_differ(error: ProviderError) -> bool:
     return not (isinstance(error, RequestError) and error.status in BAD_REQUESTS)
 
 
-def _shortened(text: str) -> str:
+def _shorten_reason(text: str) -> str:
     return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"

@@ -58,7 +58,7 @@ class Image:
         return Image(media_type, b64encode(content).decode())
 
     @staticmethod
-    def encoded(data: str, name: str = "the image") -> Image:
+    def from_base64(data: str, name: str = "the image") -> Image:
         """The same for bytes in base64."""
         try:
             content = b64decode(data, validate=True)

@@ -39,7 +39,7 @@ class Layer(ABC):
 
 
 @asynccontextmanager
-async def opened(model: Adapter, request: Request) -> AsyncIterator[AsyncIterator[Delta]]:
+async def open_stream(model: Adapter, request: Request) -> AsyncIterator[AsyncIterator[Delta]]:
     """The stream of an answer, closed at the end of the block even if it was not read to its end."""
     stream = model(request)
     try:
@@ -69,7 +69,7 @@ class Attempt:
     async def deltas(self) -> AsyncGenerator[Delta, None]:
         """Stream the answer."""
         try:
-            async with opened(self.model, self.request) as stream:
+            async with open_stream(self.model, self.request) as stream:
                 async for delta in stream:
                     self._note_begin(delta)
                     yield delta
@@ -97,5 +97,5 @@ def name_of(model: Adapter) -> str:
     return f"{model.provider}/{model.model}"
 
 
-def tell_nobody(data: EventData) -> None:
+def ignore_event(data: EventData) -> None:
     """The listener where nobody listens."""

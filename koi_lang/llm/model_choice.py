@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.ollama import LONGEST_LOOK_S, models_at, origin_of
-from koi_lang.llm.providers import PROVIDERS, KeyLookup, is_known, key_of, mistyped, provider_named, split_model
+from koi_lang.llm.providers import PROVIDERS, KeyLookup, is_known, key_of, provider_named, split_model, suggest_provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def choose(
     Raises:
         ProviderError: `provider/model` mistypes a provider.
     """
-    provider, model = written(options)
+    provider, model = written_choice(options)
     if provider == "ollama" and ollama:
         return ModelChoice(provider, model, _base_url(ollama))
     if provider != "auto":
@@ -47,7 +47,7 @@ def choose(
     return _running_ollama(ollama, model, limit_s) if ollama else ModelChoice("rehearsal")
 
 
-def written(options: Mapping[str, Any]) -> tuple[str, str]:
+def written_choice(options: Mapping[str, Any]) -> tuple[str, str]:
     """Provider and model as they are written; the provider is `auto` where it is to be chosen. Raises ProviderError."""
     provider = str(options.get("provider") or "auto").lower()
     model = str(options.get("model") or "")
@@ -55,7 +55,7 @@ def written(options: Mapping[str, Any]) -> tuple[str, str]:
     maker, rest = split_model(model)
     if provider != "auto":
         return provider, model
-    if rest and (meant := mistyped(maker.lower())):
+    if rest and (meant := suggest_provider(maker.lower())):
         raise ProviderError(f"there is no provider `{maker}`", help=f"Did you mean `{meant}/{rest}`?")
     if not is_known(maker.lower()):
         return provider, model

@@ -71,7 +71,7 @@ async def models_of(connection: ProviderConnection, *, limit_s: float = LIMIT_S)
         return None
     entries = found.get("data", found.get("models")) if isinstance(found, dict) else found
     named = [each for each in _list(entries) if isinstance(each, dict) and _is_name(each.get("id"))]
-    return sorted((_listed(each, connection) for each in named), key=lambda model: model.name) or None
+    return sorted((_to_model_info(each, connection) for each in named), key=lambda model: model.name) or None
 
 
 async def has(connection: ProviderConnection, *, limit_s: float = LIMIT_S) -> bool:
@@ -138,7 +138,7 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and value != ""
 
 
-def _listed(entry: Mapping[str, Any], connection: ProviderConnection) -> ModelInfo:
+def _to_model_info(entry: Mapping[str, Any], connection: ProviderConnection) -> ModelInfo:
     """What the list says about a model; what it leaves out is taken from the cards."""
     name = entry["id"].removeprefix("models/")
     card = card_of(name)
@@ -176,7 +176,7 @@ def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: ProviderCo
         "schema": connection.provider.json_schema and card.schemas,
         "temperature": card.sampling and ("temperature" in parameters or not parameters),
         "images": _sees(entry, told) if _tells_of_images(entry, told) else bool(card.vision),
-        "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _supported(told, "thinking"),
+        "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _is_supported(told, "thinking"),
         "tools": "tools" in parameters or bool(told.get("function_calling")),
     }
     return [name for name, has in known.items() if has]
@@ -187,12 +187,12 @@ def _tells_of_images(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
 
 
 def _sees(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:
-    return "image" in _inputs(entry) or bool(told.get("vision")) or _supported(told, "image_input")
+    return "image" in _inputs(entry) or bool(told.get("vision")) or _is_supported(told, "image_input")
 
 
 def _inputs(entry: Mapping[str, Any]) -> list[Any]:
     return _list(_object(entry.get("architecture")).get("input_modalities"))
 
 
-def _supported(told: Mapping[str, Any], name: str) -> bool:
+def _is_supported(told: Mapping[str, Any], name: str) -> bool:
     return bool(_object(told.get(name)).get("supported"))

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.layers import Layer, opened
+from koi_lang.llm.layers import Layer, open_stream
 from koi_lang.llm.messages import Adapter, Delta, Request
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_listing import has
@@ -35,7 +35,7 @@ def nearest_models(name: str, known: Sequence[str], most: int = 3) -> list[str]:
     return [by_case[each] for each in get_close_matches(name.lower(), by_case, n=most, cutoff=0.6)]
 
 
-def unknown(connection: ProviderConnection, known: Sequence[str]) -> UnknownModelError:
+def unknown_model_error(connection: ProviderConnection, known: Sequence[str]) -> UnknownModelError:
     """The error for a model that a provider does not have."""
     provider = connection.provider.name
     near = nearest_models(connection.model, known)
@@ -65,10 +65,10 @@ async def check(connection: ProviderConnection, lists: ModelListCache, *, ask: b
             return
     except RequestError:  # the request for an answer will fail in the same way, and be explained
         return
-    raise unknown(connection, known.names)
+    raise unknown_model_error(connection, known.names)
 
 
-def checked(model: Adapter, connection: ProviderConnection, lists: ModelListCache, *, ask: bool) -> Adapter:
+def with_name_check(model: Adapter, connection: ProviderConnection, lists: ModelListCache, *, ask: bool) -> Adapter:
     """A model whose name is looked up before the first request. Raises UnknownModelError with that."""
     return _Checked(model, connection, lists, ask)
 
@@ -88,7 +88,7 @@ class _Checked(Layer):
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         await self.check(request.model or self._connection.model)
-        async with opened(self.inner, request) as deltas:
+        async with open_stream(self.inner, request) as deltas:
             async for delta in deltas:
                 yield delta
 

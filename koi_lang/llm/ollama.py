@@ -37,13 +37,15 @@ def models_at(address: str, *, limit_s: float = LONGEST_LOOK_S) -> tuple[str, ..
     The look runs in a thread of its own: no limit of a socket covers looking up a name, or an answer that drips.
     """
     place, found = _parts(address), list[tuple[str, ...]]()
-    thread = Thread(target=lambda: found.append(_installed(*place, limit_s)), daemon=True, name="look for Ollama")
+    thread = Thread(
+        target=lambda: found.append(_installed_models(*place, limit_s)), daemon=True, name="look for Ollama"
+    )
     thread.start()
     thread.join(limit_s)
     return found[0] if found else ()
 
 
-def _installed(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, ...]:
+def _installed_models(scheme: str, host: str, port: int, limit_s: float) -> tuple[str, ...]:
     kind = client.HTTPSConnection if scheme == "https" else client.HTTPConnection
     connection = kind(host, port, timeout=limit_s)
     try:

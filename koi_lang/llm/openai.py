@@ -76,7 +76,7 @@ class OpenAI(SdkModel):
 
 
 class _ChunkReader(StreamState):
-    def take(self, part: Any) -> str:
+    def read(self, part: Any) -> str:
         self.begun = True
         self.usage = _usage(field(part, "usage")) or self.usage
         choice = first(field(part, "choices"))

@@ -46,10 +46,10 @@ def complete_card(card: ModelCard, name: str) -> ModelCard:
         return card
     if card.context_tokens is None:
         card = replace(card, context_tokens=found.context_window)
-    return card if card.prices_usd is not None else _priced(card, found.prices)
+    return card if card.prices_usd is not None else _with_price(card, found.prices)
 
 
-def _priced(card: ModelCard, prices: Any) -> ModelCard:
+def _with_price(card: ModelCard, prices: Any) -> ModelCard:
     """A card with the highest price that holds from today on; without one for input or answers, as it is."""
     offers = [offer.prices for offer in _current(prices)] if isinstance(prices, list) else [prices]
     columns = [[price for offer in offers if (price := getattr(offer, kind, None)) is not None] for kind in KINDS]

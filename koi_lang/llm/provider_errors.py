@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.context_overflow import is_overflow, said
+from koi_lang.llm.context_overflow import error_text, is_overflow
 from koi_lang.llm.headers import retry_after_s
 
 LONGEST_DETAIL = 200
@@ -57,7 +57,7 @@ def explain(error: Exception, connection: ProviderConnection, model: str, *, beg
         begun: whether a part of the answer had arrived.
     """
     status = _status(error)
-    if is_overflow(status, _code(error), said(getattr(error, "body", None))):
+    if is_overflow(status, _code(error), error_text(getattr(error, "body", None))):
         return overflow(model, status)
     if status is None:
         return _without_status(error, connection, begun=begun)
@@ -94,7 +94,7 @@ def broken_off(provider: str, *, begun: bool) -> RequestError:
     return RequestError(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
 
 
-def refused(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
+def refusal_error(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
     """The error for an answer that is a refusal; the same request would be refused again."""
     detail = f": {_line(reason, connection)}" if reason.strip() else ""
     failure = RequestError(

@@ -95,7 +95,7 @@ def provider_named(name: str) -> Provider:
     raise ProviderError(f"there is no provider `{name}`", help=help)
 
 
-def mistyped(name: str) -> str | None:
+def suggest_provider(name: str) -> str | None:
     """The provider that somebody meant who wrote `name/model`; None where it may be the maker of a model."""
     if is_known(name) or name in MAKERS:
         return None
@@ -115,7 +115,7 @@ def split_model(name: str) -> tuple[str, str]:
     maker = before.lower()
     # A model such as `qwen2:instruct` is called after its maker, which is no mistake.
     is_model = maker.startswith(tuple(row.name for row in PROVIDERS))
-    if is_known(maker) or (not mark and not is_model and mistyped(maker)):
+    if is_known(maker) or (not mark and not is_model and suggest_provider(maker)):
         return before, f"{behind}{mark}{model}"
     return provider, model
 

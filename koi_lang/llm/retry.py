@@ -12,7 +12,7 @@ from typing import NoReturn, TypeAlias
 
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.events import RetryEnded, RetryStarted
-from koi_lang.llm.layers import Attempt, Layer, OnEvent, name_of, tell_nobody
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, ignore_event, name_of
 from koi_lang.llm.messages import Adapter, Delta, Request
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
@@ -48,7 +48,7 @@ def retry(
     tries: int = 3,
     pauses: Pauses = DEFAULT_PAUSES,
     sleep: Sleep = asyncio.sleep,
-    on_event: OnEvent = tell_nobody,
+    on_event: OnEvent = ignore_event,
 ) -> Adapter:
     """A model that repeats a request that may succeed later, as long as no part of an answer was handed out.
 
@@ -99,7 +99,7 @@ class _Retry(Layer):
         if attempt > 1:
             self._on_event(RetryEnded(name_of(self), False, attempt, message))
         if self._tries > 1:
-            raise failure.told_as(message) from failure
+            raise failure.with_message(message) from failure
         raise failure
 
 

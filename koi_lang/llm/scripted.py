@@ -81,7 +81,7 @@ def _why(request: Request) -> str:
     return f", after the model was told: {shown.removesuffix('.')}" if refused else ""
 
 
-def scripted(answers: Answers) -> ScriptedModel:
+def scripted_model(answers: Answers) -> ScriptedModel:
     """A model that gives these answers in order."""
     return ScriptedModel(answers)
 

@@ -13,7 +13,15 @@ from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
 from koi_lang.llm.form_refusal import refuses_form
 from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, Usage
-from koi_lang.llm.provider_errors import broken_off, cause_of, explain, is_silence, overflow, refused, without_text
+from koi_lang.llm.provider_errors import (
+    broken_off,
+    cause_of,
+    explain,
+    is_silence,
+    overflow,
+    refusal_error,
+    without_text,
+)
 from koi_lang.llm.usage import Candidate, usage_of, weight
 from koi_lang.llm.vision import seen
 
@@ -44,7 +52,7 @@ class StreamState(ABC):
         self.called_tool = False
 
     @abstractmethod
-    def take(self, part: Any) -> str:
+    def read(self, part: Any) -> str:
         """Note what a part tells; its text, often empty."""
 
 
@@ -79,10 +87,10 @@ class SdkModel(ABC):
         except self._errors() as error:
             ending.accepted |= is_silence(error)
             failure = explain(error, self.connection, request.model, begun=ending.begun)
-            failure.discarded = _discarded(request, ending)
+            failure.discarded = _discarded_usage(request, ending)
             raise failure from cause_of(error, self.connection)
         if fault := self._fault(ending, request.model):
-            fault.discarded = _discarded(request, ending)
+            fault.discarded = _discarded_usage(request, ending)
             raise fault
         yield StreamEnd(ending.usage, ending.stop_reason)
 
@@ -91,23 +99,23 @@ class SdkModel(ABC):
         plain = replace(request, json=False, schema=None)
         try:
             wanted = plain if request.model in self._without_form else request
-            async with aclosing(self._written(wanted, ending)) as texts:
+            async with aclosing(self._stream_text(wanted, ending)) as texts:
                 async for text in texts:
                     yield text
             return
         except self._errors() as error:
             if ending.begun or not (self._form(wanted) and refuses_form(error)):
                 raise
-        async with aclosing(self._written(plain, ending)) as texts:
+        async with aclosing(self._stream_text(plain, ending)) as texts:
             async for text in texts:
                 self._without_form.add(request.model)
                 yield text
 
-    async def _written(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
+    async def _stream_text(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
         async with await self._send(request) as stream:
             ending.accepted = _is_events(stream)
             async for part in stream:
-                if text := ending.take(part):
+                if text := ending.read(part):
                     ending.said = True
                     ending.written += weight(text)
                     yield text
@@ -117,7 +125,7 @@ class SdkModel(ABC):
         if ending.stop_reason == FULL and not ending.said:
             return overflow(model)
         if ending.refusal is not None:
-            return refused(self.provider, ending.refusal, self.connection)
+            return refusal_error(self.provider, ending.refusal, self.connection)
         if not ending.stop_reason:
             return broken_off(self.provider, begun=ending.begun)
         if not ending.said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
@@ -151,7 +159,7 @@ class SdkModel(ABC):
         """What the SDK, its transport and its JSON decoder raise; asked only when something was raised."""
 
 
-def _discarded(request: Request, ending: StreamState) -> Discarded | None:
+def _discarded_usage(request: Request, ending: StreamState) -> Discarded | None:
     """What an answer took that nobody can use; None where the request was not accepted, so that nothing is charged.
 
     Some providers count the request at the beginning and the answer at its end, some do not count what they break off.

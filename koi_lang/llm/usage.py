@@ -94,7 +94,7 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
     costs = [(_usd(candidate.model, read, 0), _usd(candidate.model, read, 1)) for candidate in candidates]
     known = [(without, each - without) for without, each in costs if without is not None and each is not None]
     unpriced = [each.model for each, (without, _) in zip(candidates, costs, strict=True) if without is None]
-    free = [each for each in candidates if _told(request, each) is None and card_of(each.model).output_tokens]
+    free = [each for each in candidates if _declared_limit(request, each) is None and card_of(each.model).output_tokens]
     input_usd, answer_usd = (max(prices) for prices in zip(*known, strict=True)) if known else (0.0, 0.0)
     least_tokens = min(max(answers), request.least_tokens)
     models, has_images = tuple(each.model for each in candidates), any(each.images for each in request.messages)
@@ -103,7 +103,7 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
 
 
 def _answer_tokens(request: Request, candidate: Candidate) -> int:
-    told = _told(request, candidate)
+    told = _declared_limit(request, candidate)
     if told is not None:
         return told
     card = card_of(candidate.model)
@@ -111,7 +111,7 @@ def _answer_tokens(request: Request, candidate: Candidate) -> int:
     return min(card.output_tokens, usual) if card.output_tokens else UNKNOWN_ANSWER_TOKENS
 
 
-def _told(request: Request, candidate: Candidate) -> int | None:
+def _declared_limit(request: Request, candidate: Candidate) -> int | None:
     return least(request.max_tokens, candidate.max_tokens)
 
 

@@ -34,11 +34,11 @@ class Vectors(OpenAI):
 
 
 class _Whole(StreamState):
-    def take(self, part: tuple[Any, int]) -> str:
+    def read(self, part: tuple[Any, int]) -> str:
         document, count = part
         self.begun, self.stop_reason = True, "stop"
         self.usage = _usage(document)
-        return "\n".join(map(packed, _vectors(document, count)))
+        return "\n".join(map(pack_vector, _vectors(document, count)))
 
 
 @asynccontextmanager
@@ -76,12 +76,12 @@ def _unit(vector: Vector) -> array[float]:
     return array("f", (x / length for x in vector))
 
 
-def packed(vector: Vector) -> str:
+def pack_vector(vector: Vector) -> str:
     """A vector as a short text: its numbers with the accuracy of 32 bits."""
     return b64encode(array("f", vector).tobytes()).decode()
 
 
-def unpacked(text: Any) -> Vector | None:
+def unpack_vector(text: Any) -> Vector | None:
     """The vector in a text; None where there is none."""
     try:
         vector = array("f", b64decode(text, validate=True))

@@ -32,18 +32,18 @@ def seen(request: Request, connection: ProviderConnection) -> Request:
     if not any(message.images for message in request.messages):
         return request
     if card_of(request.model).vision is not False:
-        return _bounded(request)
-    if any(message.images for message in _unanswered(request.messages)):
+        return _limit_images(request)
+    if any(message.images for message in _new_messages(request.messages)):
         raise VisionUnsupportedError(f"`{request.model}` cannot see images", help=_help(connection.provider))
     return replace(request, messages=tuple(replace(message, images=()) for message in request.messages))
 
 
-def _unanswered(messages: Sequence[Message]) -> Sequence[Message]:
+def _new_messages(messages: Sequence[Message]) -> Sequence[Message]:
     answered = [index for index, message in enumerate(messages) if message.role == "assistant"]
     return messages[answered[-1] + 1 :] if answered else messages
 
 
-def _bounded(request: Request) -> Request:
+def _limit_images(request: Request) -> Request:
     """The request without the oldest of its images where there are too many."""
     left, room, kept = MOST_IMAGES, MOST_ENCODED, list[Message]()
     for message in reversed(request.messages):

@@ -19,7 +19,9 @@ LEVEL = "koi log level"
 LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
 
 
-async def told(request: Request, call: ExposedCall) -> CallSucceeded | CallFailed | types.InputRequiredResult:
+async def stream_to_client(
+    request: Request, call: ExposedCall
+) -> CallSucceeded | CallFailed | types.InputRequiredResult:
     """Tell the client of a request what happens in a call.
 
     Clients of newer protocols are not asked directly: they get the question as a result, and come back.
@@ -47,7 +49,7 @@ def can_ask(request: Request) -> bool:
     return asked is not None and (asked.form is not None or asked.url is None)
 
 
-def answered(call: ExposedCall, responses: types.InputResponses | None) -> None:
+def give_answer(call: ExposedCall, responses: types.InputResponses | None) -> None:
     """Give a call the answer its client has come back with."""
     assert call.question is not None, "a client comes back only to a question"
     question, call.question = call.question, None

@@ -43,13 +43,13 @@ def completion(
         of: the name of the prompt or the address.
     """
     field = made.fields.get(argument.name) if made is not None else None
-    known = _allowed(field) or given.of(of, argument.name)
+    known = _allowed_texts(field) or given.of(of, argument.name)
     fitting = [value for value in known if value.lower().startswith(argument.value.lower())]
     found = types.Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
     return types.CompleteResult(completion=found)
 
 
-def _allowed(field: Any) -> list[str]:
+def _allowed_texts(field: Any) -> list[str]:
     """The texts that the type of a field allows; none where any will do."""
     options = field.get("anyOf", [field]) if isinstance(field, dict) else []
     values = [value for option in options for value in option.get("enum", [option.get("const")])]

@@ -59,7 +59,7 @@ class Documents:
 
     made: Sequence[tuple[UriTemplate, ExposedDocument]]
 
-    def listed(self) -> list[types.Resource]:
+    def list_resources(self) -> list[types.Resource]:
         """Those with one address, as the protocol describes them."""
         plain = [made for template, made in self.made if not template.variable_names]
         return [types.Resource(uri=one.name, name=one.handler.event, description=one.about) for one in plain]
@@ -72,7 +72,7 @@ class Documents:
             if template.variable_names
         ]
 
-    def named(self, address: str) -> ExposedDocument | None:
+    def find_declared(self, address: str) -> ExposedDocument | None:
         """What makes the documents of an address as it is declared, holes included."""
         return next((made for _, made in self.made if made.name == address), None)
 
@@ -87,7 +87,7 @@ class Documents:
 
 def documents(agents: Sequence[type[Agent]]) -> Documents:
     """All documents of some agents. Raises UsageError for an address that is none, or is there twice."""
-    found = _made(agents, "resources")
+    found = _exposed_documents(agents, "resources")
     try:
         parsed = [(UriTemplate.parse(made.name), made) for made in found.values()]
     except ValueError as error:
@@ -126,7 +126,7 @@ def _content(uri: str, block: types.ContentBlock) -> types.TextResourceContents 
 
 def made_prompts(agents: Sequence[type[Agent]]) -> dict[str, ExposedDocument]:
     """All prompts that handlers of some agents make. Raises UsageError for a name that is there twice."""
-    return _made(agents, "prompts")
+    return _exposed_documents(agents, "prompts")
 
 
 def made_prompt(made: ExposedDocument) -> types.Prompt:
@@ -156,7 +156,7 @@ def _as_text(said: Any) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 
-def _made(agents: Sequence[type[Agent]], kind: str) -> dict[str, ExposedDocument]:
+def _exposed_documents(agents: Sequence[type[Agent]], kind: str) -> dict[str, ExposedDocument]:
     found: dict[str, ExposedDocument] = {}
     for agent in agents:
         for name, event in getattr(agent.about, kind).items():

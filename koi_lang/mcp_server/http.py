@@ -51,7 +51,7 @@ async def serve_http(server: Server[Sessions], address: Address, ready: Callable
             server_header=False,
         )
         ready(f"http://{_in_url(address.host)}:{port}{PATH}")
-        await _served(_Server(config), listener)
+        await _serve(_Server(config), listener)
 
 
 class _Server(uvicorn.Server):
@@ -63,7 +63,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _served(server: uvicorn.Server, listener: socket.socket) -> None:
+async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve until this is cancelled; then open connections get some time, and clients that wait an answer."""
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server.serve([listener]))

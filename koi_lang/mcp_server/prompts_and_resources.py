@@ -45,7 +45,7 @@ class Sources:
     files: Mapping[str, Path]
     redact: Callable[[str], str]
 
-    def listed(self) -> list[types.Resource]:
+    def list_resources(self) -> list[types.Resource]:
         """All of them as the protocol describes them."""
         return [
             types.Resource(uri=uri, name=path.name, title=uri.removeprefix(SCHEME), mime_type="text/x-koi")

@@ -17,7 +17,7 @@ from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
 from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
-from koi_lang.mcp_server.client_stream import Request, answered, can_ask, connection_of, set_level, told
+from koi_lang.mcp_server.client_stream import Request, can_ask, connection_of, give_answer, set_level, stream_to_client
 from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
@@ -104,18 +104,18 @@ class _Answers:
         self, request: Request, asked: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """What the handler gives, or its error as a result: the model at the other end may want to try again."""
-        offer = _named(self._service.tools, asked.name, "tool")
+        offer = _find_named(self._service.tools, asked.name, "tool")
         payload = offer.payload(asked.arguments or {})
 
         async def work(run: Run) -> types.CallToolResult:
-            return result_of(await self._handled(run, offer, payload))
+            return result_of(await self._call_handler(run, offer, payload))
 
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):
             return failure_of(self._service.explain(end.error))
         return cast(types.CallToolResult, end.value) if isinstance(end, CallSucceeded) else end
 
-    async def _handled(self, run: Run, what: ExposedTool | ExposedDocument, payload: Any) -> Any:
+    async def _call_handler(self, run: Run, what: ExposedTool | ExposedDocument, payload: Any) -> Any:
         """What a handler gives within the time that a call may take."""
         async with in_time(BudgetAccount(self._service.limit, f"`{what.name}`", run.clock)):
             value = await run.call(what.agent, what.handler.event, payload)
@@ -136,14 +136,14 @@ class _Answers:
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """The text of a prompt for some arguments."""
         known: Mapping[str, ExposedDocument | Prompt] = {**self._service.made_prompts, **self._service.prompts}
-        prompt, given = _named(known, asked.name, "prompt"), asked.arguments or {}
+        prompt, given = _find_named(known, asked.name, "prompt"), asked.arguments or {}
         missing = [name for name in prompt.parameters if name not in given]
         if missing:
             raise MCPError(types.INVALID_PARAMS, f"the prompt `{prompt.name}` needs the argument `{missing[0]}`")
 
         async def work(run: Run) -> types.GetPromptResult:
             if isinstance(prompt, ExposedDocument):
-                return messages_of(await self._handled(run, prompt, dict(given)))
+                return messages_of(await self._call_handler(run, prompt, dict(given)))
             arguments = [given[name] for name in prompt.parameters]
             return message_of((await prompt.render(bare_scope(run), *arguments)).text)
 
@@ -157,7 +157,7 @@ class _Answers:
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """All documents and sources at once."""
-        listed = [*self._service.documents.listed(), *self._service.sources.listed()]
+        listed = [*self._service.documents.list_resources(), *self._service.sources.list_resources()]
         return types.ListResourcesResult(resources=listed)
 
     async def list_resource_templates(
@@ -173,7 +173,7 @@ class _Answers:
         found = self._service.documents.find(asked.uri)
         if found is not None:
             return await self._read_document(request, asked, *found)
-        path = _named(self._service.sources.files, asked.uri, "resource")
+        path = _find_named(self._service.sources.files, asked.uri, "resource")
         try:
             return self._service.sources.read(asked.uri)
         except OSError as error:
@@ -183,7 +183,7 @@ class _Answers:
         self, request: Request, asked: types.ReadResourceRequestParams, made: ExposedDocument, payload: Payload
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         async def work(run: Run) -> types.ReadResourceResult:
-            return contents_of(asked.uri, await self._handled(run, made, payload))
+            return contents_of(asked.uri, await self._call_handler(run, made, payload))
 
         _session(request).given.keep(made.name, payload)
         end = await _carried_out(request, work, asked)
@@ -213,7 +213,7 @@ class _Answers:
         if isinstance(asked.ref, types.PromptReference):
             name, made = asked.ref.name, self._service.made_prompts.get(asked.ref.name)
         else:
-            name, made = asked.ref.uri, self._service.documents.named(asked.ref.uri)
+            name, made = asked.ref.uri, self._service.documents.find_declared(asked.ref.uri)
         return completion(made, name, asked.argument, _session(request).given)
 
     async def set_level(self, request: Request, asked: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -232,12 +232,12 @@ async def _carried_out(
     try:
         session = _session(request)
         is_new = asked.request_state is None
-        call = await session.begin(work, asks=can_ask(request)) if is_new else _resumed(session, asked)
+        call = await session.begin(work, asks=can_ask(request)) if is_new else _resume_call(session, asked)
     except KoiError as error:
         return CallFailed(error)
     end: CallSucceeded | CallFailed | types.InputRequiredResult | None = None
     try:
-        end = await told(request, call)
+        end = await stream_to_client(request, call)
     finally:
         if isinstance(end, types.InputRequiredResult):
             session.keep(call)
@@ -246,11 +246,11 @@ async def _carried_out(
     return end
 
 
-def _resumed(session: ClientSession, asked: types.InputResponseRequestParams) -> ExposedCall:
+def _resume_call(session: ClientSession, asked: types.InputResponseRequestParams) -> ExposedCall:
     call = session.waiting.pop(asked.request_state or "", None)
     if call is None:
         raise MCPError(types.INVALID_PARAMS, "the call that waited for this answer is over")
-    answered(call, asked.input_responses)
+    give_answer(call, asked.input_responses)
     return call
 
 
@@ -267,7 +267,7 @@ def _session(request: Request) -> ClientSession:
     return found
 
 
-def _named(known: Mapping[str, Named], name: str, kind: str) -> Named:
+def _find_named(known: Mapping[str, Named], name: str, kind: str) -> Named:
     """Something that is offered under a name. Raises MCPError with a suggestion."""
     if name not in known:
         raise MCPError(types.INVALID_PARAMS, f"there is no {kind} `{name}`: {suggestion(name, list(known), kind)}")

@@ -14,7 +14,7 @@ from koi_lang.mcp_server.http import serve_http
 from koi_lang.mcp_server.prompts_and_resources import by_name, sources
 from koi_lang.mcp_server.server import McpService, server_of
 from koi_lang.mcp_server.stdio import serve_stdio
-from koi_lang.mcp_server.tools import exposed, offers
+from koi_lang.mcp_server.tools import exposed_agents, offers
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.actions.lookup import all_actions
@@ -25,7 +25,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.prepared import Prepared
 
 
-async def served(service: McpService, address: Address | None, *, debug: bool) -> None:
+async def serve(service: McpService, address: Address | None, *, debug: bool) -> None:
     """Serve until the client leaves or the process is told to end; over stdio without an address."""
     if not debug:
         # What libraries log is for those who look into it; a client gets an answer to everything it does wrong.
@@ -60,7 +60,7 @@ def service_of(ready: Prepared, log: Callable[[str], None], consumers: Sequence[
         UsageError: there is nothing to serve.
     """
     path, options = Path(ready.path), ready.options
-    agents = exposed(declarations.agents_of(ready.module), path.name)
+    agents = exposed_agents(declarations.agents_of(ready.module), path.name)
     redact = ready.redactor()
     # What is wrong with an extension is told before the first client comes.
     actions = [*all_actions(), *ready.additions().actions.values()]

@@ -13,7 +13,7 @@ from koi_lang.events import Event
 from koi_lang.mcp_server.call import ANSWER_S, ClientHost, ExposedCall, calling, follow
 from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.watching import Watch
-from koi_lang.outcome import end_of
+from koi_lang.outcome import capture
 from koi_lang.program.error_report import explain
 from koi_lang.runtime.cancellation import detached_context
 from koi_lang.runtime.events import Consumer
@@ -58,12 +58,12 @@ class ClientSession:
         if self._group is None:
             work.close()
             return
-        _started(self._group, _tried(work), Context())
+        _start_task(self._group, _try_to_tell(work), Context())
 
     async def live(self) -> None:
         """Hold the run until the end; calls that are not over then are cancelled."""
         try:
-            ended = await end_of(self._hold())
+            ended = await capture(self._hold())
             if ended.error is not None:  # nobody waits for the session any more: whoever runs the server is told
                 self._log(explain(ended.error))
         finally:
@@ -90,7 +90,7 @@ class ClientSession:
         call = ExposedCall(asks)
         context = self._context.copy()
         context.run(calling.set, call)
-        call.task = _started(self._group, call.carry_out(lambda: work(self._run)), context)
+        call.task = _start_task(self._group, call.carry_out(lambda: work(self._run)), context)
         self._calls.add(call)
         call.task.add_done_callback(lambda _: self._calls.discard(call))
         return call
@@ -101,11 +101,11 @@ class ClientSession:
         asyncio.get_running_loop().call_later(2 * ANSWER_S, self.waiting.pop, call.id, None)
 
 
-async def _tried(work: Coroutine[Any, Any, None]) -> None:
-    await end_of(asyncio.wait_for(work, TELL_S))
+async def _try_to_tell(work: Coroutine[Any, Any, None]) -> None:
+    await capture(asyncio.wait_for(work, TELL_S))
 
 
-def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
     return group.create_task(work, context=context)
 
 
@@ -121,7 +121,7 @@ class Sessions:
         """A new session."""
         session = ClientSession(lambda consumer: self._open_run(ClientHost(self._log), consumer), self._log)
         # The task of a session knows nothing of the request that needs it first.
-        _started(self._group, session.live(), detached_context())
+        _start_task(self._group, session.live(), detached_context())
         self._all.append(session)
         return session
 

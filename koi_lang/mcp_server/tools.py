@@ -101,7 +101,7 @@ class ExposedTool:
         )
 
 
-def exposed(agents: Sequence[type[Agent]], program: str) -> list[type[Agent]]:
+def exposed_agents(agents: Sequence[type[Agent]], program: str) -> list[type[Agent]]:
     """The agents that are to be served. Raises UsageError when there is none."""
     found = [agent for agent in agents if agent.about.exposed]
     if found:

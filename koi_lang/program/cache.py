@@ -115,7 +115,7 @@ def stats() -> dict[str, Any]:
     return {"folder": str(settings.cache_folder()), "files": len(files), "bytes": sum(f.stat().st_size for f in files)}
 
 
-def damaged() -> int:
+def count_damaged() -> int:
     """How many compiled modules are not whole; they are compiled anew when they are needed."""
     return sum(not _is_whole(file.read_bytes()) for file in _files() if file.suffix == SUFFIX)
 

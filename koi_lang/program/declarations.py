@@ -20,12 +20,12 @@ from koi_lang.runtime.prompts import Prompt
 
 def teams_of(module: ModuleType) -> list[Team]:
     """The teams a program declares: in its own file first, then in the files it has loaded."""
-    return [value for value in _declared(module) if isinstance(value, Team)]
+    return [value for value in _declared_values(module) if isinstance(value, Team)]
 
 
 def agents_of(module: ModuleType) -> list[type[Agent]]:
     """The agents a program declares, in the same order."""
-    classes = [value for value in _declared(module) if isinstance(value, type)]
+    classes = [value for value in _declared_values(module) if isinstance(value, type)]
     return [value for value in classes if issubclass(value, Agent) and value is not Agent]
 
 
@@ -42,7 +42,7 @@ def handler_line(module: ModuleType, name: str) -> str:
 
 def prompts_of(module: ModuleType) -> list[Prompt]:
     """The prompts a program declares, in the same order."""
-    return [value for value in _declared(module) if isinstance(value, Prompt)]
+    return [value for value in _declared_values(module) if isinstance(value, Prompt)]
 
 
 def require_servers(module: ModuleType, folder: Path) -> None:
@@ -104,10 +104,10 @@ def _server(server: Mcp, folder: Path) -> dict[str, Any]:
 
 def python_modules_of(module: ModuleType) -> list[ModuleType]:
     """The Python modules that a program imports, in the same order."""
-    return [value for value in _declared(module) if isinstance(value, ModuleType) and not _is_koi(value)]
+    return [value for value in _declared_values(module) if isinstance(value, ModuleType) and not _is_koi(value)]
 
 
-def _declared(module: ModuleType) -> list[Any]:
+def _declared_values(module: ModuleType) -> list[Any]:
     """The values of a module, then those of the Koi files it has loaded, each once."""
     waiting, modules = [module], {}
     while waiting:

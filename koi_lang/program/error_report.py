@@ -33,10 +33,10 @@ def explain(error: BaseException, folder: str = "") -> str:
     if isinstance(error, ModuleNotFoundError) and error.name:
         help = installing(error.name)
     help = TOO_DEEP if isinstance(error, RecursionError) else help
-    places = [*_places(error.__traceback__)] or [*_made(error)]
+    places = [*_places(error.__traceback__)] or [*_promise_origins(error)]
     if not places:
         return f"error: {message(error)}" + (f"\n  = help: {help}" if help else "")
-    place, *callers = _folded(reversed(places))
+    place, *callers = _fold_places(reversed(places))
     shown = tuple(callers[:MOST_CALLERS])
     told = (*_in_python(error.__traceback__, folder), *causes(error))
     return render(Diagnostic(CODE, "error", message(error), place, shown, help, told), folder)
@@ -87,7 +87,7 @@ def _places(trace: TracebackType | None) -> Iterator[LabeledSpan]:
         yield LabeledSpan(source, _span(source, summary), _label(frame.f_code.co_qualname))
 
 
-def _made(error: BaseException) -> Iterator[LabeledSpan]:
+def _promise_origins(error: BaseException) -> Iterator[LabeledSpan]:
     """Where the promise was made, or rejected, that nobody waited for."""
     made: Made | None = getattr(error, MADE, None)
     if made is not None:
@@ -100,7 +100,7 @@ def _made(error: BaseException) -> Iterator[LabeledSpan]:
         yield LabeledSpan(source, _span(source, frame), _label(code.co_qualname))
 
 
-def _folded(places: Iterable[LabeledSpan]) -> Iterator[LabeledSpan]:
+def _fold_places(places: Iterable[LabeledSpan]) -> Iterator[LabeledSpan]:
     """Every place once, with how often it was passed where a program calls itself."""
     found: dict[tuple[str, Span], list[LabeledSpan]] = {}
     for place in places:

@@ -73,11 +73,11 @@ class DiskFiles:
 def inside(folder: Path, suffix: str) -> Iterator[Path]:
     """The files in a folder, at any depth, whose name has an ending; folders of tools are passed over."""
     for here, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not is_of_tools(Path(here, name))]
+        folders[:] = [name for name in folders if not is_tool_folder(Path(here, name))]
         yield from (Path(here, name) for name in names if name.endswith(suffix))
 
 
-def is_of_tools(folder: Path) -> bool:
+def is_tool_folder(folder: Path) -> bool:
     """Whether a folder belongs to a tool: hidden ones, packages, environments of Python."""
     return folder.name.startswith(".") or folder.name in PASSED_OVER or (folder / "pyvenv.cfg").exists()
 

@@ -23,7 +23,7 @@ else:
 PREFIX = "koi:"
 
 
-def compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.CachedModule:
+def load_compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.CachedModule:
     """The code of a file's module with the warnings about its program, from the cache unless `fresh`.
 
     Raises:
@@ -44,10 +44,10 @@ def load(path: str, beside: str | None = None) -> ModuleType:
         CompileError: the program has errors.
         UsageError: there is no such file.
     """
-    return module_of(_located(path, beside))
+    return module_of(_locate(path, beside))
 
 
-def _located(path: str, beside: str | None) -> str:
+def _locate(path: str, beside: str | None) -> str:
     if path.startswith("std/"):
         found = DiskFiles().package(path)
         if found is not None:
@@ -74,7 +74,7 @@ def module_of(path: str, name: str | None = None, entry: cache.CachedModule | No
 
 def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None:
     """Fill a module with what its file declares."""
-    entry = entry or compiled(str(module.__file__))
+    entry = entry or load_compiled(str(module.__file__))
     if isinstance(module, KoiModule):
         module.files = tuple(entry.files)
     exec(entry.code, module.__dict__)
@@ -86,6 +86,6 @@ def unload() -> None:
         del sys.modules[name]
 
 
-def loaded() -> Mapping[str, ModuleType]:
+def loaded_modules() -> Mapping[str, ModuleType]:
     """All loaded modules by path."""
     return {name.removeprefix(PREFIX): module for name, module in sys.modules.items() if name.startswith(PREFIX)}

@@ -91,7 +91,7 @@ def _without_reserved(text: str, names: Mapping[str, Any]) -> tuple[str, Mapping
     return replaced, {**names, **{other: names[name] for name, other in spelt.items()}}
 
 
-def _bounded(value: Any) -> Any:
+def _check_size(value: Any) -> Any:
     """A value that is not too large to go on with. Raises ExpressionError."""
     _require_room(len(value) if isinstance(value, (str, list)) else 0)
     return value
@@ -137,14 +137,14 @@ class _Evaluator:
         return node.value
 
     @value.register
-    def _parenthesized(self, node: n.Parenthesized) -> Any:
+    def _evaluate_parentheses(self, node: n.Parenthesized) -> Any:
         return self.value(node.value)
 
     @value.register
     def _template(self, node: n.Template) -> Any:
         parts = [part if isinstance(part, str) else self.value(part) for part in node.parts]
         _require_room(sum(len(part) for part in parts if isinstance(part, str)))
-        return _bounded(operators.template(*parts))
+        return _check_size(operators.template(*parts))
 
     @value.register
     def _array(self, node: n.Array) -> Any:
@@ -203,7 +203,7 @@ class _Evaluator:
             raise ExpressionError(f"`{name}` cannot be called on a {operators.type_of(holder)} here")
         if name == "join":
             _bounded_join(holder, arguments)
-        return _bounded(call_helpers.apply_member(holder, name, *arguments))
+        return _check_size(call_helpers.apply_member(holder, name, *arguments))
 
     @value.register
     def _prefix(self, node: n.Prefix) -> Any:
@@ -227,16 +227,16 @@ class _Evaluator:
     def _operation(self, node: n.Operation) -> Any:
         result = self.value(node.operands[0])
         for operator, operand in zip(node.operators, node.operands[1:], strict=True):
-            result = self._combined(operator, result, operand)
+            result = self._combine(operator, result, operand)
         return result
 
-    def _combined(self, operator: str, left: Any, operand: n.Expression) -> Any:
+    def _combine(self, operator: str, left: Any, operand: n.Expression) -> Any:
         if operator in LAZY:
             decides = operators.nullish(left) if operator == "??" else operators.truth(left) == (operator == "&&")
             return self.value(operand) if decides else left
         if operator not in BINARY:
             raise ExpressionError(f"`{operator}` is not allowed in an expression")
-        return _bounded(BINARY[operator](left, self.value(operand)))
+        return _check_size(BINARY[operator](left, self.value(operand)))
 
 
 def _bounded_join(items: Any, arguments: list[Any]) -> None:

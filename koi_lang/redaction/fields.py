@@ -238,11 +238,11 @@ class _Named:
         elif self.quote and (value := _OF_NAMED.match(self.text, self.end)) and value["quote"] == self.quote:
             yield from self._of_key(value.end())
         elif self.quote and self.is_option and (item := _NEXT_ITEM.match(self.text, self.end)):
-            yield from self._quoted(item.end(), _is_of_option)
+            yield from self._find_quoted(item.end(), _is_of_option)
         elif sign := _SIGN.match(self.text, self.end):
-            yield from self._assigned(sign)
+            yield from self._find_assigned(sign)
         elif arrow := _ARROW.match(self.text, self.end):
-            yield from self._quoted(arrow.end(), is_credential)
+            yield from self._find_quoted(arrow.end(), is_credential)
         elif self.before == "<" and (element := _ELEMENT.match(self.text, self.end)):
             if _is_secret(self.name, element["inside"], self.secrecy):
                 yield *element.span("inside"), HIDDEN
@@ -253,15 +253,15 @@ class _Named:
         """The value of an option, what a statement of SQL or a sentence says, or the value of a variable."""
         at = self.end + 1
         if self.is_option:
-            yield from self._checked(at, _is_of_option)
+            yield from self._check_bare(at, _is_of_option)
         elif self.text[at : at + 1] in QUOTES:
-            yield from self._quoted(at, is_credential)
+            yield from self._find_quoted(at, is_credential)
         elif said := _SAID.match(self.text, self.end):
-            yield from self._checked(said.end(), is_random)
+            yield from self._check_bare(said.end(), is_random)
         elif self.name.isupper():
-            yield from self._checked(at, is_random)
+            yield from self._check_bare(at, is_random)
 
-    def _quoted(self, at: int, is_meant: Callable[[str], bool]) -> Iterator[Change]:
+    def _find_quoted(self, at: int, is_meant: Callable[[str], bool]) -> Iterator[Change]:
         """A text in quotes, if it is meant; a quote that ends the text of which the name is a part begins none."""
         found = _WHOLE.match(self.text, at)
         inside = _inside(found)[0] if found else ""
@@ -298,7 +298,7 @@ class _Named:
         if not is_behind and _is_secret(self.name, inside, self.secrecy):
             yield start, start + len(inside), HIDDEN
 
-    def _assigned(self, sign: re.Match[str]) -> Iterator[Change]:
+    def _find_assigned(self, sign: re.Match[str]) -> Iterator[Change]:
         """What stands behind `=` or `:` without quotes around the name."""
         at = sign.end()
         if self.text[at : at + 1] in ("'", '"', "\\"):
@@ -307,10 +307,10 @@ class _Named:
             yield from self._in_header(at)
         elif self._says_that(sign):
             is_alone = sign["sign"] == ":"
-            yield from self._checked(at, self._is_given_alone if is_alone else self._is_given)
+            yield from self._check_bare(at, self._is_given_alone if is_alone else self._is_given)
         else:
             is_sure = self.secrecy == "always" or sign[0] == sign["sign"] or self._has_line(sign)
-            yield from self._checked(at, is_credential if is_sure else is_random)
+            yield from self._check_bare(at, is_credential if is_sure else is_random)
 
     def _in_header(self, at: int) -> Iterator[Change]:
         """What a header carries behind the name of a scheme, or the cookies in it."""
@@ -356,7 +356,7 @@ class _Named:
         is_type = value.isalpha() and not value.islower() and not is_random(value)
         return not is_type and self._is_given(value)
 
-    def _checked(self, at: int, is_meant: Callable[[str], bool]) -> Iterator[Change]:
+    def _check_bare(self, at: int, is_meant: Callable[[str], bool]) -> Iterator[Change]:
         if self.text[at : at + 1] in ("'", '"', "\\"):
             yield from self._in_line(at)
             return

@@ -91,7 +91,7 @@ class Redactor:
         for secrets in self._known:
             hidden = secrets.hidden_in(hidden)
         changes = {*((start, end, HIDDEN) for start, end in spans_in(hidden)), *changes_in(hidden)}
-        shown = _changed(hidden, sorted(changes)) if changes else hidden
+        shown = _apply_changes(hidden, sorted(changes)) if changes else hidden
         if changes and self._learn(hidden[start:end] for start, end, _ in changes):
             shown = self._found.hidden_in(shown)
         return shown if shown == text else _still_json(text, shown, self)
@@ -195,7 +195,7 @@ def _whole_word(form: str) -> re.Pattern[str] | None:
     return re.compile(rf"\b{form}\b") if form.isalpha() and form.islower() else None
 
 
-def _changed(text: str, changes: Iterable[Change]) -> str:
+def _apply_changes(text: str, changes: Iterable[Change]) -> str:
     """A text with pieces of it replaced; of two that overlap the first one counts, as long as both."""
     pieces: list[str] = []
     done = 0

@@ -81,7 +81,7 @@ def _field(parameter: str) -> str:
     return parameter.removesuffix("_")
 
 
-def known() -> Sequence[RpcCommand]:
+def all_commands() -> Sequence[RpcCommand]:
     """All commands."""
     return list(_COMMANDS.values())
 

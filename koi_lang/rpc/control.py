@@ -9,7 +9,7 @@ from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.client_host import APPROVAL, QUESTION
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S, Session
-from koi_lang.sessions.targets import say, shown
+from koi_lang.sessions.targets import message_with_images, say
 
 # ---------------------------------------------------------------- talking
 
@@ -19,7 +19,7 @@ async def steer(
     session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
 ) -> Any:
     """Say something that is heard before the model is asked next; to an agent, or to whoever was not delegated work."""
-    return say(session, shown(message, images), "steer", agent, from_)
+    return say(session, message_with_images(message, images), "steer", agent, from_)
 
 
 @command()
@@ -27,7 +27,7 @@ async def follow_up(
     session: Session, message: str, agent: str = "", from_: str = PERSON, images: list[Any] | None = None
 ) -> Any:
     """Say something that is heard when the playbook would end; it then goes on."""
-    return say(session, shown(message, images), "follow_up", agent, from_)
+    return say(session, message_with_images(message, images), "follow_up", agent, from_)
 
 
 @command()

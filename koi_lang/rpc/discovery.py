@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from koi_lang.rpc.commands import command, known
+from koi_lang.rpc.commands import all_commands, command
 from koi_lang.runtime.schema import signature_text
 from koi_lang.sessions.session import Session
 
@@ -23,11 +23,11 @@ def _agent(session: Session, agent: Any) -> dict[str, Any]:
     return {
         **told,
         "working": about.name in working,
-        "handlers": [_told(handler) for handler in about.handlers.values()],
+        "handlers": [_handler_fields(handler) for handler in about.handlers.values()],
     }
 
 
-def _told(handler: Any) -> dict[str, Any]:
+def _handler_fields(handler: Any) -> dict[str, Any]:
     return {
         "name": handler.event,
         "affordance": handler.affordance,
@@ -51,7 +51,7 @@ async def get_commands(session: Session) -> Any:
         for handler in agent.about.handlers.values()
         if not handler.private
     ]
-    return {"commands": handlers, "protocol": [each.as_data() for each in known()]}
+    return {"commands": handlers, "protocol": [each.as_data() for each in all_commands()]}
 
 
 @command(holds=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang import __version__
 from koi_lang.errors import KoiError
-from koi_lang.outcome import end_of
+from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
 from koi_lang.rpc import configure, control, discovery, queries, resume, start  # noqa: F401  (they fill the table)
 from koi_lang.rpc.commands import carry_out, command_of, is_aside, waits
@@ -76,7 +76,7 @@ class Dispatcher:
         return response
 
     async def _response(self, message: Mapping[str, Any]) -> Message:
-        ended = await end_of(self._carried_out(message))
+        ended = await capture(self._carried_out(message))
         if ended.error is None:
             return {**_begun(message), "success": True, **({} if ended.value is None else {"data": ended.value})}
         # A command that breaks must not break the session.

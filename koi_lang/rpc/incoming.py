@@ -62,7 +62,7 @@ class Incoming:
             if urgency_of(line) is not None:
                 del self._urgent[0]
 
-    def _arrived(self, lines: list[Line], is_end: bool) -> None:
+    def _put_lines(self, lines: list[Line], is_end: bool) -> None:
         for line in lines:
             self._lines.put_nowait((line, False))
         if is_end:
@@ -98,7 +98,7 @@ class Incoming:
         self._delivered += sum(len(line or b"") for line in lines)
         self._urgent += [what for line in lines if (what := urgency_of(line)) is not None]
         self._urgent += ["end"] if is_end else []
-        self._loop.call_soon_threadsafe(self._arrived, lines, is_end)
+        self._loop.call_soon_threadsafe(self._put_lines, lines, is_end)
 
     def _look_after_loop(self) -> None:
         """While something urgent waits, ask the loop for a sign again and again; tell when there is none."""

@@ -38,7 +38,7 @@ async def get_state(session: Session) -> Any:
         "held": list(steering.held),
         "steering_mode": steering.modes["steer"],
         "follow_up_mode": steering.modes["follow_up"],
-        "queued": [note.as_data() for note in steering.queued()],
+        "queued": [note.as_data() for note in steering.pending_messages()],
         "requests": session.client.requests,
         "model": session.served.choice.name(),
     }

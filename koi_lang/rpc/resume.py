@@ -16,7 +16,7 @@ async def resume_session(session: Session, session_: str, trust: bool = False) -
 
     With `trust` it may be one that this machine has not signed.
     """
-    return await _reopened(session, session_, None, trusted=trust)
+    return await _reopen_session(session, session_, None, trusted=trust)
 
 
 @command(idle=True)
@@ -24,10 +24,10 @@ async def branch(session: Session, entry: int, session_: str = "", trust: bool =
     """Go back to an entry of this session, or of another one, and go on in a journal of its own."""
     if not session_ and session.journal is None:
         raise SessionError("no_journal", "the session is not recorded", help="Start it without `--no-record`.")
-    return await _reopened(session, session_ or session.run.id, entry, trusted=trust)
+    return await _reopen_session(session, session_ or session.run.id, entry, trusted=trust)
 
 
-async def _reopened(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
+async def _reopen_session(session: Session, id: str, at: int | None, *, trusted: bool) -> dict[str, Any]:
     try:
         open_run = session.served.reopen(id, at, trusted)
     except UntrustedJournalError as error:

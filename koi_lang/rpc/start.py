@@ -10,7 +10,7 @@ from koi_lang.runtime.schema import problems, signature_text, type_text
 from koi_lang.sessions.calls import begin_main
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session, SessionCall
-from koi_lang.sessions.targets import given, handler_named, say, shown, usual_handler
+from koi_lang.sessions.targets import handler_named, message_with_images, payload_for, say, usual_handler
 
 
 @command(waits=True)
@@ -26,12 +26,12 @@ async def prompt(
     Without a name it goes to the handler that was called last, else to that of `koi chat`. Images, each
     `{"media_type", "data"}` with the bytes in base64, are shown to its model, and are `args.images`.
     """
-    said = shown(message, images)
+    said = message_with_images(message, images)
     if session.call is not None and streaming_behavior:
         return say(session, said, streaming_behavior)
     session.require_idle()
     agent, event = handler_named(session, name) if name else usual_handler(session)
-    return _begun(_begin(session, agent, event, given(agent, event, said)))
+    return _begun(_begin(session, agent, event, payload_for(agent, event, said)))
 
 
 @command(idle=True)
@@ -53,7 +53,7 @@ async def continue_(session: Session) -> Any:
     if session.run.steering.go_on():
         return {"continued": True}
     session.require_idle()
-    if session.last is None or not session.run.steering.queued():
+    if session.last is None or not session.run.steering.pending_messages():
         help = "Queue a message with `steer` or `follow_up` first, or begin with `prompt`."
         raise SessionError("nothing_to_continue", "nothing is paused and no message is queued", help=help)
     return _begun(_begin(session, *session.last))

@@ -48,25 +48,25 @@ async def serve_stdio(
         dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
         async with together() as group:
             writing, watching = group.create_task(outbox.write()), group.create_task(outbox.watch())
-            await _served(dispatcher, incoming, earlier, lambda message: outbox.add(line_of(message, redact)))
+            await _serve(dispatcher, incoming, earlier, lambda message: outbox.add(line_of(message, redact)))
             outbox.end()
             await writing
             watching.cancel()
 
 
-async def _served(
+async def _serve(
     dispatcher: Dispatcher, incoming: int, earlier: OpenRun | None, reply: Callable[[Message], None]
 ) -> None:
     """Answer what comes in until the client quits, or has no more to say: then what is under way has some time."""
     reply(dispatcher.ready())
     with Incoming(incoming, lambda urgent: dispatcher.session.interrupt(0 if urgent == "abort" else GRACE_S)) as lines:
-        await _answered(dispatcher, lines, earlier, reply)
+        await _answer_lines(dispatcher, lines, earlier, reply)
 
 
-async def _answered(
+async def _answer_lines(
     dispatcher: Dispatcher, lines: Incoming, earlier: OpenRun | None, reply: Callable[[Message], None]
 ) -> None:
-    async with dispatcher.session.opened(earlier) as session, together() as group:
+    async with dispatcher.session.open(earlier) as session, together() as group:
         async for line in lines:
             try:
                 message = message_in(line)
@@ -115,7 +115,7 @@ class Outbox:
                 self._write_piece()
                 await asyncio.sleep(0)  # whoever reads all the time must not keep the loop from hearing `abort`
             else:
-                await self._changed()
+                await self._wait_for_change()
 
     def _write_piece(self) -> None:
         """Write as much as never blocks where there is room for anything."""
@@ -125,7 +125,7 @@ class Outbox:
             raise ClientGoneError from error
         del self._waiting[:written]
 
-    async def _changed(self) -> None:
+    async def _wait_for_change(self) -> None:
         """Wait until there is more to write, or room for what waits: in a pipe, socket or terminal that is full."""
         loop = asyncio.get_running_loop()
         if self._waiting:

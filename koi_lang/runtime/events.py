@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from koi_lang.events import ConsumerDropped, Event, EventData
-from koi_lang.outcome import failure_of
+from koi_lang.outcome import error_of
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.location import Path, current_path
 
@@ -72,7 +72,7 @@ class Events:
 
 def _is_broken(consumer: Consumer, event: Event) -> bool:
     """Whether a consumer fails with an event. Raises RecursionError: then it is the program that calls too deeply."""
-    error = failure_of(consumer, event)
+    error = error_of(consumer, event)
     if isinstance(error, RecursionError):
         raise error
     return error is not None

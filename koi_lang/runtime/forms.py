@@ -30,7 +30,7 @@ async def fill(host: Host, question: str, form: Mapping[str, Any]) -> dict[str, 
     """The answers to a form, put to the person as the host can; None when they decline. Raises NobodyToAskError."""
     if isinstance(host, FormHost):
         return await host.fill(question, form)
-    return await Form(question, form).filled(host.ask)
+    return await Form(question, form).fill_in(host.ask)
 
 
 class Form:
@@ -46,7 +46,7 @@ class Form:
         self._fields: dict[str, Any] = properties if isinstance(properties, dict) else {}
         self._required = required if isinstance(required, list) else []
 
-    async def filled(self, ask: Ask) -> dict[str, Any] | None:
+    async def fill_in(self, ask: Ask) -> dict[str, Any] | None:
         """The answers by field; None when the person declines. Raises NobodyToAskError."""
         if not self._fields:
             return {} if (await ask(f"{self.title} (yes or no)")).strip().lower() in YES else None
@@ -69,7 +69,7 @@ class Form:
             given = (await ask(question)).strip()
             if not given:
                 return about.get("default", UNFIT)
-            value = _converted(given, about)
+            value = _convert(given, about)
             if value is not UNFIT and _fits(value, about):
                 return value
         return UNFIT
@@ -78,7 +78,7 @@ class Form:
 def _question(name: str, about: Mapping[str, Any]) -> str:
     said = one_line(str(about.get("description", "")))
     title = one_line(str(about.get("title") or name))
-    default = f", else {one_line(_shown(about['default']))}" if "default" in about else ""
+    default = f", else {one_line(_as_text(about['default']))}" if "default" in about else ""
     return f"{title}{f': {said}' if said else ''} ({one_line(_kind(about), 500)}{default})"
 
 
@@ -108,15 +108,15 @@ def _options(about: Mapping[str, Any]) -> list[tuple[Any, str]]:
     return [(value, str(title)) for value, title in zip(values, titles, strict=True)]
 
 
-def _converted(given: str, about: Mapping[str, Any]) -> Any:
+def _convert(given: str, about: Mapping[str, Any]) -> Any:
     """An answer as a value of the type that is asked for; UNFIT when it is not one."""
     kind, options = about.get("type"), _options(about)
     if kind == "array":
         pieces = [piece.strip() for piece in given.split(",")]
-        chosen = [_chosen(piece, options) for piece in pieces] if options else pieces
+        chosen = [_find_option(piece, options) for piece in pieces] if options else pieces
         return UNFIT if UNFIT in chosen else chosen
     if options:
-        return _chosen(given, options)
+        return _find_option(given, options)
     match kind:
         case "boolean":
             return True if given.lower() in YES else False if given.lower() in NO else UNFIT
@@ -125,7 +125,7 @@ def _converted(given: str, about: Mapping[str, Any]) -> Any:
     return given
 
 
-def _chosen(given: str, options: list[tuple[Any, str]]) -> Any:
+def _find_option(given: str, options: list[tuple[Any, str]]) -> Any:
     """The option that an answer names, by its value or its title."""
     named = [value for value, title in options if given == str(value)]
     titled = [value for value, title in options if title and given.lower() == title.lower()]
@@ -150,5 +150,5 @@ def _fits(value: Any, about: Mapping[str, Any]) -> bool:
         return True
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

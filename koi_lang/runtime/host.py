@@ -51,7 +51,7 @@ class Host(OutputPort, Protocol):
         """A value that must not be shown while typed. Raises NobodyToAskError."""
 
 
-def chosen(answer: str, options: Sequence[str]) -> str:
+def choose_option(answer: str, options: Sequence[str]) -> str:
     """The option an answer means: by number, or the first one for an empty answer; anything else is free text."""
     if not options:
         return answer

@@ -98,13 +98,13 @@ class BlockPort(Protocol):
     """The body of a loop or branch in a call of a playbook."""
 
     @property
-    def ended(self) -> bool:
+    def has_returned(self) -> bool:
         """Whether the playbook has returned."""
 
     async def carry_out(self, **own: int) -> list[Any]:
         """Carry the steps out once, with further names; gives the results of what was carried out."""
 
-    async def holds(self, condition: Any) -> bool:
+    async def evaluate_condition(self, condition: Any) -> bool:
         """Whether a condition is true; a model may be asked."""
 
 
@@ -117,7 +117,7 @@ class ModelsPort(Protocol):
     def of(self, agent: AgentPort, use: str = ...) -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
 
-    def asked(
+    def stream_answer(
         self, agent: AgentPort, request: Request, spending: BudgetAccount | None = ..., use: str = ...
     ) -> AbstractAsyncContextManager[Any]:
         """An `AnswerStream`; at the end of the block it is paid for."""
@@ -136,7 +136,7 @@ class ModelsPort(Protocol):
 class MeaningPort(Protocol):
     """The router of a run by meaning."""
 
-    async def ranked(
+    async def rank(
         self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
         """The offers that mean what an intent says, nearest first."""
@@ -171,7 +171,7 @@ class HooksPort(Protocol):
 class ServersPort(Protocol):
     """The MCP servers of a run."""
 
-    async def connected(self, server: Mcp) -> Any:
+    async def connect(self, server: Mcp) -> Any:
         """The live `McpConnection` to a server. Raises KoiError."""
 
     def access(self, server: Mcp) -> Any:

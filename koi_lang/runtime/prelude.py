@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.js.call_helpers import apply, apply_member, call, get, invoke, iterate, keys, new, put, remove, spread
-from koi_lang.js.errors import handled as caught
+from koi_lang.js.errors import catch_value as caught
 from koi_lang.js.errors import thrown
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.operators import (

@@ -12,7 +12,7 @@ from koi_lang.js.operators import text
 from koi_lang.js.promises import settle
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.context import current_run, handling
-from koi_lang.runtime.model_calls.images import told
+from koi_lang.runtime.model_calls.images import prompt_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
@@ -94,18 +94,18 @@ class Prompt:
         """The text for a scope. Too few arguments are taken from the scope's args and state, in this order."""
         given = [*arguments, *(scope.args, scope.state)[len(arguments) :]][: len(self.parameters)]
         given += [undefined] * (len(self.parameters) - len(given))
-        return await joined(await settle(self._parts(scope, *given)), scope, self.separator)
+        return await join_parts(await settle(self._parts(scope, *given)), scope, self.separator)
 
     def __call__(self, *arguments: Any) -> str | Coroutine[Any, Any, str]:
         """The text of a parameterised prompt, called from code; a coroutine of it when it has to be waited for."""
         rendered = self._rendered_text(*arguments)
         return rendered if self.waits else _at_once(rendered, self.name)
 
-    async def awaited(self) -> str:
+    async def wait_for_text(self) -> str:
         """The text that code has waited for."""
         if self.waits:
             return await self._rendered_text()
-        parts = [part if isinstance(part, str) else await part.awaited() for part in self._raw()]
+        parts = [part if isinstance(part, str) else await part.wait_for_text() for part in self._raw()]
         return self.separator.join(parts)
 
     async def _rendered_text(self, *arguments: Any) -> str:
@@ -137,7 +137,7 @@ class Composed(Prompt):
     def _text(self) -> str:
         return _at_once(self._rendered_text(), self.name)
 
-    async def awaited(self) -> str:
+    async def wait_for_text(self) -> str:
         """The text that code has waited for."""
         return await self._rendered_text()
 
@@ -152,7 +152,7 @@ def _at_once(work: Coroutine[Any, Any, str], name: str) -> str:
     raise AgentError(f"the prompt `{name}` waits for something before it is a text", help=f"write `await {name}`.")
 
 
-async def joined(parts: Sequence[Any], scope: PromptContext, separator: str) -> Rendered:
+async def join_parts(parts: Sequence[Any], scope: PromptContext, separator: str) -> Rendered:
     """Parts (texts, prompts, coroutines of texts) as one text; empty ones vanish."""
     rendered = [await (part.render(scope) if isinstance(part, Prompt) else settle(part)) for part in parts]
     return join_rendered((Rendered((part,)) if isinstance(part, str) else part for part in rendered), separator)
@@ -167,14 +167,14 @@ def fill(*parts: Any) -> Rendered:
         elif index % 2 == 0 and isinstance(part, str):
             filled.append(part)
         else:
-            filled.append(Interpolation(None if part is undefined else part, written(part)))
+            filled.append(Interpolation(None if part is undefined else part, value_text(part)))
     return Rendered(tuple(filled))
 
 
-def written(value: Any) -> str:
+def value_text(value: Any) -> str:
     """How a value stands in a text: objects as JSON, what is missing as nothing."""
     if value is None or value is undefined:
         return ""
     if isinstance(value, (dict, list, tuple)):
-        return told(value)
+        return prompt_text(value)
     return str(text(value))

@@ -43,7 +43,7 @@ class Neighbours:
             ModuleNotFoundError: its file came after the program was loaded.
         """
         for finder in list(sys.meta_path):
-            found = None if isinstance(finder, (TopFinder, PackageFinder)) else _asked(finder, name, path)
+            found = None if isinstance(finder, (TopFinder, PackageFinder)) else _find_spec(finder, name, path)
             if found is not None:
                 self._require_known(found, folder)
                 self.owners[name] = folder
@@ -63,7 +63,7 @@ class Neighbours:
             raise ModuleNotFoundError(told, name=spec.name)
 
 
-def _asked(finder: Any, name: str, path: Sequence[str]) -> ModuleSpec | None:
+def _find_spec(finder: Any, name: str, path: Sequence[str]) -> ModuleSpec | None:
     find: Any = getattr(finder, "find_spec", None)
     found: ModuleSpec | None = find(name, path) if find is not None else None
     return found

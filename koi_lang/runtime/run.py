@@ -40,7 +40,7 @@ from koi_lang.runtime.playbook.steering import Steering
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.environment import RunEnvironment
 from koi_lang.runtime.replay.error_records import origin_of
-from koi_lang.runtime.replay.location import enter_run, leave_run, passing
+from koi_lang.runtime.replay.location import enter_run, leaf_path, leave_run
 from koi_lang.runtime.replay.recorder import Effects
 from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
@@ -208,7 +208,7 @@ class Run:
     def update_state(self, agent: AgentPort, updates: Mapping[str, Any]) -> None:
         """Change fields of an agent's state."""
         agent.state.update(updates)
-        self.events.emit(StateChanged(dict(updates)), agent.name, path=passing("state"))
+        self.events.emit(StateChanged(dict(updates)), agent.name, path=leaf_path("state"))
 
     async def perform(self, agent: AgentPort, intent: str, data: Any) -> Any:
         """A built-in action called from code. Raises AgentError where there is none of that name."""
@@ -234,7 +234,9 @@ class Run:
 
     async def sleep(self, seconds: float) -> None:
         """Wait; what has been waited for in an earlier part of the run is not waited for again."""
-        await self.effects.announced(Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds))
+        await self.effects.perform_as_step(
+            Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds)
+        )
 
     @property
     def models(self) -> ModelGateway:
@@ -259,7 +261,7 @@ class _Announcing:
         self.log, self.secret = host.log, host.secret
 
     def print(self, text: str) -> None:
-        self._effects.show(LinePrinted(text), lambda: self._host.print(text))
+        self._effects.show_once(LinePrinted(text), lambda: self._host.print(text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         self._events.emit(PersonAsked(question, list(options)))
@@ -269,7 +271,7 @@ class _Announcing:
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
         if not isinstance(self._host, FormHost):
-            return await forms.Form(question, form).filled(self.ask)
+            return await forms.Form(question, form).fill_in(self.ask)
         self._events.emit(PersonAsked(question, []))
         answers = await self._host.fill(question, form)
         self._events.emit(PersonAnswered(question, json.dumps(answers)))

@@ -57,11 +57,11 @@ def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """What is wrong with a value, one clause a problem: which field, what was expected, what came."""
     if "anyOf" in schema:
         if all(any(problems(value, option, path)) for option in schema["anyOf"]):
-            expected = " or ".join(_expected(option) for option in schema["anyOf"])
-            yield f"{_field(path)} must be {expected}, not {_shown(value)}"
+            expected = " or ".join(_describe_expected(option) for option in schema["anyOf"])
+            yield f"{_field(path)} must be {expected}, not {_value_text(value)}"
         return
     if not _fits(value, schema):
-        yield f"{_field(path)} must be {_expected(schema)}, not {_shown(value)}"
+        yield f"{_field(path)} must be {_describe_expected(schema)}, not {_value_text(value)}"
         return
     if isinstance(value, dict):
         yield from _object_problems(value, schema, path)
@@ -121,7 +121,7 @@ def _fits(value: Any, schema: Schema) -> bool:
     return True
 
 
-def _expected(schema: Schema) -> str:
+def _describe_expected(schema: Schema) -> str:
     if "const" in schema:
         return as_text(schema["const"])
     if "enum" in schema:
@@ -133,7 +133,7 @@ def _field(path: str) -> str:
     return f"`{path}`" if path else "the value"
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value as programs write it, on one line."""
     text = " ".join(as_text(value).split())
     return text if len(text) <= 60 else f"{text[:60]}…"
@@ -144,12 +144,12 @@ def signature_text(schema: Schema) -> str:
     required = schema.get("required", ())
     fields = schema.get("properties", {}).items()
     return ", ".join(
-        f"{name}: {type_text(field)}" if name in required else f"{name}?: {type_text(_given(field))}"
+        f"{name}: {type_text(field)}" if name in required else f"{name}?: {type_text(_without_null(field))}"
         for name, field in fields
     )
 
 
-def _given(schema: Schema) -> Schema:
+def _without_null(schema: Schema) -> Schema:
     """The schema of a field that may be left out, without the null that stands for that."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     return schema if not options else options[0] if len(options) == 1 else {"anyOf": options}

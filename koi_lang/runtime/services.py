@@ -122,9 +122,9 @@ def make_servers(run: RunPort, services: Services) -> Servers:
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     """What comes of a built-in action that code calls. Raises AgentError where there is no such action."""
-    from koi_lang.runtime.actions.lookup import called
+    from koi_lang.runtime.actions.lookup import call_action
 
-    return await called(run, agent, name, data)
+    return await call_action(run, agent, name, data)
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Any) -> Any:

@@ -20,7 +20,7 @@ async def together() -> AsyncIterator[asyncio.TaskGroup]:
         raise _first(failures) from None
 
 
-async def gathered(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run coroutines at the same time and give their results in order; the first failure ends the others."""
     async with together() as group:
         tasks = [group.create_task(coroutine) for coroutine in work]

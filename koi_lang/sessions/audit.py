@@ -11,7 +11,7 @@ from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.program import declarations, loader
 from koi_lang.program.runs import run_of
-from koi_lang.runtime.actions.lookup import allowed
+from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
@@ -42,16 +42,16 @@ def audit(
     added = additions(module, use_installed=use_installed)
     run = run_of(module, _no_model, limits=limits, allow=allow, added=added)
     hosts = settings.allowed_hosts(run.folder)
-    return [_audited(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
+    return [_audit_agent(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
 
 
 def _no_model(llm: Any) -> Any:
     raise AssertionError("an audit asks no model")
 
 
-def _audited(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
+def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
     may_delegate = agent.role.allows("delegate")
-    actions = [kind.name for kind in allowed(agent)]
+    actions = [kind.name for kind in actions_of(agent)]
     has_web = _has_web_skill(agent)
     return {
         "agent": agent.name,
@@ -128,5 +128,5 @@ def _has_web_skill(agent: Agent) -> bool:
     """Whether a skill of an agent stands in a file that has `std/http`, itself or by way of files it imports."""
     functions = [function for skill in agent.about.skills() for function in skill.functions.values()]
     files = {str(inspect.unwrap(function).__globals__.get("__file__")) for function in functions}
-    modules = [module for path, module in loader.loaded().items() if path in files]
+    modules = [module for path, module in loader.loaded_modules().items() if path in files]
     return any(python.__name__ == WEB for module in modules for python in declarations.python_modules_of(module))

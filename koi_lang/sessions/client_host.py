@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
+from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
 from koi_lang.runtime.replay.location import current_path
 from koi_lang.sessions.errors import SessionError
 
@@ -90,7 +90,7 @@ class Client:
         if answer is None:
             help = "Send `answer` with the id of the question in time."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
-        return chosen(answer.strip(), options)
+        return choose_option(answer.strip(), options)
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Ask for permission; no answer is a no."""

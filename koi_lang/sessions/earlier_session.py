@@ -20,7 +20,7 @@ from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import Journal, read_header
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
 from koi_lang.sessions.continuation import Continuation
-from koi_lang.sessions.known_history import going_on, is_changed, own, readable, require_entry
+from koi_lang.sessions.known_history import going_on, is_changed, own_journal, readable, require_entry
 from koi_lang.sessions.prepared import Prepared
 
 
@@ -40,7 +40,7 @@ def continuation(
         UsageError: there is no such entry.
     """
     path = _last(ready) if run == store.LAST else store.find(ready.folder, run)
-    journal = readable(path, ready.folder, note) if at is None else own(path, ready.folder, note)
+    journal = readable(path, ready.folder, note) if at is None else own_journal(path, ready.folder, note)
     header = journal.header
     _require_session(header, ready)
     trust(journal)

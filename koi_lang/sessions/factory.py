@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.extensions.collecting import collected
-from koi_lang.extensions.finding import installed, of_program
+from koi_lang.extensions.collecting import collect_extensions
+from koi_lang.extensions.finding import find_installed, of_program
 from koi_lang.llm.connect import connect
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain
@@ -38,23 +38,23 @@ class SessionFactory:
 
     def __init__(self, ready: Prepared, note: Callable[[str], None]) -> None:
         self._ready, self._note = ready, note
-        self._choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.is_stood_in)
+        self._choice = ModelSelection(ready.wanted, ready.folder, is_stood_in=ready.has_stand_in)
 
-    def served(self) -> SessionConfig:
+    def served_config(self) -> SessionConfig:
         """What is served."""
         ready, folder, redact = self._ready, self._ready.folder.as_posix(), self._ready.redactor()
         return SessionConfig(
             module=ready.module,
             agents=declarations.agents_of(ready.module),
-            open_run=partial(self._opened, Continuation()),
+            open_run=partial(self._open_run, Continuation()),
             choice=self._choice,
             explain=lambda error: redact(explain(error, folder)),
             limit=Budget(time_s=ready.options.call_time_s),
             detail="verbose" if ready.options.debug else "detailed",
-            reopen=self.reopen,
+            reopen=self.open_recorded,
         )
 
-    def reopen(self, run: str, at: int | None, trusted: bool, *, confirm: Confirm = nobody_confirms) -> OpenRun:
+    def open_recorded(self, run: str, at: int | None, trusted: bool, *, confirm: Confirm = nobody_confirms) -> OpenRun:
         """What opens a run that goes on with a recorded session. Raises KoiError.
 
         Args:
@@ -62,15 +62,15 @@ class SessionFactory:
             confirm: asks the person about one.
         """
         trust = partial(require_trust, trusted=trusted, confirm=confirm)
-        return partial(self._opened, continuation(self._ready, run, at, self._note, trust))
+        return partial(self._open_run, continuation(self._ready, run, at, self._note, trust))
 
     @contextmanager
-    def _opened(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+    def _open_run(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         """A run that is recorded, unless the command line says otherwise."""
         self._go_on_with(going.model)
         ready = replace(self._ready, latest=lambda: self._choice.wanted)
         options = ready.options
-        found = collected([*(() if options.no_extensions else installed()), *of_program(ready.module)])
+        found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
         self._choice.providers = found.added.providers
         own = {"limits": options.session_limits, "detailed": True, "added": found.added}
         run = ready.run(host, consumers, self._note, past=going.past, id=going.run, seed=going.seed, **own)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from koi_lang.errors import KoiError
 from koi_lang.events import Event, RunEnded
-from koi_lang.outcome import Outcome, end_of
+from koi_lang.outcome import Outcome, capture
 from koi_lang.runtime.cancellation import detached_context
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
@@ -49,7 +49,7 @@ class HeldRun:
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
-            self.error = (await end_of(self._live(ready))).error
+            self.error = (await capture(self._live(ready))).error
             if self.error is not None and not ready.done():
                 ready.set_exception(self.error)
         finally:
@@ -134,7 +134,7 @@ def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Co
 async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T]:
     """How some work ended; a program cannot end the process."""
     try:
-        outcome = await end_of(work(run))
+        outcome = await capture(work(run))
     except SystemExit as error:
         return Outcome(error=ExitError(error.code))
     run.ledger.tell_overspent(run.host.log)

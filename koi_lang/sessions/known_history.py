@@ -25,13 +25,13 @@ def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
     cut = store.repair(path)
     if cut:
         note(f"{cut} bytes of a torn line were cut off and kept in {path.with_suffix(store.TORN).name}")
-    journal = own(path, folder, note)
+    journal = own_journal(path, folder, note)
     for fault in journal.faults:
         note(f"warning: {fault}; what was told there is done again where that does no harm")
     return journal
 
 
-def own(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
+def own_journal(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:
     """A journal of a folder, with what is known of its signatures. Raises JournalError."""
     journal = read(path, signer_or_none(folder, note))
     run = journal.header.run

@@ -66,7 +66,9 @@ def targets(agents: Sequence[type[Agent]], agent: str = "", event: str = "") -> 
     if event:
         found = [target for target in found if target.event == event]
         if not found:
-            raise UsageError(f"{_who(chosen)} has no handler `{event}` that takes a message", help=_known(chosen))
+            raise UsageError(
+                f"{_who(chosen)} has no handler `{event}` that takes a message", help=_list_targets(chosen)
+            )
     if not found:
         raise UsageError(f"{_who(chosen)} has no handler that takes a message", help=EXAMPLE)
     tiers = [[target for target in found if target.event == name] for name in EVENTS]
@@ -104,6 +106,6 @@ def _who(agents: Sequence[type[Agent]]) -> str:
     return f"`{agents[0].about.name}`" if len(agents) == 1 else "the program"
 
 
-def _known(agents: Sequence[type[Agent]]) -> str:
+def _list_targets(agents: Sequence[type[Agent]]) -> str:
     names = ", ".join(f"`{target.name}`" for agent in agents for target in _of_agent(agent))
     return f"These take one: {names}." if names else EXAMPLE

@@ -86,7 +86,7 @@ class Prepared:
             "models": self.wanted.blocks(),
             "note": note,
             "sign_in": sign_in_with(self.wanted.keys),
-            "connect_embedder": None if self.is_stood_in else lambda llm: self._connect_embedder(llm, run),
+            "connect_embedder": None if self.has_stand_in else lambda llm: self._connect_embedder(llm, run),
         }
         given = {**usual, **own, "added": own.get("added") or self.additions()}
         for line in declarations.explain_unused_rules(self.module, self.options.allow):
@@ -99,7 +99,7 @@ class Prepared:
         return run
 
     @property
-    def is_stood_in(self) -> bool:
+    def has_stand_in(self) -> bool:
         """Whether no model outside of this process is to be asked, but one that was handed in."""
         return self.adapter is not None or self.options.answers is not None or self.options.rehearse
 
@@ -136,7 +136,9 @@ class Prepared:
         return model
 
 
-def prepared(file: str, entry: cache.CachedModule, options: RunOptions, adapter: Adapter | None = None) -> Prepared:
+def prepare_program(
+    file: str, entry: cache.CachedModule, options: RunOptions, adapter: Adapter | None = None
+) -> Prepared:
     """A compiled program, loaded.
 
     Args:

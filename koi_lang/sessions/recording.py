@@ -23,11 +23,11 @@ from koi_lang.sessions.trust import signer
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:
     """A context in which a journal is written, where that is wanted; gives its path. Raises JournalError."""
-    return nullcontext() if ready.options.record is False else recorded(run, ready, going)
+    return nullcontext() if ready.options.record is False else record_run(run, ready, going)
 
 
 @contextmanager
-def recorded(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | None]:
+def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path | None]:
     """Write a journal of a run that has not started yet; gives its path, None where it need not and cannot be written.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
 from koi_lang.events import CallEnded, CallStarted, Event, EventData, RunEnded
-from koi_lang.outcome import end_of
+from koi_lang.outcome import capture
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
@@ -155,15 +155,15 @@ class Session:
         await self.close(GRACE_S)
         self.statistics, self.last, self.named = Statistics(), None, ""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._holder = _started(self._group, self._hold(open_run or self.served.open_run, ready), detached_context())
+        self._holder = _start_task(self._group, self._hold(open_run or self.served.open_run, ready), detached_context())
         await ready
 
     async def _hold(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
         """Keep a run open until it shall end, or an error ends it."""
         try:
-            ended = await end_of(self._live_in(open_run, ready))
+            ended = await capture(self._live_in(open_run, ready))
             if ended.error is not None:
-                self._failed(ready, ended.error)
+                self._fail(ready, ended.error)
         finally:
             self._live = None
 
@@ -178,7 +178,7 @@ class Session:
                 ready.set_result(None)
                 await live.over.wait()
 
-    def _failed(self, ready: asyncio.Future[None], error: Exception) -> None:
+    def _fail(self, ready: asyncio.Future[None], error: Exception) -> None:
         if not ready.done():
             help = error.help if isinstance(error, KoiError) else None
             ready.set_exception(SessionError("session_over", message(error), help=help))
@@ -236,12 +236,12 @@ class Session:
         call = self.call = SessionCall(self._calls, name)
         run = live.opened.run
         run.events.emit(CallStarted(call.id, name, **given), path=call.path)
-        call.task = _started(live.group, self._carry_out(run, call, work), live.context.copy())
+        call.task = _start_task(live.group, self._carry_out(run, call, work), live.context.copy())
         # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
-        call.task.add_done_callback(lambda _: self._ended(run, call))
+        call.task.add_done_callback(lambda _: self._end_call(run, call))
         return call
 
-    def _ended(self, run: Run, call: SessionCall) -> None:
+    def _end_call(self, run: Run, call: SessionCall) -> None:
         self.call = None
         run.events.emit(CallEnded(call.id, call.name, **call.outcome), path=call.path)
 
@@ -262,7 +262,7 @@ class Session:
             except (Exception, SystemExit) as error:  # raised again where it is waited for
                 outcome.append(KoiError("the work was ended") if isinstance(error, SystemExit) else error)
 
-        await asyncio.wait([_started(live.group, carry_out(), live.context.copy())])
+        await asyncio.wait([_start_task(live.group, carry_out(), live.context.copy())])
         if outcome and isinstance(outcome[0], Exception):
             raise outcome[0]
         if not outcome:
@@ -278,9 +278,9 @@ class Session:
             if not call.aborted:
                 raise
         except (Exception, SystemExit) as error:  # told to the client; a program cannot end the process
-            call.outcome = {"ok": False, **_time(error, call), **self._told(error)}
+            call.outcome = {"ok": False, **_time(error, call), **self._error_fields(error)}
 
-    def _told(self, error: BaseException) -> dict[str, Any]:
+    def _error_fields(self, error: BaseException) -> dict[str, Any]:
         help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
         return {"error": message(error), **help, "report": self.served.explain(error)}
 
@@ -331,7 +331,7 @@ class Session:
             self.call.task.cancel()
 
     @asynccontextmanager
-    async def opened(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
+    async def open(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
         """A context in which the session has a run, a new one or that of a session that goes on.
 
         Leaving it ends what is under way. Raises KoiError.
@@ -346,7 +346,7 @@ class Session:
                     self._holder.cancel()
 
 
-def _started(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
+def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
     return group.create_task(work, context=context)
 
 

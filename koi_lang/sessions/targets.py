@@ -40,7 +40,7 @@ def agent_named(session: Session, name: str) -> type[Agent]:
     return agents[name]
 
 
-def given(agent: type[Agent], event: str, said: Message) -> Any:
+def payload_for(agent: type[Agent], event: str, said: Message) -> Any:
     """What a handler is given for a message, as in `koi chat`. Raises Refused when it takes none."""
     handler = agent.about.handlers[event]
     target = target_of(agent.about.name, handler)
@@ -82,10 +82,10 @@ def say(session: Session, said: str | Message, how: How, to: str = "", sender: s
     if not message.text.strip() and not message.images:
         raise SessionError("invalid_request", "there is nothing to say in an empty message")
     note = session.run.steering.say(message, how, to=to, sender=sender or PERSON)
-    return {"note": note.id, "queued": len(session.run.steering.queued())}
+    return {"note": note.id, "queued": len(session.run.steering.pending_messages())}
 
 
-def shown(text: str, images: list[Any] | None) -> Message:
+def message_with_images(text: str, images: list[Any] | None) -> Message:
     """A message with the images that came with it, each `{"data": base64}`. Raises Refused."""
     named = [(f"image {number}", given) for number, given in enumerate(images or (), 1)]
     for name, given in named:
@@ -93,7 +93,7 @@ def shown(text: str, images: list[Any] | None) -> Message:
             help = 'Send {"media_type": "image/png", "data": "…"} with the bytes in base64.'
             raise SessionError("bad_image", f"{name} is not an object with `media_type` and `data`", help=help)
     try:
-        found = tuple(Image.encoded(given["data"], name) for name, given in named)
+        found = tuple(Image.from_base64(given["data"], name) for name, given in named)
         require_few(found)
     except BadImageError as error:
         raise SessionError("bad_image", error.message, help=error.help) from error

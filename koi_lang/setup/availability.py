@@ -13,7 +13,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import ModelEnvironment, Note, connect, connection_to
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.messages import Adapter, Message, Request
-from koi_lang.llm.model_choice import ModelChoice, written
+from koi_lang.llm.model_choice import ModelChoice, written_choice
 from koi_lang.llm.model_list_cache import CachedModelList, ModelListCache
 from koi_lang.llm.model_listing import LIMIT_S
 from koi_lang.llm.model_name_check import require_known
@@ -89,7 +89,7 @@ def with_provider(model: str, keys: KeyLookup) -> str:
     Raises:
         KoiError: several do, or the name mistypes a provider.
     """
-    provider, name = written({"model": model})
+    provider, name = written_choice({"model": model})
     if provider != "auto" or any(row.prefixes and name.startswith(row.prefixes) for row in PROVIDERS):
         return model
     kept = {row.name: lists().find(connection_of(row.name, keys)) for row in PROVIDERS if key_of(row, keys)}
@@ -101,7 +101,7 @@ def with_provider(model: str, keys: KeyLookup) -> str:
 
 def require_provider(options: Mapping[str, Any]) -> None:
     """Raise ProviderError when options of a model name a provider that does not exist."""
-    provider, _ = written(options)
+    provider, _ = written_choice(options)
     if provider not in ("auto", *STAND_INS):
         provider_named(provider)
 
@@ -135,11 +135,11 @@ def set_up(keys: Keys) -> list[Provider]:
 async def all_reached(providers: Sequence[Provider], keys: Keys, **how: bool) -> list[ProviderStatus]:
     """What comes of asking several providers at once, in their order."""
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(reached(provider.name, keys, **how)) for provider in providers]
+        tasks = [group.create_task(check_provider(provider.name, keys, **how)) for provider in providers]
     return [task.result() for task in tasks]
 
 
-async def reached(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> ProviderStatus:
+async def check_provider(name: str, keys: KeyLookup, *, refresh: bool = False, try_out: bool = False) -> ProviderStatus:
     """What comes of asking a provider for its models; failures are part of the answer.
 
     Args:

@@ -9,7 +9,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.compile import Checked
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.errors import KoiError
-from koi_lang.llm.model_choice import written
+from koi_lang.llm.model_choice import written_choice
 from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.setup.availability import connection_of, lists
@@ -36,8 +36,8 @@ def _warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:
     if not isinstance(model, n.Text) or "base_url" in given or not isinstance(provider, n.Text | None):
         return
     try:
-        maker, name = written({"provider": provider.value if provider else "", "model": model.value})
-        known = _kept(maker, keys)
+        maker, name = written_choice({"provider": provider.value if provider else "", "model": model.value})
+        known = _cached_list(maker, keys)
     except KoiError:  # an unknown provider has its own message, and without a key there is no list
         return
     if known is not None and name and not fits(name, known.names) and (near := nearest_models(name, known.names)):
@@ -46,5 +46,5 @@ def _warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:
         yield Diagnostic(CODE, "warning", f"`{maker}` lists no model `{name}`", place, help=help)
 
 
-def _kept(provider: str, keys: Keys) -> CachedModelList | None:
+def _cached_list(provider: str, keys: Keys) -> CachedModelList | None:
     return None if provider == "auto" else lists().find(connection_of(provider, keys))

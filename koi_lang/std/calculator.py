@@ -12,6 +12,6 @@ else:
     safe_expressions = lazy_module("koi_lang.program.safe_expressions")
 
 
-def calculated(expression: str, values: Any) -> Any:
+def calculate(expression: str, values: Any) -> Any:
     """The value of an expression over some names; only operators and harmless functions. Raises KoiError."""
     return safe_expressions.evaluate(expression, values if isinstance(values, dict) else {})

@@ -48,13 +48,13 @@ def records(text: str, delimiter: str) -> list[dict[str, str]]:
     return [dict(zip(names, row, strict=True)) for row in others]
 
 
-def guessed(text: str) -> str:
+def guess_delimiter(text: str) -> str:
     """The delimiter that the first line holds most of: a comma, a semicolon, a tab or a bar."""
     first = text.partition("\n")[0]
     return max(",;\t|", key=first.count)
 
 
-def written(items: Sequence[Any], columns: Sequence[str], delimiter: str, plain: bool) -> str:
+def write_csv(items: Sequence[Any], columns: Sequence[str], delimiter: str, plain: bool) -> str:
     """Objects, or lists of cells, as CSV with a line end behind each row.
 
     Args:
@@ -81,7 +81,7 @@ def columns_of(items: Sequence[Any]) -> list[str]:
     return list(dict.fromkeys(name for item in items if isinstance(item, Mapping) for name in item))
 
 
-def shown(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """A value as a cell holds it: texts and numbers as they are, objects and lists as JSON, nothing as nothing."""
     if nullish(value):
         return ""
@@ -89,7 +89,7 @@ def shown(value: Any) -> str:
 
 
 def _cell(value: Any, plain: bool) -> str:
-    cell = shown(value)
+    cell = cell_text(value)
     return f"'{cell}" if not plain and isinstance(value, str) and cell.startswith(FORMULA) else cell
 
 

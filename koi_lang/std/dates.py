@@ -51,10 +51,10 @@ def day(text: Any) -> date:
     found = ISO.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise AgentError(f"{text!r} is no day", help="Write one such as `2025-03-01`; `parseDate` reads other forms.")
-    return _made(text, *found.groups())
+    return _make_date(text, *found.groups())
 
 
-def _made(text: str, year: str | int, month: str | int, number: str | int) -> date:
+def _make_date(text: str, year: str | int, month: str | int, number: str | int) -> date:
     try:
         return date(int(year), int(month), int(number))
     except ValueError as error:
@@ -66,22 +66,22 @@ def parse(text: str) -> str:
     plain = " ".join(str(text).split()).lower()
     found = ISO.fullmatch(plain.upper()) or LOOSE.fullmatch(plain)
     if found is not None:
-        return _made(text, *found.groups()).isoformat()
+        return _make_date(text, *found.groups()).isoformat()
     if (found := DOTTED.fullmatch(plain)) is not None:
-        return _made(text, found[3], found[2], found[1]).isoformat()
+        return _make_date(text, found[3], found[2], found[1]).isoformat()
     if (found := SLASHED.fullmatch(plain)) is not None:
-        return _slashed(text, int(found[1]), int(found[2]), found[3]).isoformat()
+        return _read_slashed(text, int(found[1]), int(found[2]), found[3]).isoformat()
     if (found := NAMED.fullmatch(plain)) is not None:
-        return _made(text, found[5], _month(text, found[2] or found[3]), found[1] or found[4]).isoformat()
+        return _make_date(text, found[5], _month(text, found[2] or found[3]), found[1] or found[4]).isoformat()
     raise AgentError(f"`{text}` is no day", help="Write one such as `2025-03-01`, `1.3.2025` or `1 March 2025`.")
 
 
-def _slashed(text: str, first: int, second: int, year: str) -> date:
+def _read_slashed(text: str, first: int, second: int, year: str) -> date:
     """Days before months in some countries, behind them in others; where both are possible nothing is guessed."""
     if first <= 12 and second <= 12 and first != second:
         help = f"Write `{year}-{first:02}-{second:02}` or `{year}-{second:02}-{first:02}`."
         raise AgentError(f"`{text}` can be two different days", help=help)
-    return _made(text, year, *((second, first) if first > 12 else (first, second)))
+    return _make_date(text, year, *((second, first) if first > 12 else (first, second)))
 
 
 def _month(text: str, word: str) -> int:
@@ -91,7 +91,7 @@ def _month(text: str, word: str) -> int:
     raise AgentError(f"`{text}` names no month", help="Months are read in English.")
 
 
-def shifted(text: str, days: int, months: int) -> str:
+def shift_day(text: str, days: int, months: int) -> str:
     """A day some days and months later; where a month is too short, its last day. Raises AgentError."""
     start = day(text)
     whole = _whole(start.year * 12 + start.month - 1 + _whole(months))
@@ -114,7 +114,7 @@ def _whole(number: Any) -> int:
     return int(number)
 
 
-def between(start: str, end: str) -> int:
+def days_between(start: str, end: str) -> int:
     """How many days later the second day is; below 0 when it is earlier."""
     return (day(end) - day(start)).days
 
@@ -137,7 +137,7 @@ def workday(text: str, days: int, free: Sequence[str]) -> str:
 
 def days(start: str, end: str, step: int) -> list[str]:
     """Every day, or every `step` days, from one day to another, both included."""
-    first, count, width = day(start), between(start, end), _whole(step)
+    first, count, width = day(start), days_between(start, end), _whole(step)
     if width < 1 or count // max(width, 1) > MOST_DAYS:
         raise AgentError(f"the step must be at least 1, and at most {MOST_DAYS:,} days are listed")
     return [(first + timedelta(days=each)).isoformat() for each in range(0, count + 1, width)]
@@ -158,7 +158,7 @@ def about(text: str) -> dict[str, Any]:
     }
 
 
-def written(text: str, pattern: str) -> str:
+def format_day(text: str, pattern: str) -> str:
     """A day in a pattern of YYYY YY MMMM MMM MM M DD D dddd ddd W; what stands in brackets is kept."""
     given = day(text)
     month, weekday = MONTHS[given.month - 1], DAYS[given.weekday()]

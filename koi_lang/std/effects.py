@@ -25,7 +25,7 @@ def agent() -> AgentPort | None:
     return None if found is None else found[0]
 
 
-async def told(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+async def perform_effect(effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
     """Do something once: a run that goes on gets what came of it, as it was. Raises as the work does."""
     run = current.get()
-    return await work() if run is None else await run.effects.announced(effect, work)
+    return await work() if run is None else await run.effects.perform_as_step(effect, work)

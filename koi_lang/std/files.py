@@ -15,7 +15,7 @@ from koi_lang.js.bounded_regex import BoundedRegex
 from koi_lang.runtime.guards.paths import project_path
 from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.std.effects import agent, folder, told
+from koi_lang.std.effects import agent, folder, perform_effect
 
 MOST_READ = 1_000_000
 MOST_WRITTEN = 1_000_000
@@ -38,7 +38,7 @@ async def about(path: str) -> dict[str, Any]:
     return dict(await _seen("files.about", path, lambda file: _about(file, path)))
 
 
-async def listed(pattern: str) -> list[str]:
+async def list_files(pattern: str) -> list[str]:
     """The files that a pattern fits, sorted; hidden ones are left out. Raises AgentError for a pattern that is none."""
     if not isinstance(pattern, str) or not pattern:
         raise AgentError(f"{pattern!r} is no pattern", help="Write one such as `docs/**/*.md`.")
@@ -46,31 +46,31 @@ async def listed(pattern: str) -> list[str]:
         raise AgentError(f"`{pattern}` lies outside of the project", help="Write one such as `docs/**/*.md`.")
 
     async def look() -> list[str]:
-        return list(_guarded(pattern, lambda: _fitting(folder(), pattern)))
+        return list(_run_guarded(pattern, lambda: _fitting(folder(), pattern)))
 
-    return list(await told(Effect("files.list", {"pattern": pattern}, safe=True), look))
+    return list(await perform_effect(Effect("files.list", {"pattern": pattern}, safe=True), look))
 
 
 async def write(path: str, text: str) -> dict[str, Any]:
     """Replace or make a file as a whole, with the folders on its way. Raises KoiError; then nothing has changed."""
     _require_text(text)
-    return dict(await _changed("files.write", {"path": path, "text": text}, lambda: _replace(path, text)))
+    return dict(await _change_file("files.write", {"path": path, "text": text}, lambda: _replace(path, text)))
 
 
 async def append(path: str, text: str) -> dict[str, Any]:
     """Add a text to the end of a file; readers see all of it or nothing. Raises KoiError."""
     _require_text(text)
-    return dict(await _changed("files.append", {"path": path, "text": text}, lambda: _add(path, text)))
+    return dict(await _change_file("files.append", {"path": path, "text": text}, lambda: _add(path, text)))
 
 
 async def remove(path: str) -> bool:
     """Remove a file; says whether it was there. Raises KoiError for a folder."""
-    return bool(await _changed("files.remove", {"path": path}, lambda: _remove(path)))
+    return bool(await _change_file("files.remove", {"path": path}, lambda: _remove(path)))
 
 
 async def move(path: str, target: str) -> None:
     """Give a file another path; what has that path already is not replaced. Raises KoiError."""
-    await _changed("files.move", {"path": path, "to": target}, lambda: _move(path, target))
+    await _change_file("files.move", {"path": path, "to": target}, lambda: _move(path, target))
 
 
 # ---------------------------------------------------------------- by way of the run
@@ -78,20 +78,20 @@ async def move(path: str, target: str) -> None:
 
 async def _seen(name: str, path: str, look: Callable[[Path], Any]) -> Any:
     async def work() -> Any:
-        return _guarded(path, lambda: look(project_path(folder(), path)))
+        return _run_guarded(path, lambda: look(project_path(folder(), path)))
 
-    return await told(Effect(name, {"path": path}, safe=True), work)
+    return await perform_effect(Effect(name, {"path": path}, safe=True), work)
 
 
-def _changed(name: str, given: dict[str, Any], change: Callable[[], Any]) -> Awaitable[Any]:
+def _change_file(name: str, given: dict[str, Any], change: Callable[[], Any]) -> Awaitable[Any]:
     async def work() -> Any:
-        return _guarded(given["path"], change)
+        return _run_guarded(given["path"], change)
 
     count_written(given.get("text", ""))  # a second time: what the call is given is told, too
-    return told(Effect(name, given), work)
+    return perform_effect(Effect(name, given), work)
 
 
-def _guarded(path: str, work: Callable[[], Any]) -> Any:
+def _run_guarded(path: str, work: Callable[[], Any]) -> Any:
     """What some work on a file gives; what the system says against it becomes a KoiError."""
     try:
         return work()

@@ -40,7 +40,7 @@ def readable(page: str, address: str) -> dict[str, Any]:
         if piece.tag:
             reader.tag(piece)
         else:
-            reader.said(_plain(piece.text))
+            reader.add_text(_plain(piece.text))
     lines = (" ".join(line.split()) for line in "".join(reader.text).split("\n"))
     links = [{"url": url, "text": " ".join(" ".join(said).split())} for url, said in reader.links.items()]
     return {"title": " ".join(reader.title.split()), "text": "\n".join(filter(None, lines)), "links": links}
@@ -129,7 +129,7 @@ class _HtmlReader:
             return None
         return self.links.setdefault(target, [])
 
-    def said(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._in_title:
             self.title += text
         elif not self._silent:

@@ -9,8 +9,8 @@ from koi_lang.errors import AgentError
 from koi_lang.js import json_text
 from koi_lang.js.errors import ErrorValue
 from koi_lang.lazy import lazy_module
-from koi_lang.std.effects import told
-from koi_lang.std.http_request import checked
+from koi_lang.std.effects import perform_effect
+from koi_lang.std.http_request import check_request
 
 if TYPE_CHECKING:
     from koi_lang.std import http_client
@@ -32,8 +32,8 @@ async def request(address: str, options: Any) -> dict[str, Any]:
         PermissionDeniedError: the host is not public, and `koi.toml` does not allow it.
         AgentError: the request is none, no answer came, or one that is too large, too late, or no text.
     """
-    asked = checked(address, options if isinstance(options, dict) else {})
-    return dict(await told(asked.effect, lambda: http_client.answered(asked)))
+    asked = check_request(address, options if isinstance(options, dict) else {})
+    return dict(await perform_effect(asked.effect, lambda: http_client.send_request(asked)))
 
 
 def require_ok(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -18,11 +18,11 @@ from koi_lang.std.http_request import CheckedRequest
 MOST_REDIRECTS = 5
 
 
-async def answered(asked: CheckedRequest) -> dict[str, Any]:
+async def send_request(asked: CheckedRequest) -> dict[str, Any]:
     """What a server answers, as a value. Raises PermissionDeniedError, AgentError."""
     try:
         async with asyncio.timeout(asked.timeout_s):
-            return await _received(asked)
+            return await _receive(asked)
     except TimeoutError as error:
         told = f"`{asked.address}` did not answer within {asked.timeout_s:g} s"
         raise AgentError(told, help="Give it more time with `timeout`, in seconds.") from error
@@ -33,7 +33,7 @@ async def answered(asked: CheckedRequest) -> dict[str, Any]:
         raise AgentError(f"`{asked.address}` cannot be reached: {why}") from error
 
 
-async def _received(asked: CheckedRequest) -> dict[str, Any]:
+async def _receive(asked: CheckedRequest) -> dict[str, Any]:
     guarded = Guarded(Allowed.of(settings.allowed_hosts(folder())))
     headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
     async with httpx2.AsyncClient(
@@ -43,7 +43,7 @@ async def _received(asked: CheckedRequest) -> dict[str, Any]:
         body = None if asked.body is None else asked.body.encode("utf-8", "replace")
         async with client.stream(asked.method, asked.address, headers=headers, content=body) as answer:
             data = await _body(answer, asked)
-            return _shown(answer, data, asked)
+            return _response_fields(answer, data, asked)
 
 
 async def _require_web(request: httpx2.Request) -> None:
@@ -70,7 +70,7 @@ async def _body(answer: httpx2.Response, asked: CheckedRequest) -> bytes:
     return bytes(data)
 
 
-def _shown(answer: httpx2.Response, data: bytes, asked: CheckedRequest) -> dict[str, Any]:
+def _response_fields(answer: httpx2.Response, data: bytes, asked: CheckedRequest) -> dict[str, Any]:
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         text = data.decode(answer.charset_encoding or "utf-8-sig")

@@ -45,7 +45,7 @@ class CheckedRequest:
         return Effect("http.request", {**shown, HEADER_VALUES: shown_headers(self.headers)}, safe=self.method in SAFE)
 
 
-def checked(address: str, options: Mapping[str, Any]) -> CheckedRequest:
+def check_request(address: str, options: Mapping[str, Any]) -> CheckedRequest:
     """A request that can be sent. Raises AgentError for one that cannot."""
     _require_address(address)
     for name in options:

@@ -16,7 +16,7 @@ MOST_STARTS = 200
 DECODER = json.JSONDecoder()
 
 
-def found(text: str) -> Any:
+def extract_json(text: str) -> Any:
     """The first object or list in a text, those in fences first; undefined where there is none."""
     for piece in [*(match[1] for match in FENCED.finditer(text)), text]:
         for count, start in enumerate(START.finditer(piece)):

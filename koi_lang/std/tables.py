@@ -9,8 +9,8 @@ from typing import Any
 
 from koi_lang.errors import AgentError
 from koi_lang.js.environment import current_environment
-from koi_lang.std.csv_text import columns_of, shown
-from koi_lang.text_width import clean, clipped, padded, width, wrapped
+from koi_lang.std.csv_text import cell_text, columns_of
+from koi_lang.text_width import clean, clip_text, pad_text, width, wrap_text
 
 GAP = 2
 # A column is not made narrower than this; where that is not enough, each row becomes a block of lines.
@@ -22,7 +22,7 @@ def terminal_width() -> int:
     return int(current_environment().observe("terminal", lambda: shutil.get_terminal_size().columns))
 
 
-def rendered(items: Sequence[Any], columns: Sequence[str], most: int, is_wrapped: bool) -> str:
+def render_table(items: Sequence[Any], columns: Sequence[str], most: int, is_wrapped: bool) -> str:
     """A table with a line for each row under the names of the columns; numbers stand on the right.
 
     Args:
@@ -36,7 +36,7 @@ def rendered(items: Sequence[Any], columns: Sequence[str], most: int, is_wrapped
     names = list(columns) or columns_of(items)
     if not names:
         return ""
-    cells = [[clean(shown(item.get(name))).strip() for name in names] for item in items]
+    cells = [[clean(cell_text(item.get(name))).strip() for name in names] for item in items]
     widths = _widths(names, cells, max(int(most), 1))
     if widths is None:
         return _blocks(names, cells, int(most))
@@ -76,12 +76,13 @@ def _widths(names: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> 
 def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], is_wrapped: bool) -> list[str]:
     """The lines of one row."""
     parts = [
-        wrapped(cell, room) if is_wrapped else [clipped(cell, room)] for cell, room in zip(cells, widths, strict=True)
+        wrap_text(cell, room) if is_wrapped else [clip_text(cell, room)]
+        for cell, room in zip(cells, widths, strict=True)
     ]
     return [
         (" " * GAP)
         .join(
-            padded(part, room, "right" if to_right else "left")
+            pad_text(part, room, "right" if to_right else "left")
             for part, room, to_right in zip(line, widths, right, strict=True)
         )
         .rstrip()
@@ -92,7 +93,7 @@ def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], is_
 def _blocks(names: Sequence[str], cells: Sequence[Sequence[str]], most: int) -> str:
     """Each row as lines of `name: value`, where there is no room for columns."""
     rows = (
-        "\n".join(part for name, cell in zip(names, row, strict=True) for part in wrapped(f"{name}: {cell}", most))
+        "\n".join(part for name, cell in zip(names, row, strict=True) for part in wrap_text(f"{name}: {cell}", most))
         for row in cells
     )
     return "\n\n".join(rows)

@@ -20,7 +20,7 @@ from koi_lang.program import loader
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
 
@@ -33,12 +33,12 @@ STALLED = "this test waits for something that never happens"
 def collect(path: Path, update: bool) -> Sequence[Case]:
     """The tests of a Koi file in their order; a file that does not compile is a case that fails."""
     try:
-        entry = loader.compiled(str(path))
+        entry = loader.load_compiled(str(path))
     except CompileError as error:
         here = Path.cwd().as_posix()
         return [Broken(path, "\n\n".join(render(diagnostic, here) for diagnostic in error.diagnostics))]
     except KoiError as error:
-        return [Broken(path, failed(error).message)]
+        return [Broken(path, failed_outcome(error).message)]
     return [TestBlock(path, name) for name in entry.tests]
 
 
@@ -51,7 +51,7 @@ class TestBlock:
 
     def run(self) -> CaseOutcome:
         """Run it in a program that is loaded for it alone."""
-        watch, trial = Stopwatch.started(), Trial()
+        watch, trial = Stopwatch.start(), Trial()
         audience = Audience(trial)
         error: BaseException | None = None
         loader.unload()
@@ -64,7 +64,7 @@ class TestBlock:
             loader.unload()
         error = error or trial.missed
         outcome = CaseOutcome(True, watch.seconds, "", tuple(trial.output), tuple(audience.logged))
-        return outcome if error is None else failed(error, outcome)
+        return outcome if error is None else failed_outcome(error, outcome)
 
 
 async def _play(block: TestBlock, audience: Audience) -> None:

@@ -75,16 +75,16 @@ class Broken:
 def title(case: Case) -> str:
     """How a person finds a case: its file, seen from the current folder, and its name."""
     name = " ".join(case.name.split())
-    return f"{shown(case.path)}: {name}" if name else shown(case.path)
+    return f"{relative_path(case.path)}: {name}" if name else relative_path(case.path)
 
 
-def shown(path: Path) -> str:
+def relative_path(path: Path) -> str:
     """A path as seen from the current folder."""
     here = Path.cwd()
     return path.relative_to(here).as_posix() if path.is_relative_to(here) else path.as_posix()
 
 
-def failed(error: BaseException, outcome: CaseOutcome = CaseOutcome(False)) -> CaseOutcome:
+def failed_outcome(error: BaseException, outcome: CaseOutcome = CaseOutcome(False)) -> CaseOutcome:
     """The outcome of a case that an error has ended; the rest is as in another outcome."""
     lines = [explain(error, Path.cwd().as_posix())]
     first = innermost(error)
@@ -100,7 +100,7 @@ class Stopwatch:
     begin: float
 
     @classmethod
-    def started(cls) -> Stopwatch:
+    def start(cls) -> Stopwatch:
         """One that runs from now on."""
         return cls(time.perf_counter())
 

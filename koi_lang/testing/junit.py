@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from koi_lang.testing.cases import CaseResult, shown
+from koi_lang.testing.cases import CaseResult, relative_path
 from koi_lang.testing.report import details
 
 # Characters that no XML document may hold.
@@ -22,7 +22,12 @@ def junit(results: Sequence[CaseResult], seconds: float) -> bytes:
         listed = list(group)
         time = sum(result.outcome.seconds for result in listed)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        about = {"name": _clean(shown(path)), **_counts(listed, time), "timestamp": now, "hostname": "localhost"}
+        about = {
+            "name": _clean(relative_path(path)),
+            **_counts(listed, time),
+            "timestamp": now,
+            "hostname": "localhost",
+        }
         suite = SubElement(root, "testsuite", about)
         for result in listed:
             _add(suite, result)
@@ -44,7 +49,7 @@ def _counts(results: Sequence[CaseResult], seconds: float) -> dict[str, str]:
 
 def _add(suite: Element, result: CaseResult) -> None:
     case, outcome = result.case, result.outcome
-    path = shown(case.path)
+    path = relative_path(case.path)
     about = {"name": _clean(case.name or path), "classname": _clean(path), "time": f"{outcome.seconds:.3f}"}
     element = SubElement(suite, "testcase", about)
     if not outcome.ok:

@@ -104,8 +104,8 @@ class JumpingLoop(asyncio.SelectorEventLoop):
         """Work in a thread, which is waited for in real time."""
         future = super().run_in_executor(executor, func, *args)
         self._sleeping.working += 1
-        future.add_done_callback(self._worked)
+        future.add_done_callback(self._end_work)
         return future
 
-    def _worked(self, _: asyncio.Future[Any]) -> None:
+    def _end_work(self, _: asyncio.Future[Any]) -> None:
         self._sleeping.working -= 1

@@ -32,7 +32,7 @@ def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[
     try:
         while waiting or pool.is_busy:
             pool.begin(waiting)
-            yield from pool.finished()
+            yield from pool.wait_for_results()
     finally:
         pool.close()
 
@@ -106,7 +106,7 @@ class _Pool:
             if worker.case is None and waiting:
                 worker.begin(waiting.popleft())
 
-    def finished(self) -> Iterator[CaseResult]:
+    def wait_for_results(self) -> Iterator[CaseResult]:
         """Wait for the next outcomes."""
         busy = {worker.connection: worker for worker in self._workers if worker.case is not None}
         patience_s = max(0.0, min(worker.overdue_s for worker in busy.values()))

@@ -119,7 +119,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def replayed(path: Path, show: Callable[[str], None], also: Sequence[Consumer] = ()) -> Replayed:
+def replay(path: Path, show: Callable[[str], None], also: Sequence[Consumer] = ()) -> Replayed:
     """Run the program of a journal again, with nothing but its answers.
 
     Args:
@@ -228,7 +228,7 @@ class Comparison:
 
     def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.actions += entry.kind == "begun"
-        now, then = _told(entry), None if before is None else _told(before)
+        now, then = _compared_data(entry), None if before is None else _compared_data(before)
         if now != then and not (now and then and _differs_in_form(then, now)):
             difference = Difference(entry.path, self._where(entry), then, now)
             self._order.append((float("inf") if before is None else before.n, difference))
@@ -238,7 +238,7 @@ class Comparison:
         has_ended = any(entry.kind == RunEnded.type for entry in entries)
         for entry in entries:
             if has_ended and entry.kind in COMPARED and (entry.kind, entry.path) not in self._seen:
-                self._order.append((entry.n, Difference(entry.path, self._where(entry), _told(entry), None)))
+                self._order.append((entry.n, Difference(entry.path, self._where(entry), _compared_data(entry), None)))
         self._order.sort(key=lambda pair: pair[0])
         self._result.differences = [difference for _, difference in self._order]
         if not has_ended:
@@ -266,5 +266,5 @@ def _differs_in_form(then: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     return rest[0] == rest[1] and is_same_input(then.get("fields"), now.get("fields"))
 
 
-def _told(entry: JournalEntry) -> Mapping[str, Any]:
+def _compared_data(entry: JournalEntry) -> Mapping[str, Any]:
     return {name: entry.data[name] for name in COMPARED[entry.kind] if name in entry.data}

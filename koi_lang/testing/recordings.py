@@ -14,8 +14,8 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.reader import read_header
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.settings import environment
-from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed
-from koi_lang.testing.recorded import Replayed, replayed
+from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed_outcome
+from koi_lang.testing.recorded import Replayed, replay
 
 DIFFERENT = "error: the program does something else than when this run was recorded"
 UPDATE = "`koi test --update` takes what it does now as what is expected."
@@ -28,7 +28,7 @@ def collect(path: Path, update: bool) -> Sequence[Case]:
         read_header(path)
     except JournalError as error:
         is_journal = b'"journal":' in path.read_bytes()[:100]
-        return [Broken(path, failed(error).message)] if is_journal else []
+        return [Broken(path, failed_outcome(error).message)] if is_journal else []
     return [Recording(path, update)]
 
 
@@ -42,13 +42,13 @@ class Recording:
 
     def run(self) -> CaseOutcome:
         """Run the program against the recorded answers."""
-        watch = Stopwatch.started()
+        watch = Stopwatch.start()
         printed: list[str] = []
         loader.unload()
         try:
-            found = self._updated(printed) if self.update else replayed(self.path, printed.append)
+            found = self._update(printed) if self.update else replay(self.path, printed.append)
         except (Exception, SystemExit) as error:  # becomes part of the outcome
-            return failed(error, CaseOutcome(False, watch.seconds, "", tuple(printed)))
+            return failed_outcome(error, CaseOutcome(False, watch.seconds, "", tuple(printed)))
         finally:
             loader.unload()
         if found.is_same or (self.update and _is_complete(found)):
@@ -56,7 +56,7 @@ class Recording:
         message = f"{DIFFERENT}\n{found.text()}\n  = help: {UPDATE if _is_complete(found) else ANEW}"
         return CaseOutcome(False, watch.seconds, message, tuple(printed))
 
-    def _updated(self, printed: list[str]) -> Replayed:
+    def _update(self, printed: list[str]) -> Replayed:
         """Replay into a new journal, which takes the place of this one when the program came to its end."""
         new = self.path.with_name(f".{self.path.name}.new")
         new.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ class Recording:
         writer = Writer(new, read_header(self.path), redactor(environment()), failures.append)
         try:
             with closing(writer):
-                found = replayed(self.path, printed.append, [writer])
+                found = replay(self.path, printed.append, [writer])
             if failures:
                 raise failures[0]
             if _is_complete(found) and not found.is_same:

@@ -26,22 +26,22 @@ def report(results: Sequence[CaseResult], seconds: float, *, colour: bool, durat
             yield from _failure(result, colour)
     if durations:
         yield from _slowest(results, durations)
-    yield counted(results, seconds, colour=colour)
+    yield summarize(results, seconds, colour=colour)
 
 
-def counted(results: Sequence[CaseResult], seconds: float, *, colour: bool) -> str:
+def summarize(results: Sequence[CaseResult], seconds: float, *, colour: bool) -> str:
     """How many cases passed and failed: `1 failed, 2 passed in 0.10 s`."""
     passed = sum(result.outcome.ok for result in results)
     failed = len(results) - passed
     counts = [f"{failed} failed"] if failed else []
     counts += [f"{passed} passed"] if passed or not failed else []
-    return _painted(f"{', '.join(counts)} in {seconds:.2f} s", RED if failed else GREEN, colour)
+    return _paint(f"{', '.join(counts)} in {seconds:.2f} s", RED if failed else GREEN, colour)
 
 
 def line(result: CaseResult, *, colour: bool) -> str:
     """One case on a line."""
     word, shade = ("passed", GREEN) if result.outcome.ok else ("failed", RED)
-    return f"{_painted(word, shade, colour)} {_title(result)} ({result.outcome.seconds:.2f} s)"
+    return f"{_paint(word, shade, colour)} {_title(result)} ({result.outcome.seconds:.2f} s)"
 
 
 def details(result: CaseResult) -> Iterator[str]:
@@ -56,7 +56,7 @@ def details(result: CaseResult) -> Iterator[str]:
 
 
 def _failure(result: CaseResult, colour: bool) -> Iterator[str]:
-    yield _painted(f"failed {_title(result)}", RED + BOLD, colour)
+    yield _paint(f"failed {_title(result)}", RED + BOLD, colour)
     yield ""
     yield from details(result)
     yield ""
@@ -74,5 +74,5 @@ def _title(result: CaseResult) -> str:
     return clean(title(result.case))
 
 
-def _painted(text: str, shade: str, colour: bool) -> str:
+def _paint(text: str, shade: str, colour: bool) -> str:
     return f"{shade}{text}{PLAIN}" if colour else text

@@ -11,7 +11,7 @@ from koi_lang.llm.connect import connect
 from koi_lang.llm.messages import Adapter, Delta, Request
 from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.agents.declarations import Mcp
-from koi_lang.runtime.host import Approval, NobodyToAskError, chosen
+from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.test_blocks.context import Trial
 
@@ -39,7 +39,7 @@ class Audience:
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """The next given answer; an option may be answered by its number. Raises UnscriptedError when there is none."""
         if self.trial.person:
-            return chosen(self.trial.person.pop(0), options)
+            return choose_option(self.trial.person.pop(0), options)
         given = "has no more answers" if self.trial.person is not None else "gives no answers"
         message = f"the person is asked `{question.strip()}`, and this test {given}"
         raise self.trial.miss(message, "add the answer to `given person answers [ … ]`.")
@@ -65,17 +65,17 @@ class Script:
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the next answer. Raises UnscriptedError when there is none."""
         if self._trial.model is None:
-            raise self._missed("a model is asked, and this test gives no answers", request)
+            raise self._missing_answer_error("a model is asked, and this test gives no answers", request)
         self._scripted = self._scripted or ScriptedModel(self._trial.model)
         try:
             return self._scripted(request)
         except ProviderError as error:
-            raise self._missed(error.message, request) from error
+            raise self._missing_answer_error(error.message, request) from error
 
     async def aclose(self) -> None:
         """Nothing is held."""
 
-    def _missed(self, message: str, request: Request) -> UnscriptedError:
+    def _missing_answer_error(self, message: str, request: Request) -> UnscriptedError:
         text = request.task.playbook if request.task else request.system
         playbook = " ".join(text.split())
         shown = playbook if len(playbook) <= LONGEST_PLAYBOOK else f"{playbook[:LONGEST_PLAYBOOK]}…"
@@ -98,6 +98,6 @@ class TestModels:
 class NoServers(Servers):
     """MCP servers of a test: none is ever started."""
 
-    async def connected(self, server: Mcp) -> McpConnection:
+    async def connect(self, server: Mcp) -> McpConnection:
         """Refuse. Raises AgentError."""
         raise AgentError(f"the MCP server `{server.name}` is not started in a test")

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 from koi_lang.errors import KoiError
-from koi_lang.testing.cases import Case, CaseOutcome, failed
+from koi_lang.testing.cases import Case, CaseOutcome, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 
 # Programs may recurse as deeply as when they are run.
@@ -41,12 +41,12 @@ def serve(connection: Connection, others: Sequence[Connection], timeout_s: float
     sys.addaudithook(stay_inside)
     try:
         while (case := connection.recv()) is not None:
-            connection.send(limited(case, timeout_s))
+            connection.send(run_limited(case, timeout_s))
     except (EOFError, BrokenPipeError):
         return  # nobody is interested any more
 
 
-def limited(case: Case, timeout_s: float) -> CaseOutcome:
+def run_limited(case: Case, timeout_s: float) -> CaseOutcome:
     """The outcome of a case; a failure when it takes too long."""
     before = signal.signal(signal.SIGALRM, _end_soon)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
@@ -54,7 +54,7 @@ def limited(case: Case, timeout_s: float) -> CaseOutcome:
         return case.run()
     except Overtime as overtime:
         error = KoiError(f"this did not end within {timeout_s:g} s", help="`--timeout` sets another limit.")
-        return failed(error.with_traceback(overtime.__traceback__), CaseOutcome(False, timeout_s))
+        return failed_outcome(error.with_traceback(overtime.__traceback__), CaseOutcome(False, timeout_s))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

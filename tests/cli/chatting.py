@@ -22,7 +22,7 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import targets
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepared
+from koi_lang.sessions.prepared import prepare_program
 from tests.cli.screens import Shown
 from tests.playbook.playing import act
 from tests.projects import Project
@@ -86,7 +86,9 @@ class Typed:
         answers = str(folder / "answers.json")
         options = RunOptions(quiet=True, answers=answers, words=("chat", "a.koi"))
         file = str(folder / "a.koi")
-        served = SessionFactory(prepared(file, loader.compiled(file), options), self.editor.note).served()
+        served = SessionFactory(
+            prepare_program(file, loader.load_compiled(file), options), self.editor.note
+        ).served_config()
         self.chat = self.editor.chat = ChatConversation(served, targets(served.agents)[0], self.editor, str)
 
     def press(self, *keys: str) -> None:
@@ -120,7 +122,7 @@ class Typed:
 
     async def run(self, test: Test) -> None:
         """Carry out a test, then end the conversation."""
-        async with asyncio.timeout(LIMIT_S), self.chat.dispatcher.session.opened(), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(LIMIT_S), self.chat.dispatcher.session.open(), asyncio.TaskGroup() as group:
             running = group.create_task(self.editor.run())
             await self.until(lambda: self.editor._session.app.is_running)
             await test(self)

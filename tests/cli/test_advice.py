@@ -7,7 +7,7 @@ import pytest
 from koi_lang.cli import main
 from koi_lang.diagnostics import suggestion
 from koi_lang.llm.connection import ProviderConnection, Secret
-from koi_lang.llm.model_name_check import unknown
+from koi_lang.llm.model_name_check import unknown_model_error
 from koi_lang.llm.providers import provider_named
 from koi_lang.program import build
 from tests.projects import Project
@@ -52,7 +52,7 @@ def test_a_provider_that_does_not_exist(model: str, told: str) -> None:
     """What stands before the slash is called a provider unless it is the maker of a model in the list."""
     connection = ProviderConnection(provider_named("openai"), Secret("x"), model, "")
 
-    assert told == unknown(connection, ["gpt-4o", "acme/one"]).message
+    assert told == unknown_model_error(connection, ["gpt-4o", "acme/one"]).message
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_images_are_heard_while_the_agent_works(project: Project) -> None:
         await talk.until_waiting()
         talk.press(paste("'a cat.png'"), "look", ENTER)
         await talk.until_shown("will be heard before the next answer")
-        (note,) = talk.chat.session.run.steering.queued()
+        (note,) = talk.chat.session.run.steering.pending_messages()
         assert (f"{MARK} look", (RED,)) == (note.text, note.images)
         talk.press("/back", ENTER)
         await talk.until(lambda: talk.editor.text == f"{MARK} look")

@@ -163,7 +163,7 @@ def test_what_comes_too_late_is_the_next_message(project: Project) -> None:
         await talk.until_shown("second")
 
         assert ["too late"] == messages(talk)
-        assert [] == talk.chat.session.run.steering.queued()
+        assert [] == talk.chat.session.run.steering.pending_messages()
 
     typed(project, test, f"{json.dumps(WAIT)}\n{json.dumps(done())}", say("second"), done())
 

@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang.cli import main
 from koi_lang.cli.ui.colours import Colours, command_words
-from koi_lang.cli.ui.text import coloured, has_colours
+from koi_lang.cli.ui.text import colour_report, has_colours
 from tests.projects import Project
 
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TERM")
@@ -96,8 +96,8 @@ def test_a_report_has_colours() -> None:
     for name, code in codes.items():
         expected = expected.replace(name, code)
 
-    assert expected == coloured(REPORT)
-    assert "^^ no report" == coloured("^^ no report")
+    assert expected == colour_report(REPORT)
+    assert "^^ no report" == colour_report("^^ no report")
 
 
 @pytest.mark.parametrize(

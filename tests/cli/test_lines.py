@@ -10,21 +10,21 @@ import pytest
 
 from koi_lang.cli.ui.keyboard import LineEditor
 from koi_lang.cli.ui.live_view import PlainView
-from koi_lang.cli.ui.text import brief, counted, duration, ending, fitted, harmless, heard_when, width
+from koi_lang.cli.ui.text import brief, count_text, duration, ending, fit_text, harmless, heard_when, width
 
 
 @pytest.mark.parametrize("columns", range(8))
 @pytest.mark.parametrize("text", ["plain text", "漢字漢字漢字", "a漢e\u0301字b漢c", "👩‍👩‍👧 family"])
 def test_a_text_fits(text: str, columns: int) -> None:
     """Neither the beginning nor the end of a text is wider than it may be, however wide its characters are."""
-    assert width(fitted(text, columns, "…")) <= columns
+    assert width(fit_text(text, columns, "…")) <= columns
     assert width(ending(text, columns, "…")) <= columns
 
 
 def test_what_is_missing_is_marked() -> None:
     """A text that fits is left alone; of others the beginning or the end stays, with a mark."""
-    assert ("abcdef", "abcdef") == (fitted("abcdef", 6, "..."), ending("abcdef", 6, "..."))
-    assert ("ab...", "...ef") == (fitted("abcdef", 5, "..."), ending("abcdef", 5, "..."))
+    assert ("abcdef", "abcdef") == (fit_text("abcdef", 6, "..."), ending("abcdef", 6, "..."))
+    assert ("ab...", "...ef") == (fit_text("abcdef", 5, "..."), ending("abcdef", 5, "..."))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_time_is_told_in_two_parts() -> None:
 
 def test_a_number_of_things_is_told() -> None:
     """One thing has a noun without an ending."""
-    assert ["0 files", "1 file", "2,000 files"] == [counted(number, "file") for number in (0, 1, 2000)]
+    assert ["0 files", "1 file", "2,000 files"] == [count_text(number, "file") for number in (0, 1, 2000)]
 
 
 def test_lines_wait_for_the_answer_to_a_question() -> None:

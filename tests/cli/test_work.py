@@ -108,7 +108,7 @@ def test_only_the_model_that_was_asked_is_heard(told: Told) -> None:
     before = told.work.wrote((*ANN, "model#1"), "early ")
     told(ModelAsked("m"), *ANN, "model#1")
     during = told.work.wrote((*ANN, "model#1"), "one two\nthree hun")
-    written = told.work.written(told.work.workers()[1])
+    written = told.work.preview(told.work.workers()[1])
     told(ModelAnswered("m", {}, None), *ANN, "model#1")
 
     assert (False, True, ReplyPreview("prose", text="one two three")) == (before, during, written)

@@ -10,9 +10,9 @@ import pytest
 
 from koi_lang.errors import ExtensionError
 from koi_lang.extensions import Koi, additions
-from koi_lang.extensions.collecting import collected
+from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import Extension
-from koi_lang.runtime.actions.registered import find
+from koi_lang.runtime.actions.registered import find_builtin
 from tests.playbook.playing import Player, act, done, solo
 from tests.projects import Project
 
@@ -51,11 +51,11 @@ def test_an_action_is_what_its_function_says() -> None:
             """
             return [city] * days
 
-    kind = collected([extension(extend)]).added.actions["forecast"]
+    kind = collect_extensions([extension(extend)]).added.actions["forecast"]
 
     assert (kind.signature, kind.needs, kind.safe) == ("forecast(city: string, days?: integer)", "weather:read", True)
     assert (kind.description, kind.lasting) == ("Tell what the weather will be.", False)
-    assert find("forecast") is None
+    assert find_builtin("forecast") is None
 
 
 def test_a_run_has_the_actions_of_its_extensions(play: Player) -> None:
@@ -68,8 +68,8 @@ def test_a_run_has_the_actions_of_its_extensions(play: Player) -> None:
             return f"rain in {city} for {context.agent.name}"
 
     answers = [act("forecast", city="Ulm"), act("forecast"), done()]
-    allowed = play(solo("weather"), answers, added=collected([extension(extend)]).added)
-    refused = play(solo("think"), answers, added=collected([extension(extend)]).added)
+    allowed = play(solo("weather"), answers, added=collect_extensions([extension(extend)]).added)
+    refused = play(solo("think"), answers, added=collect_extensions([extension(extend)]).added)
 
     assert "- forecast(city: string) Tell the weather." in allowed.requests[0].system
     assert "rain in Ulm for Main" in allowed.feedback[1]
@@ -91,7 +91,7 @@ def test_code_calls_an_action(play: Player) -> None:
         agent Main : Worker { on go(args) { return await callAction("twice", { n: 21 }) } }
         """
 
-    assert play(source, [], added=collected([extension(extend)]).added).result == 42
+    assert play(source, [], added=collect_extensions([extension(extend)]).added).result == 42
     assert play(source, []).result is None
 
 
@@ -106,7 +106,7 @@ def test_every_run_has_an_extension_of_its_own(play: Player) -> None:
 
     answers = [act("count"), done(n="${count.output}")]
     for _ in range(2):
-        played = play(solo(), answers, added=collected([extension(extend)]).added)
+        played = play(solo(), answers, added=collect_extensions([extension(extend)]).added)
         assert "count -> 1" in played.feedback[1]
 
 
@@ -117,7 +117,7 @@ def test_two_extensions_cannot_share_a_name(what: str) -> None:
     expected = f"two extensions add the {what} `same`: `one` of one-package 1.0 and `two` of two-package 1.0"
 
     with pytest.raises(ExtensionError, match=expected):
-        collected(both)
+        collect_extensions(both)
 
 
 def test_two_extensions_cannot_be_called_the_same() -> None:
@@ -125,7 +125,7 @@ def test_two_extensions_cannot_be_called_the_same() -> None:
     both = [extension(lambda koi: None), Extension("one", "other", "", lambda: lambda koi: None)]
 
     with pytest.raises(ExtensionError, match=r"two extensions are called `one`: `one` of one-package 1.0 and `one` of"):
-        collected(both)
+        collect_extensions(both)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_two_extensions_cannot_be_called_the_same() -> None:
 def test_some_names_are_refused(what: str, name: str, message: str) -> None:
     """What is built in stays what it is, and a name can be written."""
     with pytest.raises(ExtensionError, match=message):
-        collected([extension(adding(what, name))], {"run"})
+        collect_extensions([extension(adding(what, name))], {"run"})
 
 
 def test_a_name_is_added_once() -> None:
@@ -156,7 +156,7 @@ def test_a_name_is_added_once() -> None:
         adding("action", "same")(koi)
 
     with pytest.raises(ExtensionError, match="the extension `one` adds the action `same` twice"):
-        collected([extension(extend)])
+        collect_extensions([extension(extend)])
 
 
 def test_what_an_extension_raises_is_told() -> None:
@@ -164,7 +164,7 @@ def test_what_an_extension_raises_is_told() -> None:
     with pytest.raises(
         ExtensionError, match=r"the extension `one` of one-package 1.0 failed: ZeroDivisionError"
     ) as told:
-        collected([extension(lambda koi: 1 / 0)])
+        collect_extensions([extension(lambda koi: 1 / 0)])
 
     assert "leave installed extensions out with `--no-extensions`" in str(told.value.help)
 
@@ -178,7 +178,7 @@ def test_a_field_needs_a_known_type() -> None:
             pass
 
     with pytest.raises(ExtensionError, match="whose parameters cannot be read: name 'Nowhere' is not defined"):
-        collected([extension(extend)])
+        collect_extensions([extension(extend)])
 
 
 def test_a_program_brings_its_own(project: Project) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from koi_lang.errors import ExtensionError
 from koi_lang.extensions import Koi
-from koi_lang.extensions.collecting import collected
+from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import Extension
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.hooks.additions import Additions, ExtensionState
@@ -48,7 +48,7 @@ def counting(koi: Koi) -> None:
 
 def additions(extend: Any = counting) -> Additions:
     """What a run has of one extension."""
-    return collected([Extension("count", "a file", "", lambda: extend)]).added
+    return collect_extensions([Extension("count", "a file", "", lambda: extend)]).added
 
 
 def is_done(intent: str) -> Any:

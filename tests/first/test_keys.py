@@ -73,7 +73,7 @@ def test_a_found_key_does_not_print_itself(machine: Machine) -> None:
     (found,) = Keys(machine.folder).copies(NAME)
 
     assert KEY not in f"{found!r} {found}"
-    assert found.masked == "…MARK"
+    assert found.masked_key == "…MARK"
 
 
 def test_secrets_are_known_before_and_after_they_are_looked_up(machine: Machine, keyring: Path) -> None:

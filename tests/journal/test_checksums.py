@@ -14,7 +14,7 @@ from koi_lang.errors import JournalError
 from koi_lang.events import Event, LinePrinted, UnknownEvent
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import sealed, unsealed
+from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import Journal, read
 from koi_lang.runtime.journal.writer import Writer
@@ -116,9 +116,9 @@ def is_named(n: int, told: str) -> bool:
             [*LINES[:3], LINES[3].replace(b"line 3", b"line 9"), *LINES[4:]],
             ["line 4 was changed: it does not fit its checksum"],
         ),
-        ([*LINES[:3], unsealed(LINES[3]), *LINES[4:]], ["line 4 was changed: its checksum is gone"]),
+        ([*LINES[:3], unseal_line(LINES[3]), *LINES[4:]], ["line 4 was changed: its checksum is gone"]),
         (
-            [*LINES[:3], sealed(unsealed(LINES[3]), "other"), *LINES[4:]],
+            [*LINES[:3], seal_line(unseal_line(LINES[3]), "other"), *LINES[4:]],
             ["line 4 was changed: it does not fit its checksum"],
         ),
     ],
@@ -133,7 +133,7 @@ def test_faults_are_named(lines: list[bytes], faults: list[str]) -> None:
 
 def test_journals_without_checksums_are_read(tmp_path: Path) -> None:
     """What an older version wrote counts, also where this one has gone on with it."""
-    older = [*map(unsealed, LINES[:6]), *LINES[6:]]
+    older = [*map(unseal_line, LINES[:6]), *LINES[6:]]
 
     assert (Journal(HEADER, ENTRIES),) * 2 == read_of(older)
 

@@ -13,7 +13,7 @@ import pytest
 
 from koi_lang.cli.runs import _duration
 from koi_lang.events import Event, RunStarted
-from koi_lang.runtime.journal.checksums import unsealed
+from koi_lang.runtime.journal.checksums import unseal_line
 from koi_lang.runtime.journal.entries import header_of
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.writer import Writer
@@ -220,8 +220,8 @@ def test_export_copies_what_can_be_read(recorded: Recorded) -> None:
 
     assert (0, "warning: 2 lines left out\n") == (done.returncode, done.stderr)
     exported = (recorded.project.folder / "out" / "run.jsonl").read_bytes()
-    assert [unsealed(line) for line in whole.splitlines(True)[1:]] == [
-        unsealed(line) for line in exported.splitlines(True)[1:]
+    assert [unseal_line(line) for line in whole.splitlines(True)[1:]] == [
+        unseal_line(line) for line in exported.splitlines(True)[1:]
     ]
     assert b'"mac"' not in exported
     assert replace(read_header(recorded.path), program="../a.koi") == header_of(exported.splitlines(True)[0], "run")

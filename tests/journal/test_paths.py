@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from koi_lang.runtime.replay.location import LONGEST_TRAIL, branch, current_path, enter_run, leave_run, step
+from koi_lang.runtime.replay.location import LONGEST_TRAIL, branch, current_path, enter, enter_run, leave_run
 from tests.playbook.playing import Played, Player, act, ask, done
 
 PAUSE = "await new Promise(done => setTimeout(done, Math.random() * 3))"
@@ -83,10 +83,10 @@ def test_an_attempt_counts_anew(play: Player) -> None:
 def test_branches_are_counted_when_they_start() -> None:
     """Work beside the current code has a path of its own, and leaves the counts of its starter alone."""
     token = enter_run()
-    with step("Ada.go"):
+    with enter("Ada.go"):
         contexts = [branch(), branch()]
         inner = contexts[1].run(branch)
-        with step("print"):
+        with enter("print"):
             printing = current_path()
     leave_run(token)
 
@@ -109,5 +109,5 @@ def test_branches_of_branches_stay_short() -> None:
 
 def test_outside_of_runs_there_is_no_path() -> None:
     """Without a run nothing is counted."""
-    with step("Ada.go"):
+    with enter("Ada.go"):
         assert () == branch().run(current_path)

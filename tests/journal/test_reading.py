@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import sealed
+from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.summary import summarise
@@ -62,7 +62,7 @@ def test_damaged_files(
         (HEAD.replace(b'"journal":2', b'"journal":3') + ONE, "has the journal format 3, not 2 or less"),
         (HEAD.replace(b'"run"', b'"ran"') + ONE, "is damaged"),
         (HEAD.replace(b"100.0", b'"then"') + ONE, "is damaged"),
-        (sealed(HEAD, HEADER.run).replace(b"100.0", b"100.5") + ONE, "is damaged"),
+        (seal_line(HEAD, HEADER.run).replace(b"100.0", b"100.5") + ONE, "is damaged"),
     ],
 )
 def test_foreign_files_are_left_alone(journal: Make, content: bytes, told: str) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as some
 
 from koi_lang.errors import JournalError
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.checksums import parts, sealed, unsealed
+from koi_lang.runtime.journal.checksums import parts, seal_line, unseal_line
 from koi_lang.runtime.journal.entries import JournalEntry, line_of
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.signatures import Chain, Signer
@@ -97,14 +97,14 @@ def test_forged_journals(cut: Commands, forge: str) -> None:
     """Lines behind those of this machine, a rule more, another program or command, lines of another journal."""
     head, *lines = cut.journal.read_bytes().splitlines(keepends=True)
     number, run = len(lines) + 1, cut.journal.stem
-    rule = sealed(line_of(JournalEntry(number, 5.0, "allowed", data={"rule": "shell"}), str), run)
+    rule = seal_line(line_of(JournalEntry(number, 5.0, "allowed", data={"rule": "shell"}), str), run)
     other = [line.replace(b"echo two", b"echo 2") for line in lines]
     forged = {
-        "behind": [head, *lines, sealed(line_of(JournalEntry(number, 5.0, "printed", ("Main.go#1",)), str), run)],
+        "behind": [head, *lines, seal_line(line_of(JournalEntry(number, 5.0, "printed", ("Main.go#1",)), str), run)],
         "allowed": [head, *lines, rule],
-        "unsigned": [unsealed(line) for line in (head, *lines)],
-        "header": [sealed(unsealed(head).replace(b"main.koi", b"evil.koi"), run), *lines],
-        "spliced": [head, *(sealed(unsealed(line), run) for line in other)],
+        "unsigned": [unseal_line(line) for line in (head, *lines)],
+        "header": [seal_line(unseal_line(head).replace(b"main.koi", b"evil.koi"), run), *lines],
+        "spliced": [head, *(seal_line(unseal_line(line), run) for line in other)],
     }
     cut.journal.write_bytes(b"".join(forged[forge]))
 
@@ -235,7 +235,7 @@ def test_only_a_journal_of_this_machine_is_whole(data: some.DataObject) -> None:
         elif kind == "doubled":
             lines.insert(here, lines[there])
         elif kind == "unsigned":
-            lines[here] = unsealed(lines[here])
+            lines[here] = unseal_line(lines[here])
 
     if is_whole(lines):
         assert [parts(line)[0] for line in LINES[: len(lines)]] == [parts(line)[0] for line in lines]
@@ -263,7 +263,7 @@ def test_a_signature_is_for_one_folder_and_of_one_key(signer: Signer) -> None:
 def test_a_trusted_journal_is_signed_as_a_whole(tmp_path: Path) -> None:
     """What is added to lines of others signs these, too: they can be changed no more."""
     path = tmp_path / "a.jsonl"
-    path.write_bytes(b"".join(map(unsealed, LINES[:5])))
+    path.write_bytes(b"".join(map(unseal_line, LINES[:5])))
     writer = Writer(path, read(path, SIGNER).end, str, print, SIGNER)
     writer.note("resumed")
     writer.close()

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.answer_cache import cached
+from koi_lang.llm.answer_cache import with_answer_cache
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Message, Request, StreamEnd, TextDelta, Usage
@@ -43,8 +43,8 @@ def test_an_equal_request_is_answered_from_disk(tmp_path: Path) -> None:
     """Also by another model of the same name in another run, which is not asked."""
     second = Flaky()
 
-    assert texts(cached(Flaky("kept"), tmp_path, OPENAI), REQUEST) == ["kept"]
-    assert texts(cached(second, tmp_path, OPENAI), replace(REQUEST)) == ["kept"]
+    assert texts(with_answer_cache(Flaky("kept"), tmp_path, OPENAI), REQUEST) == ["kept"]
+    assert texts(with_answer_cache(second, tmp_path, OPENAI), replace(REQUEST)) == ["kept"]
     assert second.requests == []
 
 
@@ -64,7 +64,7 @@ def test_an_equal_request_is_answered_from_disk(tmp_path: Path) -> None:
 )
 def test_a_different_request_is_asked(tmp_path: Path, change: dict[str, Any]) -> None:
     """Whatever can change the answer is part of the key."""
-    model = cached(Flaky("one", "two"), tmp_path, OPENAI)
+    model = with_answer_cache(Flaky("one", "two"), tmp_path, OPENAI)
 
     assert texts(model, REQUEST, replace(REQUEST, **change)) == ["one", "two"]
 
@@ -76,16 +76,16 @@ def test_a_different_request_is_asked(tmp_path: Path, change: dict[str, Any]) ->
 )
 def test_another_connection_is_asked(tmp_path: Path, change: dict[str, Any]) -> None:
     """What the `llm` block says counts where the request leaves it open."""
-    texts(cached(Flaky("one"), tmp_path, OPENAI), REQUEST)
+    texts(with_answer_cache(Flaky("one"), tmp_path, OPENAI), REQUEST)
 
-    assert texts(cached(Flaky("two"), tmp_path, replace(OPENAI, **change)), REQUEST) == ["two"]
+    assert texts(with_answer_cache(Flaky("two"), tmp_path, replace(OPENAI, **change)), REQUEST) == ["two"]
 
 
 def test_a_replayed_answer_says_so_and_costs_nothing(tmp_path: Path) -> None:
     """Usage comes back as it was told, marked."""
     usage = Usage(7, 3, 2)
-    texts(cached(Flaky("kept", usage=usage), tmp_path, OPENAI), REQUEST)
-    model = cached(Flaky(), tmp_path, OPENAI)
+    texts(with_answer_cache(Flaky("kept", usage=usage), tmp_path, OPENAI), REQUEST)
+    model = with_answer_cache(Flaky(), tmp_path, OPENAI)
 
     deltas = deltas_of(model)
     asyncio.run(model.aclose())
@@ -95,8 +95,8 @@ def test_a_replayed_answer_says_so_and_costs_nothing(tmp_path: Path) -> None:
 
 def test_broken_answers_are_not_kept(tmp_path: Path) -> None:
     """Half an answer would be half for ever."""
-    texts_of_broken = heard(cached(Flaky(["half", failing(None)]), tmp_path / "a", OPENAI))[0]
-    model = cached(Flaky("whole"), tmp_path / "a", OPENAI)
+    texts_of_broken = heard(with_answer_cache(Flaky(["half", failing(None)]), tmp_path / "a", OPENAI))[0]
+    model = with_answer_cache(Flaky("whole"), tmp_path / "a", OPENAI)
 
     assert (texts_of_broken, texts(model, REQUEST)) == ("half", ["whole"])
 
@@ -119,7 +119,7 @@ def test_nobody_else_reads_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "answers"
     folder.mkdir(parents=True, mode=0o755)
 
-    texts(cached(Flaky("x"), folder, OPENAI), REQUEST)
+    texts(with_answer_cache(Flaky("x"), folder, OPENAI), REQUEST)
 
     assert folder.stat().st_mode & 0o777 == 0o700
 
@@ -130,14 +130,14 @@ def test_a_folder_of_somebody_else_is_not_trusted(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
 
     with pytest.raises(SettingsError, match="belongs to somebody else"):
-        texts(cached(Flaky("x"), tmp_path, OPENAI), REQUEST)
+        texts(with_answer_cache(Flaky("x"), tmp_path, OPENAI), REQUEST)
 
 
 def test_a_broken_store_costs_time_but_no_answer(tmp_path: Path) -> None:
     """Where nothing can be kept the model is asked, and the listener learns why."""
     listener = Listener()
     (tmp_path / "cache.db").write_bytes(b"this is no database" * 100)
-    model = cached(Flaky("one", "two"), tmp_path, OPENAI, listener.on_event)
+    model = with_answer_cache(Flaky("one", "two"), tmp_path, OPENAI, listener.on_event)
 
     assert texts(model, REQUEST, REQUEST) == ["one", "two"]
     assert {name for name, _ in listener.events} == {"answer_cache_failed"}
@@ -165,7 +165,7 @@ def test_nothing_is_unpickled_from_the_folder(tmp_path: Path, place: str) -> Non
     """An entry that is a pickle, or lies elsewhere, is dropped: the model is asked, and its answer kept."""
     folder, marker, name = tmp_path / "answers", tmp_path / "owned", "00/11/" + "a" * 28 + ".val"
     pickled = pickle.dumps(Planted(marker))
-    texts(cached(Flaky("old"), folder, OPENAI), REQUEST)
+    texts(with_answer_cache(Flaky("old"), folder, OPENAI), REQUEST)
     (folder / name).parent.mkdir(parents=True)
     (folder / name).write_bytes(pickled)
     (tmp_path / "secret").write_text('{"text": "secret", "usage": null}')
@@ -177,8 +177,8 @@ def test_nothing_is_unpickled_from_the_folder(tmp_path: Path, place: str) -> Non
     }
     plant(folder, **rows[place])
 
-    assert texts(cached(Flaky("new"), folder, OPENAI), REQUEST) == ["new"]
-    assert texts(cached(Flaky("newer"), folder, OPENAI), REQUEST) == ["new"]
+    assert texts(with_answer_cache(Flaky("new"), folder, OPENAI), REQUEST) == ["new"]
+    assert texts(with_answer_cache(Flaky("newer"), folder, OPENAI), REQUEST) == ["new"]
     assert (marker.exists(), (tmp_path / "secret").exists()) == (False, True)
 
 
@@ -186,8 +186,8 @@ def test_a_long_answer_is_kept(tmp_path: Path) -> None:
     """Texts that do not fit into the table are in files of their own."""
     long = "é" * 100_000
 
-    assert texts(cached(Flaky(long), tmp_path, OPENAI), REQUEST) == [long]
-    assert texts(cached(Flaky("other"), tmp_path, OPENAI), REQUEST) == [long]
+    assert texts(with_answer_cache(Flaky(long), tmp_path, OPENAI), REQUEST) == [long]
+    assert texts(with_answer_cache(Flaky("other"), tmp_path, OPENAI), REQUEST) == [long]
     assert list(tmp_path.glob("*/*/*.val")) != []
 
 

@@ -52,7 +52,7 @@ def test_what_was_counted_bounds_the_next_estimate(counted: float, times: float)
     for told in (1, tokens * counted, 1):
         calibration.learn("gpt-4o-mini", LONG, int(told))
 
-    sized = calibration.sized(need())
+    sized = calibration.adjust(need())
     assert tokens * times == pytest.approx(sized.input_tokens, abs=3)
     assert need().input_usd * times == pytest.approx(sized.input_usd, rel=0.01)
     assert need().answer_tokens == sized.answer_tokens
@@ -63,8 +63,8 @@ def test_each_model_is_learnt_for_itself() -> None:
     calibration = Calibration()
     calibration.learn("a/gpt-4o", LONG, 3 * input_tokens_of(LONG))
 
-    assert need() == calibration.sized(need())
-    assert need().input_tokens * 2.9 < calibration.sized(need(LONG, "gpt-4o-mini", "gpt-4o")).input_tokens
+    assert need() == calibration.adjust(need())
+    assert need().input_tokens * 2.9 < calibration.adjust(need(LONG, "gpt-4o-mini", "gpt-4o")).input_tokens
 
 
 def test_what_a_provider_adds_to_every_request() -> None:
@@ -73,8 +73,8 @@ def test_what_a_provider_adds_to_every_request() -> None:
     calibration, tokens = Calibration(), input_tokens_of(short)
     calibration.learn("gpt-4o-mini", short, tokens + 50)
 
-    assert tokens + 50 == calibration.sized(need(short)).input_tokens
-    assert need().input_tokens + 50 == pytest.approx(calibration.sized(need()).input_tokens, abs=1)
+    assert tokens + 50 == calibration.adjust(need(short)).input_tokens
+    assert need().input_tokens + 50 == pytest.approx(calibration.adjust(need()).input_tokens, abs=1)
 
 
 def test_images_count_where_there_are_images() -> None:
@@ -82,8 +82,8 @@ def test_images_count_where_there_are_images() -> None:
     calibration = Calibration()
     calibration.learn("gpt-4o-mini", LOOK, 5 * input_tokens_of(LOOK))
 
-    assert need() == calibration.sized(need())
-    assert need(LOOK).input_tokens * 4.9 < calibration.sized(need(LOOK)).input_tokens
+    assert need() == calibration.adjust(need())
+    assert need(LOOK).input_tokens * 4.9 < calibration.adjust(need(LOOK)).input_tokens
 
     calibration.learn("gpt-4o-mini", replace(LONG), 9 * input_tokens_of(LONG))
-    assert need(LOOK).input_tokens * 8.9 < calibration.sized(need(LOOK)).input_tokens
+    assert need(LOOK).input_tokens * 8.9 < calibration.adjust(need(LOOK)).input_tokens

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import RequestError
-from koi_lang.llm.answer_cache import cached
+from koi_lang.llm.answer_cache import with_answer_cache
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import Discarded, StreamEnd, TextDelta, Usage
 from koi_lang.llm.retry import retry
@@ -131,7 +131,9 @@ def test_a_discarded_attempt_is_no_beginning() -> None:
 def test_a_kept_answer_takes_nothing_again(tmp_path: Any) -> None:
     """What an answer was tried before is not part of what the cache gives again."""
     flaky = Flaky(dear(1), "fine")
-    kept = cached(retry(flaky, sleep=Listener().sleep), tmp_path, adapter("openai", "http://127.0.0.1:9").connection)
+    kept = with_answer_cache(
+        retry(flaky, sleep=Listener().sleep), tmp_path, adapter("openai", "http://127.0.0.1:9").connection
+    )
 
     first, second = deltas_of(kept), deltas_of(kept)
 

@@ -17,7 +17,7 @@ from koi_lang.llm.embeddings import Embedder, connection_for, embedder, require_
 from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import UnknownModelError
-from koi_lang.llm.vectors import Vector, packed, unpacked
+from koi_lang.llm.vectors import Vector, pack_vector, unpack_vector
 from tests.llm.meanings import meaning
 from tests.llm.server import Answer, ModelServer
 
@@ -281,5 +281,5 @@ def test_what_can_be_told_without_a_key_is() -> None:
 
 def test_vectors_are_packed_into_text() -> None:
     """They come back as they were; anything else is none."""
-    assert [0.5, -1.0] == list(unpacked(packed([0.5, -1.0])) or ())
-    assert [None] * 5 == [unpacked(each) for each in (None, "", "?", "AAA=", 5)]
+    assert [0.5, -1.0] == list(unpack_vector(pack_vector([0.5, -1.0])) or ())
+    assert [None] * 5 == [unpack_vector(each) for each in (None, "", "?", "AAA=", 5)]

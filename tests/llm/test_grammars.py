@@ -18,7 +18,7 @@ from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.providers import PROVIDERS
-from koi_lang.mcp_server.tools import exposed, offers
+from koi_lang.mcp_server.tools import exposed_agents, offers
 from koi_lang.program import declarations
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.actions.lookup import all_actions
@@ -175,7 +175,10 @@ def test_schemas_of_served_tools_become_grammars(library: str, play: Player) -> 
     """Clients hold their models to the schemas of the tools that `koi serve mcp` offers: arguments can be written."""
     handlers = "on add(args: { a: number, b?: number, tags: string[] }) { return 1 } on any(args: Json) { return 1 }"
     module = play.load(f"role R {{ can think }}\nagent Main : R {{ expose mcp\n{handlers} }}\n")
-    tools = {each.name: each.schema for each in offers(exposed(declarations.agents_of(module), "a.koi"), all_actions())}
+    tools = {
+        each.name: each.schema
+        for each in offers(exposed_agents(declarations.agents_of(module), "a.koi"), all_actions())
+    }
 
     assert {"add", "any"} == set(tools)
     assert grammar(library, tools["add"])('{"a": 1, "b": 2.5, "tags": ["x"]}')

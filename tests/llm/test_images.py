@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.llm.answer_cache import cached
+from koi_lang.llm.answer_cache import with_answer_cache
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
 from koi_lang.llm.connection import ProviderConnection, Secret
@@ -59,7 +59,7 @@ def test_an_image_is_known_by_its_beginning(content: bytes, media_type: str) -> 
     image = Image.of(content, "photo.bmp")
 
     assert (media_type, len(content)) == (image.media_type, image.size)
-    assert image == Image.encoded(image.data)
+    assert image == Image.from_base64(image.data)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_models_do_not_read_is_refused(content: bytes, told: str) -> None:
 def test_data_that_is_not_base64_is_refused() -> None:
     """Base64 that is damaged is told as such."""
     with pytest.raises(BadImageError, match="the data of `the image` is not base64"):
-        Image.encoded("iVBOR*")
+        Image.from_base64("iVBOR*")
 
 
 def test_the_largest_image_fits_into_five_encoded_megabytes() -> None:
@@ -269,7 +269,7 @@ def test_kept_answers_belong_to_their_images(tmp_path: Any) -> None:
     async def run() -> int:
         async with ModelServer(["red", "dark"]) as server:
             connection = replace(connected("openai", "gpt-4o"), base_url=f"{server.url}/v1")
-            model = cached(OpenAI(connection), tmp_path / "kept", connection)
+            model = with_answer_cache(OpenAI(connection), tmp_path / "kept", connection)
             for request in (LOOK, dark, LOOK, dark):
                 [delta async for delta in model(request)]
             await model.aclose()

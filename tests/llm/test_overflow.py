@@ -263,5 +263,5 @@ def test_other_words_leave_it_what_it_is() -> None:
     error = failure(TOO_LONG["anthropic"])
     recalled = from_data(data_of(error))
 
-    assert ContextOverflowError is type(error.told_as("other words"))
+    assert ContextOverflowError is type(error.with_message("other words"))
     assert (ContextOverflowError, 400, False) == (type(recalled), recalled.status, recalled.repeatable)  # type: ignore[attr-defined]

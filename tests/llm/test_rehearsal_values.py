@@ -16,7 +16,7 @@ from koi_lang.llm.rehearsal.written_actions import NESTED
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.playbook import references
 from koi_lang.runtime.playbook.action_parsing import as_action
-from koi_lang.runtime.prompts import written
+from koi_lang.runtime.prompts import value_text
 from tests.llm.rehearsing import TASK, next_actions
 from tests.running import run_file
 
@@ -123,7 +123,7 @@ def carried_out(playbook: str, value: Any) -> Carried:
     texts = playbook.split("§")
     parts: list[Part] = [texts[0]]
     for text in texts[1:]:
-        parts += [Interpolation(value, written(value)), text]
+        parts += [Interpolation(value, value_text(value)), text]
     model = Rehearsal()
     args = {"name": "Bo", "items": [1], "text": value}
     task = replace(TASK, playbook="", args=args, state=STATE, parts=tuple(parts), actions=(*TASK.actions, "call_llm"))
@@ -134,7 +134,7 @@ def carried_out(playbook: str, value: Any) -> Carried:
 def as_carried_out(answer: Any, names: references.ActionScope) -> list[Any]:
     """The intent of an action and its fields with references resolved, those of the actions inside it included."""
     action = as_action(answer)
-    fields = names.filled(action.data)
+    fields = names.substitute(action.data)
     nested = {key: [as_carried_out(item, names) for item in fields[key]] for key in ("actions",) if key in fields}
     return [action.intent, {**fields, **nested}]
 
@@ -174,7 +174,7 @@ def test_a_condition_sees_a_value_as_a_constant(value: str) -> None:
 
     ((_, fields),) = [action for action in carried_out(written_out, value).actions if action[0] == "print"]
 
-    assert names.holds(fields["condition"])
+    assert names.evaluate_condition(fields["condition"])
 
 
 @pytest.mark.parametrize("field", ["state_updates", "stateUpdates"])

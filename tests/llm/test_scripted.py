@@ -9,7 +9,7 @@ import pytest
 
 from koi_lang.errors import ProviderError, SettingsError
 from koi_lang.llm.messages import Request, StreamEnd, Task, TextDelta, Usage
-from koi_lang.llm.scripted import ScriptedModel, read_answers, scripted
+from koi_lang.llm.scripted import ScriptedModel, read_answers, scripted_model
 from tests.llm.rehearsing import answer_text
 
 REQUEST = Request("Be brief.", ())
@@ -29,7 +29,7 @@ def test_answers_come_in_order_and_in_pieces() -> None:
 
 def test_a_script_that_is_too_short_says_how_many_were_asked_for() -> None:
     """The error counts, so that the missing answer can be written."""
-    model = scripted(["only"])
+    model = scripted_model(["only"])
     answer_text(model, REQUEST)
 
     with pytest.raises(ProviderError, match="answer 2 was asked for and the script has 1"):
@@ -38,7 +38,7 @@ def test_a_script_that_is_too_short_says_how_many_were_asked_for() -> None:
 
 def test_answers_may_be_chosen_by_the_playbook() -> None:
     """With a mapping, the text of system message and playbook decides; each list has its own place."""
-    model = scripted({"brief": ["system"], "poem": ["playbook"]})
+    model = scripted_model({"brief": ["system"], "poem": ["playbook"]})
 
     assert answer_text(model, Request("", (), task=Task("Write a poem."))) == "playbook"
     assert answer_text(model, REQUEST) == "system"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from koi_lang.llm.messages import Request
-from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data, found, lines
+from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data, lines, search_tools
 from koi_lang.runtime.mcp.tools import Tool
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
@@ -92,7 +92,7 @@ def test_finding_by_words() -> None:
     known = [Tool("s", name, about, {}, {}) for name, about in (("mend", "Read."), ("read_file", "Open a file."))]
 
     assert [["read_file", "mend"], ["read_file"], []] == [
-        [tool.name for tool in found(known, words)] for words in ("READ", "file read", "write")
+        [tool.name for tool in search_tools(known, words)] for words in ("READ", "file read", "write")
     ]
 
 

@@ -34,8 +34,8 @@ def test_a_model_is_closed_after_its_last_answer() -> None:
     async def answer() -> tuple[list[int], bool]:
         model: Any = known.of(SETTINGS)
         counts = []
-        async with known.kept(model):
-            async with known.kept(model):
+        async with known.hold_open(model):
+            async with known.hold_open(model):
                 await known.forget()
                 counts.append(model.closed)
             counts.append(model.closed)
@@ -51,7 +51,7 @@ def test_a_model_that_answers_nothing_is_closed_at_once() -> None:
 
     async def use() -> None:
         for _ in range(2):
-            async with known.kept(known.of(SETTINGS)):
+            async with known.hold_open(known.of(SETTINGS)):
                 pass
         await known.forget()
         await known.aclose()
@@ -68,7 +68,7 @@ def test_everything_is_closed_at_the_end() -> None:
     async def use() -> None:
         for name in made:
             known.of({"model": name})
-        async with known.kept(made["busy"]):
+        async with known.hold_open(made["busy"]):
             await known.aclose()
 
     with pytest.raises(OSError, match="no"):

@@ -64,15 +64,15 @@ def draft_of(text: str, size: int = 3) -> PartialReply:
 )
 def test_what_an_answer_means_so_far(answer: str, expected: ReplyPreview | None, size: int) -> None:
     """Of every beginning something is known, however it is cut: whole words of prose, or an action and its text."""
-    assert expected == draft_of(answer, size).written()
+    assert expected == draft_of(answer, size).preview()
 
 
 def test_half_a_word_is_never_shown() -> None:
     """What may be a part of a secret waits until the rest is there, also where the beginning of a text is left out."""
     secret = "s3cret" * 20
     text = f"It is {secret} {'x' * (LONGEST_END - 60)} and more"
-    shown = [draft_of(text, size).written() for size in (1, 50, 200)]
-    beginnings = [draft_of(text[:length]).written() for length in range(len(text))]
+    shown = [draft_of(text, size).preview() for size in (1, 50, 200)]
+    beginnings = [draft_of(text[:length]).preview() for length in range(len(text))]
 
     words = [word for written in (*shown, *beginnings) if written is not None for word in written.text.split()]
     assert {"It", "is", secret, "x" * (LONGEST_END - 60), "and"} == set(words)
@@ -86,7 +86,7 @@ def test_nothing_that_is_written_fails(pieces: list[str]) -> None:
 
     for piece in pieces:
         draft.follow(piece)
-        written = draft.written()
+        written = draft.preview()
         assert written is None or len(written.text) <= LONGEST_END
 
 
@@ -96,7 +96,7 @@ def test_a_long_answer_takes_time_for_its_length() -> None:
     for length in (100_000, 400_000):
         text = json.dumps({"intent": "print", "message": "wörd " * (length // 10)})
         before = time.process_time()
-        written = draft_of(text, 8).written()
+        written = draft_of(text, 8).preview()
         taken.append(time.process_time() - before)
         assert written is not None
         assert len(written.text) <= LONGEST_END

@@ -15,7 +15,7 @@ from koi_lang.llm.usage import tokens_of
 from koi_lang.redaction.redactor import HIDDEN, redactor
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.journal.entries import entry_in, entry_of, line_of
-from koi_lang.runtime.model_calls.images import image_in, images_in, noted, told, value_of
+from koi_lang.runtime.model_calls.images import image_in, images_in, prompt_text, replace_images, value_of
 from koi_lang.runtime.playbook.summaries import ConversationSummary
 from koi_lang.runtime.replay.location import Location
 from koi_lang.runtime.replay.request_digest import ToldDigests
@@ -123,7 +123,7 @@ def test_what_is_no_image_is_left_as_it_is() -> None:
     ]
 
     assert [None] * 4 == [image_in(value) for value in others]
-    assert "[image, image/png, 2 bytes]" == noted(others)[0]
+    assert "[image, image/png, 2 bytes]" == replace_images(others)[0]
 
 
 def test_images_in_a_circle_end() -> None:
@@ -139,7 +139,7 @@ def test_images_in_a_circle_end() -> None:
 
 def test_text_of_a_value_has_notes() -> None:
     """As text, a value has notes where its images are."""
-    assert f'{{"a":["{NOTE}"],"b":1}}' == told({"a": [value_of(RED)], "b": 1})
+    assert f'{{"a":["{NOTE}"],"b":1}}' == prompt_text({"a": [value_of(RED)], "b": 1})
 
 
 # ---------------------------------------------------------------- long conversations, journals

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from koi_lang.runtime.actions.lookup import all_actions, allowed
+from koi_lang.runtime.actions.lookup import actions_of, all_actions
 from koi_lang.runtime.host import Approval
 from tests.playbook.playing import Played, Player, act, ask, done, solo
 from tests.running import RecordingHost
@@ -172,7 +172,7 @@ def test_a_permission_unlocks_its_actions(play: Player, kind: Any) -> None:
     played = play(solo(str(kind.needs).partition(":")[0]), [act(kind.name, **FIELDS[kind.name]), done()])
     main = next(iter(played.run._agents.values()))
 
-    assert kind in allowed(main)
+    assert kind in actions_of(main)
     assert "DENIED: `" not in played.feedback[1]
 
 

@@ -157,7 +157,10 @@ def test_a_playbook_that_fails_leaves_the_queues(play: Player) -> None:
 
     played = play(solo(), model, limits={"turns": 1})
 
-    assert (["Hurry."], [["Hurry."], ["Hurry."]]) == ([n.text for n in played.run.steering.queued()], queues(played))
+    assert (["Hurry."], [["Hurry."], ["Hurry."]]) == (
+        [n.text for n in played.run.steering.pending_messages()],
+        queues(played),
+    )
 
 
 def test_a_paused_run_asks_no_model(play: Player) -> None:

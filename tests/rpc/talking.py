@@ -190,7 +190,7 @@ class Talker:
         known = (module, declarations.agents_of(module), open_run, talk.choice, explain, limit)
         served = SessionConfig(*known, reopen=reopen)
         talk.dispatcher = Dispatcher(served, talk.take, answer_s=answer_s)
-        async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.opened():
+        async with asyncio.timeout(LIMIT_S), talk.dispatcher.session.open():
             await test(talk)
             await talk.dispatcher.session.close(0)
         return talk

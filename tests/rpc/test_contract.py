@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.rpc.commands import command_of, known
+from koi_lang.rpc.commands import all_commands, command_of
 from koi_lang.sessions.errors import Code, SessionError
 from tests.playbook.playing import act, done
 from tests.rpc.processes import alive, are_gone
@@ -164,7 +164,7 @@ def test_some_commands_wait_for_the_end(talk: Talker, name: str) -> None:
 
 def test_which_commands_wait_is_told() -> None:
     """The list of commands says which are refused while a call is under way."""
-    assert set(IDLE) == {each.name for each in known() if each.as_data()["idle"]}
+    assert set(IDLE) == {each.name for each in all_commands() if each.as_data()["idle"]}
 
 
 def test_everything_else_is_answered_while_work_goes_on(talk: Talker) -> None:
@@ -180,7 +180,7 @@ def test_everything_else_is_answered_while_work_goes_on(talk: Talker) -> None:
 
     async def test(client: Talk) -> None:
         await busy(client)
-        for name in {each.name for each in known()} - others:
+        for name in {each.name for each in all_commands()} - others:
             assert (await client.ask(name, **fields.get(name, {})))["success"], name
 
     talk(PROGRAM, test)

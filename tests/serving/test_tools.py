@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from koi_lang.errors import UsageError
-from koi_lang.mcp_server.tools import ExposedTool, exposed, offers
+from koi_lang.mcp_server.tools import ExposedTool, exposed_agents, offers
 from koi_lang.program import build, declarations
 from koi_lang.runtime.actions.lookup import all_actions
 from tests.projects import Project
@@ -19,7 +19,7 @@ from tests.serving.conftest import PROGRAM, Listening, Place, over_http, text
 @pytest.fixture
 def tools(project: Project) -> dict[str, ExposedTool]:
     """The tools of the program of these tests."""
-    agents = exposed(declarations.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
+    agents = exposed_agents(declarations.agents_of(project.load_file(PROGRAM)), PROGRAM.name)
     return {offer.name: offer for offer in offers(agents, all_actions())}
 
 
@@ -120,7 +120,7 @@ def test_programs_that_cannot_be_served(project: Project, text: str, told: str, 
     agents = declarations.agents_of(project.load("a.koi", f"role R {{ can execute }}\n{text}\n"))
 
     with pytest.raises(UsageError) as raised:
-        offers(exposed(agents, "a.koi"), all_actions())
+        offers(exposed_agents(agents, "a.koi"), all_actions())
 
     assert told == raised.value.message
     assert help in str(raised.value.help)

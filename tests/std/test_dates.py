@@ -11,9 +11,9 @@ from koi_lang.errors import AgentError
 from koi_lang.std import dates
 
 CASES: list[Callable[[], Any]] = [
-    lambda: dates.shifted("2025-01-01", float("nan"), 0),  # type: ignore[arg-type]
-    lambda: dates.shifted("2025-01-01", float("inf"), 0),  # type: ignore[arg-type]
-    lambda: dates.shifted("2025-01-01", 10**400, 0),
+    lambda: dates.shift_day("2025-01-01", float("nan"), 0),  # type: ignore[arg-type]
+    lambda: dates.shift_day("2025-01-01", float("inf"), 0),  # type: ignore[arg-type]
+    lambda: dates.shift_day("2025-01-01", 10**400, 0),
     lambda: dates.workday("9999-12-30", 5, []),
     lambda: dates.moment(1e17, "UTC"),
     lambda: dates.moment(float("nan"), "UTC"),

@@ -124,7 +124,7 @@ def test_links_inside_are_followed_and_lists_stay_inside(folder: Path) -> None:
     (folder / "out").symlink_to("..")
     (folder / "round").symlink_to("round")
 
-    assert (do(files.read("same.txt")), do(files.listed("**"))) == ("a", ["a.txt", "same.txt"])
+    assert (do(files.read("same.txt")), do(files.list_files("**"))) == ("a", ["a.txt", "same.txt"])
 
 
 def test_what_is_no_text_is_refused(folder: Path) -> None:
@@ -171,8 +171,8 @@ def test_too_many_files_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         (folder / name).write_text(name)
 
     with pytest.raises(AgentError, match="more than 2 files fit"):
-        do(files.listed("**"))
-    assert do(files.listed("[a]")) == []
+        do(files.list_files("**"))
+    assert do(files.list_files("[a]")) == []
 
 
 def test_a_pattern_takes_no_time_whatever_stands_in_it(folder: Path) -> None:
@@ -180,8 +180,8 @@ def test_a_pattern_takes_no_time_whatever_stands_in_it(folder: Path) -> None:
     (folder / ("a" * 200)).write_text("x")
     before = time.perf_counter()
 
-    assert do(files.listed("*a" * 30 + "b")) == []
-    assert do(files.listed("**a" * 30)) == ["a" * 200]
+    assert do(files.list_files("*a" * 30 + "b")) == []
+    assert do(files.list_files("**a" * 30)) == ["a" * 200]
     assert time.perf_counter() - before < 2
 
 

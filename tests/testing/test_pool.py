@@ -29,12 +29,12 @@ def test_a_process_that_dies_between_two_tests_is_replaced() -> None:
     pool = _Pool(1, 10.0)
     waiting: deque[Case] = deque([Passing("one"), Passing("two")])
     pool.begin(waiting)
-    (first,) = pool.finished()
+    (first,) = pool.wait_for_results()
     process = pool._workers[0].process
     os.kill(process.pid, signal.SIGKILL)
     process.join()
     pool.begin(waiting)
-    (second,) = pool.finished()
+    (second,) = pool.wait_for_results()
     pool.close()
 
     assert (first.outcome.ok, second.outcome.ok) == (True, True)

@@ -41,7 +41,7 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     options = options_from(given)
     if options.model == "?":
         options = replace(options, model=late.pick(options.key_lookup()))
-    entry = loader.compiled(file, strict=given["strict"], fresh=given["no_cache"])
+    entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
     sys.exit(late.talk(file, entry, options, ChatOptions(agent, event, resume, trust)))

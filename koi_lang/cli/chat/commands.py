@@ -14,7 +14,7 @@ from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.chat.view import bill
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.text import brief, fitted, one_line
+from koi_lang.cli.ui.text import brief, fit_text, one_line
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
@@ -217,7 +217,7 @@ async def compact(chat: ChatConversation, given: str) -> None:
 async def tree(chat: ChatConversation, given: str) -> None:
     """Show the entries that `/branch` can go back to, with all branches."""
     shown, columns, more = journal_tree.tree(Path.cwd(), _journal(chat)), chat.screen.columns(), chat.screen.look.more
-    chat.screen.say("\n".join(fitted(_one_line(line), columns, more) for line in shown))
+    chat.screen.say("\n".join(fit_text(_one_line(line), columns, more) for line in shown))
 
 
 def _one_line(line: str) -> str:

@@ -145,12 +145,12 @@ class ChatConversation:
             await self.ask("approve", request=request["id"], decision=decision)
         else:
             await self.ask("answer", request=request["id"], answer=text)
-        self._settled(request["id"])
+        self._finish_request(request["id"])
 
     def leave_open(self, request: Request) -> None:
         """Say that nobody answers a request; what needs permission is then not allowed. Raises Refused."""
         self.session.client.settle(request["id"], request["type"], None)
-        self._settled(request["id"])
+        self._finish_request(request["id"])
 
     async def abort(self) -> None:
         """End the call that is under way; what was queued comes back to the person."""
@@ -176,7 +176,7 @@ class ChatConversation:
                 if len(self.requests) == 1:
                     self.screen.ask(message)
             case str(type) if type == CLOSED:
-                self._settled(str(message["id"]))
+                self._finish_request(str(message["id"]))
             case "log":
                 self.screen.note(harmless(str(message["text"])))
             case "session_failed":
@@ -185,7 +185,7 @@ class ChatConversation:
         self._news.set()
         self.screen.change()
 
-    def _settled(self, id: str) -> None:
+    def _finish_request(self, id: str) -> None:
         """Forget a request, and ask the next one."""
         was_first = bool(self.requests) and self.requests[0]["id"] == id
         self.requests = [request for request in self.requests if request["id"] != id]
@@ -237,7 +237,7 @@ class ChatConversation:
         if not self.is_busy:
             return "idle"
         steering = self.session.run.steering
-        queued = len(steering.queued())
+        queued = len(steering.pending_messages())
         waiting = f" ({queued} queued)" if queued else ""
         if steering.is_paused:
             return f"paused{waiting}"

@@ -21,7 +21,7 @@ from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import Request, options_of, request_text
-from koi_lang.cli.ui.text import RED, WEAK, Theme, fitted, harmless, one_line
+from koi_lang.cli.ui.text import RED, WEAK, Theme, fit_text, harmless, one_line
 from koi_lang.errors import KoiError
 from koi_lang.runtime.playbook.steering import How
 from koi_lang.runtime.tasks import together
@@ -59,7 +59,7 @@ class Editor:
             completer=InputCompleter(self),
             complete_while_typing=Condition(lambda: self.text.startswith("/") or bool(self._options())),
             bottom_toolbar=self._toolbar,
-            is_password=Condition(lambda: bool(self._asked().get("secret"))),
+            is_password=Condition(lambda: bool(self._current_request().get("secret"))),
             prompt_continuation=lambda width, line, wraps: " " * width,
             style=STYLE,
             reserve_space_for_menu=4,
@@ -125,12 +125,12 @@ class Editor:
 
     def note(self, text: str) -> None:
         """Show an aside, in weaker letters."""
-        self._paper.add("\n".join(self.look.painted(line, WEAK) for line in harmless(text).splitlines()))
+        self._paper.add("\n".join(self.look.paint(line, WEAK) for line in harmless(text).splitlines()))
 
     def fail(self, text: str) -> None:
         """Show what went wrong."""
         first, mark, rest = text.partition("\n")
-        self._paper.add(self.look.painted(first, RED) + mark + rest)
+        self._paper.add(self.look.paint(first, RED) + mark + rest)
 
     def ask(self, request: Request) -> None:
         """Show a request; a message that is being typed waits until it is answered."""
@@ -165,18 +165,18 @@ class Editor:
 
     # ------------------------------------------------------------ its parts
 
-    def _asked(self) -> Request:
+    def _current_request(self) -> Request:
         return self.chat.requests[0] if self.chat.requests else {}
 
     def _options(self) -> list[str]:
-        return [one_line(option) for option in options_of(self._asked())] if self.chat.requests else []
+        return [one_line(option) for option in options_of(self._current_request())] if self.chat.requests else []
 
     def _prompt(self) -> StyleAndTextTuples:
-        asked = self._asked().get("type")
+        asked = self._current_request().get("type")
         return [("bold", "> " if asked is None else "allow? " if asked == APPROVAL else "? ")]
 
     def _toolbar(self) -> StyleAndTextTuples:
-        text = fitted(self.chat.status(), self.columns() - 1, self.look.more)
+        text = fit_text(self.chat.status(), self.columns() - 1, self.look.more)
         return [("class:bottom-toolbar" if not self.look.colour else "class:bottom-toolbar fg:ansibrightblack", text)]
 
     # ------------------------------------------------------------ running
@@ -209,9 +209,9 @@ class Editor:
             except (EOFError, KeyboardInterrupt):
                 return
             self._typed.put_nowait((text, self._how))
-            await self._taken()
+            await self._wait_until_taken()
 
-    async def _taken(self) -> None:
+    async def _wait_until_taken(self) -> None:
         """Wait until what was typed is taken up, unless that takes long; the input is then there all the same."""
         done = self._typed.join()
         try:

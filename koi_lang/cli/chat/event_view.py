@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from koi_lang.cli.chat.view import Screen, action_line, answer_text, called, is_told
+from koi_lang.cli.chat.view import Screen, action_line, answer_text, format_call, is_told
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
@@ -70,7 +70,7 @@ class EventView:
                 self._printed = 0
                 if event.recalled:
                     given = unless_omitted(args)
-                    show(f"> {called(name, given, text_of(given))}")
+                    show(f"> {format_call(name, given, text_of(given))}")
             case LinePrinted(message=message):
                 self._printed += 1
                 show(harmless(message))

@@ -35,7 +35,7 @@ class InputHistory(FileHistory):
     def load_history_strings(self) -> Iterable[str]:
         """What was kept, the newest first."""
         if self._path.is_file() and self._path.stat().st_size > MOST:
-            self._shorten()
+            self._drop_older_half()
         try:
             return list(super().load_history_strings())
         except OSError:  # it belongs to somebody else
@@ -50,7 +50,7 @@ class InputHistory(FileHistory):
         except OSError:  # a folder that cannot be written is no reason to end a conversation
             return
 
-    def _shorten(self) -> None:
+    def _drop_older_half(self) -> None:
         """Leave the older half away."""
         try:
             text = self._path.read_bytes()[-MOST // 2 :]

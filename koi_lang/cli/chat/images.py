@@ -63,7 +63,7 @@ def pasted_images(text: str) -> list[tuple[str, Image]]:
     """The images, with names, that a text is nothing but; none for other texts. Raises UsageError or BadImageError."""
     data = DATA.fullmatch(text.strip())
     if data is not None:
-        return [(PASTED, Image.encoded("".join(data["data"].split()), PASTED))]
+        return [(PASTED, Image.from_base64("".join(data["data"].split()), PASTED))]
     return [(path.name, image_file(path)) for path in pasted_files(text)]
 
 

@@ -23,7 +23,7 @@ from koi_lang.program import cache, declarations
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
 from koi_lang.sessions.options import RunOptions
-from koi_lang.sessions.prepared import prepared
+from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.session import GRACE_S
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def _conversation(
     file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions
 ) -> tuple[ChatConversation, OpenRun | None]:
     """A conversation that has not begun, and what it goes on from. Raises KoiError."""
-    ready = prepared(file, entry, options)
+    ready = prepare_program(file, entry, options)
     declarations.require_servers(ready.module, Path.cwd())
     target = _target(declarations.agents_of(ready.module), wishes)
     screen = _screen(options)
     opener = SessionFactory(ready, screen.note)
-    earlier = opener.reopen(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
-    screen.chat = ChatConversation(opener.served(), target, screen, ready.redactor())
+    earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
+    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor())
     return screen.chat, earlier
 
 
@@ -87,7 +87,7 @@ def _is_terminal() -> bool:
 
 async def _run(chat: ChatConversation, earlier: OpenRun | None) -> None:
     """Talk to the end. Cancelled, what is under way is ended, and the terminal left as it was."""
-    async with chat.dispatcher.session.opened(earlier) as session:
+    async with chat.dispatcher.session.open(earlier) as session:
         if earlier is not None:
             chat.telling.tell_earlier()
             chat.screen.note(f"going on with {session.run.id}")

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome
-from koi_lang.cli.ui.text import Theme, brief, duration, fitted, harmless, one_line, whole
+from koi_lang.cli.ui.text import Theme, brief, duration, fit_text, harmless, one_line, whole
 from koi_lang.runtime.host import visible, wish
-from koi_lang.runtime.model_calls.images import noted
+from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.totals import Statistics
 
@@ -74,7 +74,7 @@ def action_line(outcome: ActionOutcome, look: Theme, columns: int) -> str:
     time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
     result = f" {look.gives} {outcome.result}" if outcome.result else ""
     text = f"{mark} {outcome.worker}: {outcome.step.what}{result}"
-    return fitted(text, columns - len(time), look.more) + time
+    return fit_text(text, columns - len(time), look.more) + time
 
 
 def options_of(request: Request) -> Sequence[str]:
@@ -98,7 +98,11 @@ def answer_text(result: Any) -> str:
         result = next(iter(result.values()))
     if result is None or result == {}:
         return ""
-    return result if isinstance(result, str) else json.dumps(noted(result), ensure_ascii=False, indent=2, default=str)
+    return (
+        result
+        if isinstance(result, str)
+        else json.dumps(replace_images(result), ensure_ascii=False, indent=2, default=str)
+    )
 
 
 def bill(statistics: Statistics) -> str:
@@ -109,6 +113,6 @@ def bill(statistics: Statistics) -> str:
     return f"{tokens:,} tokens, {cost}"
 
 
-def called(name: str, payload: Any, text: str) -> str:
+def format_call(name: str, payload: Any, text: str) -> str:
     """A call as the person made it: their message, else the handler with what it was given."""
     return harmless(text) if text else f"{name} {brief(payload)}".rstrip()

@@ -143,7 +143,7 @@ class Activity:
             case ModelAnswered() | ModelFailed():
                 worker.asked, worker.draft, worker.note = None, PartialReply(), ""
             case RetryStarted() as retry:
-                worker.note = f"{trying_again(retry)}: {self._shown(retry.error, LONGEST_RESULT)}"
+                worker.note = f"{trying_again(retry)}: {self._excerpt(retry.error, LONGEST_RESULT)}"
             case McpProgress() as progress:
                 _note_progress(worker.steps.get(event.path), progress)
             case ActionStarted(intent=intent, fields=fields) | EffectStarted(intent=intent, fields=fields):
@@ -160,7 +160,7 @@ class Activity:
         step = worker.end(event.path)
         if step is None or event.recalled:
             return None
-        shown = self._shown(result, LONGEST_RESULT)
+        shown = self._excerpt(result, LONGEST_RESULT)
         return ActionOutcome(self.label(worker), step, ok, shown, self.clock() - step.since)
 
     def wrote(self, path: Path, text: str) -> bool:
@@ -191,9 +191,9 @@ class Activity:
         """Forget everybody."""
         self._workers.clear()
 
-    def written(self, worker: ActiveAgent) -> ReplyPreview | None:
+    def preview(self, worker: ActiveAgent) -> ReplyPreview | None:
         """What a model is writing, without secrets; None as long as nothing can be said about it."""
-        written = worker.draft.written()
+        written = worker.draft.preview()
         if written is None:
             return None
         name = self._redact(one_line(written.name))[:LONGEST_OBJECT]
@@ -202,10 +202,10 @@ class Activity:
     def _what(self, intent: str, fields: Any) -> str:
         """An action and the first of what it is given, where that is a text."""
         first = next(iter(fields.values()), None) if isinstance(fields, dict) else None
-        shown = self._shown(first, LONGEST_OBJECT) if isinstance(first, str) else ""
+        shown = self._excerpt(first, LONGEST_OBJECT) if isinstance(first, str) else ""
         return f"{one_line(intent)} {shown}".rstrip()
 
-    def _shown(self, value: Any, longest: int) -> str:
+    def _excerpt(self, value: Any, longest: int) -> str:
         """The beginning of a value; secrets go first, since half of one is not known as such."""
         return self._redact(brief(value))[:longest]
 

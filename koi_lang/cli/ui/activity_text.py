@@ -25,7 +25,7 @@ def doing_now(work: Activity, worker: ActiveAgent, columns: int = 0, more: str =
     """The same with what a model is writing, in about some columns; without these, only which action that is."""
     if worker.steps or worker.note or worker.asked is None:
         return doing(worker)
-    written = work.written(worker)
+    written = work.preview(worker)
     return "thinking" if written is None else _writing(written, columns, more)
 
 

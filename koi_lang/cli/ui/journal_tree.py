@@ -12,7 +12,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
 from koi_lang.runtime.journal.summary import summarise
-from koi_lang.runtime.model_calls.images import noted
+from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.text_width import clean
 
 LONGEST = 60
@@ -51,7 +51,7 @@ def _run(path: Path, headers: Mapping[Path, Header], depth: int) -> Iterator[str
     entries = read(path).entries
     starts = _inputs(entries)
     for entry in entries:
-        text = _told(entry, starts)
+        text = _format_entry(entry, starts)
         if text and not entry.data.get("recalled"):
             yield f"{margin}{entry.n:5}  {'  ' * max(0, len(entry.path) - 1)}{text}"
         for at, child in branches:
@@ -63,7 +63,7 @@ def _inputs(entries: Sequence[JournalEntry]) -> Mapping[tuple[str, ...], Any]:
     return {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
 
 
-def _told(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) -> str:
+def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) -> str:
     """An entry one can go back to, in a line; empty for all others."""
     data = entry.data
     match entry.kind:
@@ -85,6 +85,6 @@ def _told(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(noted(value), ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(replace_images(value), ensure_ascii=False)
     text = " ".join(clean(text).split())
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -28,13 +28,13 @@ class Keyboard:
         self._usual: list[Any] | None = None
 
     @property
-    def is_ours(self) -> bool:
+    def is_captured(self) -> bool:
         """Whether single keys are handed over."""
         return self._usual is not None
 
     def take(self) -> None:
         """Have single keys handed over; not in the background, and not by a terminal that may be another session's."""
-        if self.is_ours or not in_foreground():
+        if self.is_captured or not in_foreground():
             return
         try:
             usual = termios.tcgetattr(0)

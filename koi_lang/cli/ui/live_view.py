@@ -14,7 +14,7 @@ from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, A
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
-from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fitted, look_of, width, writable
+from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, look_of, width, writable
 from koi_lang.events import ActionStarted, AnswerDelta, Event, ModelAsked, RetryStarted, RunEnded
 from koi_lang.runtime.run import Run
 
@@ -25,7 +25,7 @@ WORTH_TELLING_S = 1.0
 NARROW = 30
 
 
-def watched(stream: TextIO, redact: Callable[[str], str], bill: CostMeter, *, plain: bool) -> Status:
+def status_for(stream: TextIO, redact: Callable[[str], str], bill: CostMeter, *, plain: bool) -> Status:
     """What shows a run at a terminal; plain lines where the cursor cannot be moved, or nobody wants that.
 
     A debugger needs the terminal for itself.
@@ -77,7 +77,7 @@ class LiveView(LineReporter):
         self._block = StatusArea(stream, self._lines, look.more)
 
     @contextmanager
-    def shown(self, run: Run) -> Iterator[None]:
+    def show_run(self, run: Run) -> Iterator[None]:
         """A context in which the terminal is followed when its size changes; it is clean afterwards."""
         run.events.subscribe(self, transient=True)
         loop = asyncio.get_running_loop()
@@ -100,7 +100,7 @@ class LiveView(LineReporter):
             self._block.close()
             return
         if outcome is not None and _is_told(outcome):
-            self.say(self._told(outcome))
+            self.say(self._format_outcome(outcome))
         self._block.change()
 
     def clear(self) -> None:
@@ -124,14 +124,16 @@ class LiveView(LineReporter):
 
     # ------------------------------------------------------------ lines
 
-    def _told(self, outcome: ActionOutcome) -> str:
+    def _format_outcome(self, outcome: ActionOutcome) -> str:
         """The line of an action that has ended."""
         look, columns = self._look, self._block.size[0] - 1
         mark, code = (look.done, GREEN) if outcome.ok else (look.failed, RED)
         time = f" {duration(outcome.seconds)}" if outcome.seconds >= WORTH_TELLING_S else ""
         result = f" {look.gives} {outcome.result}" if outcome.result else ""
-        text = fitted(f"{outcome.worker}: {outcome.step.what}{result}", columns - len(mark) - 1 - len(time), look.more)
-        return f"{look.painted(mark, code)} {text}{look.painted(time, WEAK)}"
+        text = fit_text(
+            f"{outcome.worker}: {outcome.step.what}{result}", columns - len(mark) - 1 - len(time), look.more
+        )
+        return f"{look.paint(mark, code)} {text}{look.paint(time, WEAK)}"
 
     def _lines(self, columns: int, most: int) -> list[str]:
         """The block: a line for everybody at work, and what it has taken; the rest is counted."""
@@ -141,10 +143,10 @@ class LiveView(LineReporter):
         shown = workers if len(workers) <= room else workers[: room - 1]
         lines = [self._line(worker, columns) for worker in shown]
         if len(shown) < len(workers):
-            left = fitted(f"{self._look.more} and {len(workers) - len(shown)} more", columns, self._look.more)
-            lines.append(self._look.painted(left, WEAK))
+            left = fit_text(f"{self._look.more} and {len(workers) - len(shown)} more", columns, self._look.more)
+            lines.append(self._look.paint(left, WEAK))
         if total is not None:
-            lines.append(self._look.painted(fitted(total, columns, self._look.more), WEAK))
+            lines.append(self._look.paint(fit_text(total, columns, self._look.more), WEAK))
         return lines[:most]
 
     def _line(self, worker: ActiveAgent, columns: int) -> str:
@@ -154,8 +156,8 @@ class LiveView(LineReporter):
         head = f"{self._work.label(worker)}: "
         room = columns - len(indent) - len(look.at_work) - 1 - len(time)
         now = doing_now(self._work, worker, room - width(head), look.more)
-        text = fitted(head + now, room, look.more)
-        return f"{indent}{look.painted(look.at_work, CYAN)} {text}{look.painted(time, WEAK)}"
+        text = fit_text(head + now, room, look.more)
+        return f"{indent}{look.paint(look.at_work, CYAN)} {text}{look.paint(time, WEAK)}"
 
 
 class PlainView(LineReporter):

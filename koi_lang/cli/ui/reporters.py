@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.cli.ui.text import counted
+from koi_lang.cli.ui.text import count_text
 from koi_lang.events import PAID, ActionFailed, Detail, EffectFailed, Event, ModelFailed
 from koi_lang.runtime.host import NobodyAllowsError
 
@@ -25,7 +25,7 @@ class Status:
 
     is_live = False
 
-    def shown(self, run: Run) -> AbstractContextManager[None]:
+    def show_run(self, run: Run) -> AbstractContextManager[None]:
         """A context around the run."""
         return nullcontext()
 
@@ -80,7 +80,7 @@ class CostMeter:
             if self.unpriced and not self.usd
             else f"${self.usd:.4f}{' or more' if self.unpriced else ''}"
         )
-        return f"{counted(self.requests, 'request')}, {self.tokens:,} tokens, {cost}"
+        return f"{count_text(self.requests, 'request')}, {self.tokens:,} tokens, {cost}"
 
     @property
     def seconds(self) -> float:

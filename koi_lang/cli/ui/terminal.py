@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from koi_lang.cli import late
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
-from koi_lang.runtime.host import Approval, NobodyToAskError, chosen, wish
+from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option, wish
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Terminal:
         if line is None:
             help = "Run the program in a terminal, or pipe one line for each question into it."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
-        return chosen(line.strip(), options)
+        return choose_option(line.strip(), options)
 
     def _show(self, question: str, options: Sequence[str]) -> None:
         if not sys.stderr.isatty():
@@ -202,7 +202,7 @@ class Terminal:
             loop.remove_reader(0)
             loop.call_later(PAUSE_S, self._listen)
             return
-        if self._keyboard is not None and self._keyboard.is_ours:
+        if self._keyboard is not None and self._keyboard.is_captured:
             self._take_keys()
             return
         if self._asked is None:

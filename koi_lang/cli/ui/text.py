@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from koi_lang import settings, text_width
 from koi_lang.cli.ui.colours import chosen_colours
-from koi_lang.runtime.model_calls.images import medium, noted
+from koi_lang.runtime.model_calls.images import medium, replace_images
 from koi_lang.text_width import clean
 
 # Characters that take one column each, so that nobody has to be asked how wide they are.
@@ -47,7 +47,7 @@ class Theme:
     more: str = "…"
     colour: bool = False
 
-    def painted(self, text: str, code: int) -> str:
+    def paint(self, text: str, code: int) -> str:
         """A text in a colour, or weaker (2), where there are colours."""
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
 
@@ -82,7 +82,7 @@ def has_colours(stream: TextIO) -> bool:
 # ---------------------------------------------------------------- reports
 
 
-def coloured(report: str) -> str:
+def colour_report(report: str) -> str:
     """A problem as it is told to people, with colours: its kind, the marks under the source, weaker what frames it."""
     head = HEAD.match(report)
     if head is None:
@@ -94,7 +94,7 @@ def coloured(report: str) -> str:
 
 
 def _in_colour(text: str, code: int) -> str:
-    return Theme(colour=True).painted(text, code)
+    return Theme(colour=True).paint(text, code)
 
 
 # ---------------------------------------------------------------- harmless text
@@ -138,7 +138,7 @@ def brief(value: Any, depth: int = 0) -> str:
         return ", ".join(f"{one_line(str(key))}: {brief(item, depth + 1)}" for key, item in islice(telling, MOST_ITEMS))
     if isinstance(value, list) and value and depth < DEEPEST:
         return f"[{', '.join(brief(item, depth + 1) for item in value[:MOST_ITEMS])}]"
-    return one_line(json.dumps(noted(value), default=str, ensure_ascii=False)[:LONGEST])
+    return one_line(json.dumps(replace_images(value), default=str, ensure_ascii=False)[:LONGEST])
 
 
 # ---------------------------------------------------------------- columns
@@ -149,15 +149,15 @@ def width(text: str) -> int:
     return len(text) if NARROW.fullmatch(text) else text_width.width(text)
 
 
-def fitted(text: str, columns: int, more: str) -> str:
+def fit_text(text: str, columns: int, more: str) -> str:
     """The beginning of a text in at most some columns, with a mark where something is missing."""
     if width(text) <= columns:
         return text
     room = columns - len(more)
-    return more[: max(columns, 0)] if room < 1 else _clipped(text, room).rstrip() + more
+    return more[: max(columns, 0)] if room < 1 else _clip_text(text, room).rstrip() + more
 
 
-def _clipped(text: str, columns: int) -> str:
+def _clip_text(text: str, columns: int) -> str:
     cut = text[:columns]
     while width(cut) > columns:
         cut = cut[:-1]
@@ -177,7 +177,7 @@ def ending(text: str, columns: int, more: str) -> str:
     return more + cut
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """A number of things: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 

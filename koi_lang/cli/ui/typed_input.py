@@ -31,7 +31,7 @@ def typing(terminal: Terminal, run: Run) -> Iterator[None]:
         with terminal.listening(typed.hear):
             yield
     finally:
-        for note in run.steering.queued():
+        for note in run.steering.pending_messages():
             typed.tell(f"nobody has heard: {note.text}")
 
 

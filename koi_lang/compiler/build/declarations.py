@@ -5,7 +5,7 @@ from __future__ import annotations
 from lark import Token
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build.helpers import BuildError, Children, between, cover, name_of, names_of, only, span_of
+from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, names_of, only, span_between, span_of
 from koi_lang.compiler.build.statements import Statements
 
 ENTRIES = ("fragments", "template", "model")
@@ -54,14 +54,14 @@ class Builder(Statements):
     def team_member(self, children: Children) -> n.TeamMember:
         """`key: Agent`, `key: "text"` or `key: mcp://server/tool`."""
         key, _, value = children
-        return n.TeamMember(between(key, value), name_of(key), self._member_value(value))
+        return n.TeamMember(span_between(key, value), name_of(key), self._member_value(value))
 
     def _member_value(self, token: Token) -> n.Name | n.Text | n.McpAddress:
         if token.type == "NAME":
             return name_of(token)
         if token.type == "MCP_ADDRESS":
             return n.McpAddress(span_of(token), str(token))
-        return self._quoted(token)
+        return self._build_text(token)
 
     def mcp(self, children: Children) -> n.Mcp:
         """`mcp name = { … }`."""
@@ -90,7 +90,7 @@ class Builder(Statements):
             child for child in children if isinstance(child, tuple) and len(child) == 2 and child[0] in ENTRIES
         )
         names = children[1] if children[1] is not None else ()
-        span = between(children[0], children[-1])
+        span = span_between(children[0], children[-1])
         return n.Compose(span, names, entries.get("fragments", ()), entries.get("template"), entries.get("model"))
 
     def compose_names(self, children: Children) -> tuple[n.Name, ...]:

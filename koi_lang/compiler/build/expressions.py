@@ -7,7 +7,7 @@ from typing import Any, Literal
 from lark import Token
 
 from koi_lang.compiler import nodes as n
-from koi_lang.compiler.build.helpers import RESERVED, BuildError, Children, between, cover, name_of, only, span_of
+from koi_lang.compiler.build.helpers import RESERVED, BuildError, Children, cover, name_of, only, span_between, span_of
 from koi_lang.compiler.literals import duration_s, number, text_of_string, text_of_triple, unescape
 from koi_lang.compiler.operators import operation
 from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of, pattern_of, target_of
@@ -60,9 +60,9 @@ class Expressions:
 
     def text(self, children: Children) -> n.Text:
         """A quoted text, with its escapes read."""
-        return self._quoted(children[0])
+        return self._build_text(children[0])
 
-    def _quoted(self, token: Token) -> n.Text:
+    def _build_text(self, token: Token) -> n.Text:
         span = span_of(token)
         if token.type == "TRIPLE":
             value, offset = text_of_triple(token)
@@ -86,7 +86,7 @@ class Expressions:
                 parts.append(child)
             elif child.type == "TEMPLATE_TEXT":
                 parts.append(unescape(child))
-        return n.Template(between(children[0], children[-1]), tuple(parts))
+        return n.Template(span_between(children[0], children[-1]), tuple(parts))
 
     def spread(self, children: Children) -> n.Spread:
         """`...expression` in a call, list or object."""
@@ -106,14 +106,14 @@ class Expressions:
 
     def array(self, children: Children) -> n.Array:
         """`[…]`, which may turn out to be a pattern; a hole in it is noted until it does."""
-        result = n.Array(between(children[0], children[-1]), children[1])
+        result = n.Array(span_between(children[0], children[-1]), children[1])
         for hole in only(result.items, n.Hole):
             self.pending.setdefault(result, BuildError(hole.span, *NOTHING_THERE))
         return result
 
     def object(self, children: Children) -> n.Object:
         """`{ … }`; a default in it is right in patterns only, and is noted until one is made of it."""
-        result = n.Object(between(children[0], children[-1]), only(children, n.Property, n.Spread))
+        result = n.Object(span_between(children[0], children[-1]), only(children, n.Property, n.Spread))
         for property in result.properties:
             if isinstance(property, n.Property) and property.default is not None:
                 self.pending.setdefault(result, _default_in_object(property))
@@ -123,7 +123,7 @@ class Expressions:
         """`key: value`, with a quoted key or not, or a spread."""
         if isinstance(children[0], n.Spread):
             return children[0]
-        return n.Property(between(children[0], children[2]), _key(children[0]), children[2])
+        return n.Property(span_between(children[0], children[2]), _key(children[0]), children[2])
 
     def method(self, children: Children) -> n.Property:
         """`name(parameters): type { … }`, `async` or not: a function as the value of the key that is its name."""
@@ -134,14 +134,16 @@ class Expressions:
 
     def computed_property(self, children: Children) -> n.Property:
         """`[key]: value`, where the key is computed."""
-        return n.Property(between(children[0], children[4]), children[1], children[4])
+        return n.Property(span_between(children[0], children[4]), children[1], children[4])
 
     def shorthand(self, children: Children) -> n.Property:
         """`name`, or `name = default` of a pattern. Raises BuildError for reserved words."""
         token, _, default = children
         name = name_of(token)
         self._check_reserved(token)
-        return n.Property(name.span if default is None else between(token, default), str(token), name, True, default)
+        return n.Property(
+            name.span if default is None else span_between(token, default), str(token), name, True, default
+        )
 
     def _check_reserved(self, token: Token) -> None:
         if str(token) in RESERVED:
@@ -151,48 +153,48 @@ class Expressions:
     def member(self, children: Children) -> n.Member:
         """`object.name`."""
         target, _, word = children
-        return n.Member(between(target, word), target, str(word), span_of(word))
+        return n.Member(span_between(target, word), target, str(word), span_of(word))
 
     def optional_member(self, children: Children) -> n.Member:
         """`object?.name`."""
         target, _, word = children
-        return n.Member(between(target, word), target, str(word), span_of(word), True)
+        return n.Member(span_between(target, word), target, str(word), span_of(word), True)
 
     def index(self, children: Children) -> n.Index:
         """`object[index]`."""
-        return n.Index(between(children[0], children[3]), children[0], children[2])
+        return n.Index(span_between(children[0], children[3]), children[0], children[2])
 
     def optional_index(self, children: Children) -> n.Index:
         """`object?.[index]`."""
-        return n.Index(between(children[0], children[4]), children[0], children[3], True)
+        return n.Index(span_between(children[0], children[4]), children[0], children[3], True)
 
     def call(self, children: Children) -> n.Call:
         """`callee(arguments)`."""
-        return n.Call(between(children[0], children[3]), children[0], children[2])
+        return n.Call(span_between(children[0], children[3]), children[0], children[2])
 
     def optional_call(self, children: Children) -> n.Call:
         """`callee?.(arguments)`."""
-        return n.Call(between(children[0], children[4]), children[0], children[3], True)
+        return n.Call(span_between(children[0], children[4]), children[0], children[3], True)
 
     def new(self, children: Children) -> n.New:
         """`new Callee(arguments)`."""
-        return n.New(between(children[0], children[4]), children[1], children[3])
+        return n.New(span_between(children[0], children[4]), children[1], children[3])
 
     def prefix(self, children: Children) -> n.Prefix:
         """`!`, `-`, `+`, `typeof` or `delete` before a value."""
-        return n.Prefix(between(*children), str(children[0]), children[1])
+        return n.Prefix(span_between(*children), str(children[0]), children[1])
 
     def prefix_update(self, children: Children) -> n.Update:
         """`++target`. Raises BuildError where nothing can be assigned to."""
-        return n.Update(between(*children), str(children[0]), self._assignable(children[1]), True)
+        return n.Update(span_between(*children), str(children[0]), self._assignable(children[1]), True)
 
     def postfix_update(self, children: Children) -> n.Update:
         """`target++`. Raises BuildError where nothing can be assigned to."""
-        return n.Update(between(*children), str(children[1]), self._assignable(children[0]), False)
+        return n.Update(span_between(*children), str(children[1]), self._assignable(children[0]), False)
 
     def await_expression(self, children: Children) -> n.Await:
         """`await value`."""
-        return n.Await(between(*children), children[1])
+        return n.Await(span_between(*children), children[1])
 
     def operation(self, children: Children) -> n.Expression:
         """Operands with operators of one rank between them; `instanceof` may be in capitals."""
@@ -200,13 +202,13 @@ class Expressions:
 
     def conditional(self, children: Children) -> n.Conditional:
         """`condition ? then : otherwise`."""
-        return n.Conditional(between(children[0], children[4]), children[0], children[2], children[4])
+        return n.Conditional(span_between(children[0], children[4]), children[0], children[2], children[4])
 
     def assignment(self, children: Children) -> n.Assignment:
         """`target = value`, with a pattern as the target, too, and `+=` and the like without."""
         target, mark, value = children
         checked = self._target(target) if mark == "=" else self._assignable(target)
-        return n.Assignment(between(target, value), checked, mark[:-1], value)
+        return n.Assignment(span_between(target, value), checked, mark[:-1], value)
 
     def _target(self, target: n.Expression) -> n.Expression | n.Pattern:
         self.pending.pop(target, None)
@@ -224,7 +226,7 @@ class Expressions:
 
     def parenthesized(self, children: Children) -> n.Parenthesized | ParameterList:
         """`(value)`, or what may turn out to be the parameters of an arrow function; that is noted until it does."""
-        span = between(children[0], children[-1])
+        span = span_between(children[0], children[-1])
         items = only(children, n.Expression, n.Parameter)
         if len(items) == 1 and not isinstance(items[0], (n.Spread, n.Parameter)):
             return n.Parenthesized(span, items[0])
@@ -320,7 +322,7 @@ class Expressions:
     def export_function(self, children: Children) -> n.Function:
         """`export function name(…) { … }`. Raises BuildError without a name."""
         f: n.Function = children[1]
-        span = between(children[0], f)
+        span = span_between(children[0], f)
         if f.name is None:
             raise BuildError(span, "an exported function needs a name", "write `export function name(…) { … }`.")
         return n.Function(span, f.name, f.parameters, f.body, f.is_async, f.returns, True)
@@ -350,11 +352,11 @@ class Expressions:
 
     def array_pattern(self, children: Children) -> n.ArrayPattern:
         """`[a, , b]` where it takes a value apart."""
-        return n.ArrayPattern(between(children[0], children[-1]), children[1])
+        return n.ArrayPattern(span_between(children[0], children[-1]), children[1])
 
     def object_pattern(self, children: Children) -> n.ObjectPattern:
         """`{ a, b }` where it takes a value apart."""
-        return n.ObjectPattern(between(children[0], children[-1]), only(children, n.Element))
+        return n.ObjectPattern(span_between(children[0], children[-1]), only(children, n.Element))
 
     def element(self, children: Children) -> n.Element:
         """`pattern = default` in a list."""
@@ -403,7 +405,7 @@ class Expressions:
         """`{ field: type, … }`."""
         fields = only(children, n.TypeField)
         listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
-        return n.Type(between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
+        return n.Type(span_between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
 
     def type_field(self, children: Children) -> n.TypeField:
         """`name?: type`."""

@@ -37,7 +37,7 @@ def cover(children: Children) -> Span:
     return Span(span_of(present[0]).start, span_of(present[-1]).end)
 
 
-def between(first: Any, last: Any) -> Span:
+def span_between(first: Any, last: Any) -> Span:
     """The span from the beginning of one token or node to the end of another one."""
     return Span(span_of(first).start, span_of(last).end)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.expressions import Expressions
-from koi_lang.compiler.build.helpers import BuildError, Children, between, cover, name_of, only, span_of
+from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, only, span_between, span_of
 from koi_lang.compiler.literals import duration_s, number
 
 # Expressions that are written for what they do.
@@ -19,7 +19,7 @@ class Statements(Expressions):
 
     def block(self, children: Children) -> n.Block:
         """`{ … }`, braces included in its place."""
-        return n.Block(between(children[0], children[2]), children[1])
+        return n.Block(span_between(children[0], children[2]), children[1])
 
     def statements(self, children: Children) -> tuple[n.Statement, ...]:
         """Statements in their order; neighbours that may be one misspelt statement are noted."""
@@ -101,7 +101,7 @@ class Statements(Expressions):
     def playbook(self, children: Children) -> n.Playbook:
         """`playbook` with its parts and, behind them, a budget."""
         _, parts, budget = children
-        return n.Playbook(between(children[0], budget or parts[-1]), parts, budget)
+        return n.Playbook(span_between(children[0], budget or parts[-1]), parts, budget)
 
     def budget(self, children: Children) -> n.Budget:
         """`budget { … }`, a pair for each limit."""
@@ -118,7 +118,7 @@ class Statements(Expressions):
 
     def prompt_call(self, children: Children) -> n.PromptCall:
         """`Name(arguments)` among the parts of a playbook or prompt."""
-        return n.PromptCall(between(children[0], children[-1]), name_of(children[0]), only(children, n.Expression))
+        return n.PromptCall(span_between(children[0], children[-1]), name_of(children[0]), only(children, n.Expression))
 
     def state_name(self, children: Children) -> n.Name:
         """`state` is reserved in code; where prompts are filled it is a name, spelled in capitals."""
@@ -129,7 +129,7 @@ class Statements(Expressions):
         first = children[0]
         result: n.Expression = self.state_name(children) if first.type == "STATE" else name_of(first)
         for token in children[2::2]:
-            result = n.Member(between(children[0], token), result, str(token), span_of(token))
+            result = n.Member(span_between(children[0], token), result, str(token), span_of(token))
         return result
 
     def use_playbook(self, children: Children) -> n.UsePlaybook:
@@ -138,14 +138,14 @@ class Statements(Expressions):
 
     def affordance(self, children: Children) -> n.Affordance:
         """`affordance "text"`."""
-        return n.Affordance(between(*children), children[1])
+        return n.Affordance(span_between(*children), children[1])
 
     def given_statement(self, children: Children) -> n.Given:
         """`given model answers …` or `given person answers …` of a test. Raises BuildError for other words."""
         word, who, answers, value, _ = children
         if who not in ("model", "person") or answers != "answers":
             raise BuildError(
-                between(word, answers),
+                span_between(word, answers),
                 f"`given {who} {answers}` does not say whose answers it gives",
                 GIVEN_FORM,
                 "E0188",

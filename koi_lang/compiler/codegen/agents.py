@@ -68,7 +68,7 @@ def _keywords(node: n.Agent, file: Analysis, names: ModuleNames, at: py.At) -> d
     if role is not None:
         result["role"] = py.thunk(names.reference(role, at), at)
     for kind, keyword in (("team", "teams"), ("skill", "skills"), ("mcp", "mcps")):
-        used = _used(node, kind, names, at)
+        used = _emit_uses(node, kind, names, at)
         if used:
             result[keyword] = py.thunk(ast.List(used, py.LOAD, **at), at)
     for item in node.items:
@@ -97,12 +97,12 @@ def _limits(node: n.Budget, at: py.At) -> ast.expr:
     return _literal({name.name: value for name, value in node.limits}, at)
 
 
-def _used(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
+def _emit_uses(node: n.Agent, kind: str, names: ModuleNames, at: py.At) -> list[ast.expr]:
     uses = [item for item in node.items if isinstance(item, n.Uses) and item.kind == kind]
     used = [name for item in uses for name in item.names]
     if kind == "mcp":
         granted = {id(each.server): each.patterns for item in uses for each in item.tools}
-        return [_granted(_server(name.name, names, at), granted.get(id(name), ()), at) for name in used]
+        return [_restrict_server(_server(name.name, names, at), granted.get(id(name), ()), at) for name in used]
     symbols = [names.table.find(kind, name.name) for name in used]  # type: ignore[arg-type]
     return [names.reference(symbol, at) for symbol in symbols if symbol is not None]
 
@@ -113,7 +113,7 @@ def _server(name: str, names: ModuleNames, at: py.At) -> ast.expr:
     return py.helper("Mcp", [py.constant(name, at)], at) if symbol is None else names.reference(symbol, at)
 
 
-def _granted(server: ast.expr, patterns: Sequence[n.Text], at: py.At) -> ast.expr:
+def _restrict_server(server: ast.expr, patterns: Sequence[n.Text], at: py.At) -> ast.expr:
     """`server.only("read_*")` where only some of its tools are granted."""
     if not patterns:
         return server
@@ -172,7 +172,7 @@ def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFun
     if told is None:
         body = [*e.pending, *prologue, *body_statements(node.body, e)]
     else:
-        body = [_told(node, told, file, names, arguments[0].arg)]
+        body = [_emit_playbook(node, told, file, names, arguments[0].arg)]
     result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
     result.decorator_list = [_on(node, told, file)]
@@ -185,7 +185,7 @@ def playbook_of(node: n.Handler) -> n.Playbook | None:
     return body[0] if len(body) == 1 and isinstance(body[0], n.Playbook) else None
 
 
-def _told(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
+def _emit_playbook(node: n.Handler, told: n.Playbook, file: Analysis, names: ModuleNames, payload: str) -> ast.stmt:
     """`return await koi.playbook(this, "event", args, lambda scope: […])`."""
     at = place(told.span, file)
     e = template_emitter(file.unit.source, names, payload_names(node.parameters))

@@ -26,21 +26,21 @@ def _assignment(node: n.Assignment, e: Emitter) -> ast.expr:
     """An assignment used for its value."""
     if isinstance(node.target, n.Pattern):
         raise BuildError(node.span, "a destructuring assignment has no value", "make it a statement of its own.")
-    return _assigned(node.target, node.operator, node.value, e, e.at(node.span))
+    return _emit_assignment(node.target, node.operator, node.value, e, e.at(node.span))
 
 
-def _assigned(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
+def _emit_assignment(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """Store a value, combined with the old one if there is an operator, and give the new value."""
     if isinstance(target, n.Name):
-        new = _combined(expression(target, e), operator, value, e, at) if operator else outside_chain(value, e)
+        new = _combine(expression(target, e), operator, value, e, at) if operator else outside_chain(value, e)
         return write_variable(e.variable(target), new, at)
     assert isinstance(target, (n.Member, n.Index))
     if not operator:
         return py.helper("put", [outside_chain(target.object, e), key_of(target, e), outside_chain(value, e)], at)
-    holder, holder_again = _kept(target.object, e)
+    holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
     old = py.helper("get", [holder, key], at)
-    return _put((holder, key), (holder_again, key_again), _combined(old, operator, value, e, at), at)
+    return _put((holder, key), (holder_again, key_again), _combine(old, operator, value, e, at), at)
 
 
 def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], value: ast.expr, at: py.At) -> ast.expr:
@@ -50,7 +50,7 @@ def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], val
     return py.helper("put", [*again, value], at)
 
 
-def _combined(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
+def _combine(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """The new value of `old operator= value`."""
     if operator not in LAZY:
         return py.helper(OPERATORS[operator], [old, outside_chain(value, e)], at)
@@ -62,7 +62,7 @@ def _combined(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at:
     return ast.IfExp(test, *((kept, new) if operator == "||" else (new, kept)), **at)
 
 
-def _kept(node: n.Expression, e: Emitter) -> tuple[ast.expr, ast.expr]:
+def _evaluate_once(node: n.Expression, e: Emitter) -> tuple[ast.expr, ast.expr]:
     """An expression to evaluate first and one for the same value again."""
     if isinstance(node, n.Name) or _is_state(node):
         return outside_chain(node, e), outside_chain(node, e)
@@ -85,7 +85,7 @@ def write_variable(variable: ScopeVariable | None, value: ast.expr, at: py.At) -
     """Store into a variable and give the value."""
     if variable is None:
         return value
-    if variable.boxed:
+    if variable.is_boxed:
         return py.call(py.attribute(py.load(variable.python, at), "put", at), [value], at)
     return py.walrus(variable.python, value, at)
 
@@ -94,19 +94,19 @@ def write_variable(variable: ScopeVariable | None, value: ast.expr, at: py.At) -
 def _update(node: n.Update, e: Emitter) -> ast.expr:
     """`++a` and `a++` used for their value; the old value is the new one taken back by a step."""
     at = e.at(node.span)
-    new = _stepped(node, e, at)
+    new = _emit_update(node, e, at)
     if node.prefix:
         return new
     return py.helper("decrement" if node.operator == "++" else "increment", [new], at)
 
 
-def _stepped(node: n.Update, e: Emitter, at: py.At) -> ast.expr:
+def _emit_update(node: n.Update, e: Emitter, at: py.At) -> ast.expr:
     step = "increment" if node.operator == "++" else "decrement"
     target = node.target
     if isinstance(target, n.Name):
         return write_variable(e.variable(target), py.helper(step, [expression(target, e)], at), at)
     assert isinstance(target, (n.Member, n.Index))
-    holder, holder_again = _kept(target.object, e)
+    holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
     new = py.helper(step, [py.helper("get", [holder, key], at)], at)
     return _put((holder, key), (holder_again, key_again), new, at)
@@ -124,7 +124,7 @@ def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.
         value = _new_value(node, node.target, e, at)
         return [store(e.variable(node.target), value, at)]
     if isinstance(node, n.Update):
-        return [py.evaluate(_stepped(node, e, at), at)]
+        return [py.evaluate(_emit_update(node, e, at), at)]
     return [py.evaluate(expression(node, e), at)]
 
 
@@ -133,7 +133,7 @@ def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py
         step = "increment" if node.operator == "++" else "decrement"
         return py.helper(step, [expression(target, e)], at)
     if node.operator:
-        return _combined(expression(target, e), node.operator, node.value, e, at)
+        return _combine(expression(target, e), node.operator, node.value, e, at)
     return named_value(target.name, node.value, e)
 
 
@@ -146,7 +146,7 @@ def store(variable: ScopeVariable | None, value: ast.expr, at: py.At) -> ast.stm
 
 def target(variable: ScopeVariable, at: py.At) -> ast.expr:
     """A variable as what is assigned to."""
-    if variable.boxed:
+    if variable.is_boxed:
         return ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
     return py.store(variable.python, at)
 
@@ -165,7 +165,7 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
             return []
         case n.ArrayPattern():
             parts = py.helper("unpack", [value, *_shape(pattern, at)], at)
-            return _unpacked(pattern, parts, e) or _bind_elements(pattern, parts, e)
+            return _emit_unpacking(pattern, parts, e) or _bind_elements(pattern, parts, e)
         case n.ObjectPattern():
             return _bind_elements(pattern, py.helper("open_object", [value], at), e)
     raise AssertionError(f"not a pattern: {pattern!r}")
@@ -178,7 +178,7 @@ def _shape(pattern: n.ArrayPattern, at: py.At) -> list[ast.expr]:
     return [count, py.constant(True, at)] if has_rest else [count]
 
 
-def _unpacked(pattern: n.ArrayPattern, parts: ast.expr, e: Emitter) -> list[ast.stmt]:
+def _emit_unpacking(pattern: n.ArrayPattern, parts: ast.expr, e: Emitter) -> list[ast.stmt]:
     """`a, b = parts` where all elements are variables; otherwise nothing."""
     at, targets = e.at(pattern.span), list[ast.expr]()
     for element in pattern.elements:

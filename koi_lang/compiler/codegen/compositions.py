@@ -36,7 +36,7 @@ from koi_lang.compiler.compositions import (
 from koi_lang.compiler.templates import Placeholder
 
 
-def composed(node: n.Prompt, file: Analysis, names: ModuleNames, python: str) -> list[ast.stmt]:
+def emit_composition(node: n.Prompt, file: Analysis, names: ModuleNames, python: str) -> list[ast.stmt]:
     """`async def` that makes the lines, and the prompt that uses it."""
     assert isinstance(node.value, n.Compose)
     e = template_emitter(file.unit.source, names, {"callAction": _scope_action})

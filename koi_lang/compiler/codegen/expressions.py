@@ -64,7 +64,7 @@ def _name(node: n.Name, e: Emitter) -> ast.expr:
 def read_variable(variable: ScopeVariable, at: py.At) -> ast.expr:
     """The value of a variable."""
     name = py.load(variable.python, at)
-    return py.attribute(name, "value", at) if variable.boxed else name
+    return py.attribute(name, "value", at) if variable.is_boxed else name
 
 
 def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
@@ -133,7 +133,7 @@ def _template(node: n.Template, e: Emitter) -> ast.expr:
 
 
 @expression.register
-def _parenthesized(node: n.Parenthesized, e: Emitter) -> ast.expr:
+def _emit_parentheses(node: n.Parenthesized, e: Emitter) -> ast.expr:
     return outside_chain(node.value, e)
 
 

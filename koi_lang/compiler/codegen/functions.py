@@ -24,7 +24,7 @@ def _function(node: n.Function, e: Emitter) -> ast.expr:
         return short
     called = node.name or (target.name if target else hint) or ""
     name = target.python if target else e.fresh(python_name(called or "anonymous"))
-    e.pending.append(_named(definition(node, name, e), called, e.at(node.span)))
+    e.pending.append(_with_koi_name(definition(node, name, e), called, e.at(node.span)))
     return py.load(name, e.at(node.span))
 
 
@@ -33,17 +33,17 @@ def _function_statement(node: n.FunctionStatement, e: Emitter) -> list[ast.stmt]
     variable = e.variable(node.function)
     assert variable is not None
     at = e.at(node.span)
-    if not variable.boxed:
-        return [_named(definition(node.function, variable.python, e), variable.name, at)]
+    if not variable.is_boxed:
+        return [_with_koi_name(definition(node.function, variable.python, e), variable.name, at)]
     name = e.fresh(variable.name)
     target = ast.Attribute(py.load(variable.python, at), "value", py.STORE, **at)
     return [
-        _named(definition(node.function, name, e), variable.name, at),
+        _with_koi_name(definition(node.function, name, e), variable.name, at),
         ast.Assign([target], py.load(name, at), **at),
     ]
 
 
-def _named(
+def _with_koi_name(
     made: ast.FunctionDef | ast.AsyncFunctionDef, name: str, at: py.At
 ) -> ast.FunctionDef | ast.AsyncFunctionDef:
     """A definition that knows its name in Koi, where Python needs another one."""
@@ -63,7 +63,7 @@ def _lambda(node: n.Function, e: Emitter) -> ast.Lambda | None:
     with e.inside(scope) as pending:
         body = expression(node.body, e)
         names, _, _, _ = parameters(node.parameters, e)
-        arguments = py.parameter_list(names, (), None, _taken(scope), at)
+        arguments = py.parameter_list(names, (), None, _names_by_value(scope), at)
     return None if pending else ast.Lambda(arguments, body, **at)
 
 
@@ -71,7 +71,7 @@ def _is_plain(parameter: n.Parameter) -> bool:
     return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
 
 
-def _taken(scope: FunctionScope) -> list[str]:
+def _names_by_value(scope: FunctionScope) -> list[str]:
     return [variable.python for variable in scope.by_value]
 
 
@@ -88,7 +88,7 @@ def definition(
         else:
             value = outside_chain(node.body, e)
             body = [*e.pending, ast.Return(value, **e.at(node.body.span))]
-    arguments = py.parameter_list(names, defaults, rest, _taken(scope), at)
+    arguments = py.parameter_list(names, defaults, rest, _names_by_value(scope), at)
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
     if typed and node.returns is not None:
         result.returns = annotation(node.returns, at)
@@ -96,7 +96,9 @@ def definition(
 
 
 def _nonlocals(scope: FunctionScope, at: py.At) -> list[ast.stmt]:
-    names = [variable.python for variable in scope.nonlocals if not variable.boxed and variable not in scope.by_value]
+    names = [
+        variable.python for variable in scope.nonlocals if not variable.is_boxed and variable not in scope.by_value
+    ]
     return [ast.Nonlocal(names, **at)] if names else []
 
 

@@ -42,18 +42,18 @@ class _Module:
 
     def imports(self) -> list[ast.stmt]:
         """What the module needs; other files of the program are loaded under the aliases they were mentioned by."""
-        brought = [self.imported(item) for item in self.unit.imports if item.kind != "koi"]
+        brought = [self.emit_import(item) for item in self.unit.imports if item.kind != "koi"]
         installed = [statement for statement in brought if isinstance(statement, (ast.Import, ast.ImportFrom))]
         made = [statement for statement in brought if statement not in installed]
         files = [unit for unit in self.unit.reached if unit.path not in self.names.imported]
         for unit in files:
             self.names.alias(unit)
-        loaded = [self.loaded(path, alias) for path, alias in self.names.imported.items()]
+        loaded = [self.emit_load(path, alias) for path, alias in self.names.imported.items()]
         koi_lang = [ast.Import([ast.alias("koi_lang", None, **START)], **START)] if loaded else []
         prelude = ast.ImportFrom("koi_lang.runtime", [ast.alias("prelude", "koi", **START)], 0, **START)
         return [*installed, *koi_lang, prelude, *loaded, *made]
 
-    def loaded(self, path: str, alias: str) -> ast.stmt:
+    def emit_load(self, path: str, alias: str) -> ast.stmt:
         """`alias = koi_lang.load("./file.koi", beside=__file__)`; packages are loaded by their name."""
         statement = self.statement_for(path)
         at = START if statement is None else agents.place(statement.span, self.file)
@@ -73,7 +73,7 @@ class _Module:
     def relative(self, path: str) -> str:
         return "./" + posixpath.relpath(path, posixpath.dirname(self.unit.path))
 
-    def imported(self, item: Imported) -> ast.stmt:
+    def emit_import(self, item: Imported) -> ast.stmt:
         """A Python module or a prompt from a text file."""
         at = agents.place(item.statement.span, self.file)
         assert item.name is not None
@@ -126,7 +126,7 @@ class _Module:
             case n.Skill():
                 return agents.skill(node, self.file, self.names, name)
             case n.Prompt(value=n.Compose()):
-                return compositions.composed(node, self.file, self.names, name)
+                return compositions.emit_composition(node, self.file, self.names, name)
             case n.Prompt():
                 return [py.assign(name, prompts.prompt_value(node, self.unit.source, self.names), at)]
             case n.Team():

@@ -65,7 +65,7 @@ def is_usable(hole: Placeholder, e: Emitter) -> bool:
     return all(root.name in e.locals or root.name in PURE for root in hole.roots()) and hole.obstacle is None
 
 
-def filled(text: n.Text, e: Emitter) -> ast.expr:
+def emit_text(text: n.Text, e: Emitter) -> ast.expr:
     """A text as an expression: a constant, or a call that fills its holes."""
     at = e.at(text.span)
     pieces = parts(text)
@@ -126,7 +126,7 @@ def playbook(node: n.Playbook, e: Emitter) -> ast.expr:
 def _playbook_part(part: n.Text | n.Name | n.PromptCall, e: Emitter) -> ast.expr:
     at = e.at(part.span)
     if isinstance(part, n.Text):
-        return filled(part, e)
+        return emit_text(part, e)
     name = part if isinstance(part, n.Name) else part.name
     symbol = e.names.table.find("prompt", name.name)
     if symbol is None:
@@ -180,5 +180,5 @@ def prompt_file(text: n.Text, name: str, source: Source, names: ModuleNames, at:
     """`koi.Prompt(…)` of a text file; everything stands where it is imported."""
     e = template_emitter(source, names, {})
     e.fixed = at
-    rendered = ast.List([filled(text, e)], py.LOAD, **at)
+    rendered = ast.List([emit_text(text, e)], py.LOAD, **at)
     return _prompt(name, ast.List([py.constant(text.value, at)], py.LOAD, **at), rendered, {}, at)

@@ -52,17 +52,19 @@ def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
 
 def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
     """New boxes for the variables of this block that closures and a loop share."""
-    return [py.assign(v.python, py.helper("Box", [], at), at) for v, at in _boxed(node, e)]
+    return [py.assign(v.python, py.helper("Box", [], at), at) for v, at in _boxed_variables(node, e)]
 
 
-def _boxed(node: n.Node, e: Emitter) -> list[tuple[ScopeVariable, py.At]]:
+def _boxed_variables(node: n.Node, e: Emitter) -> list[tuple[ScopeVariable, py.At]]:
     declared = e.resolution.blocks.get(node)
-    return [(v, e.at(v.span)) for v in declared.variables.values() if v.boxed] if declared else []
+    return [(v, e.at(v.span)) for v in declared.variables.values() if v.is_boxed] if declared else []
 
 
 def _next_boxes(node: n.For, e: Emitter) -> list[ast.stmt]:
     """The boxes of the next turn of a loop, with the values of this one; closures keep the old boxes."""
-    return [py.assign(v.python, py.helper("Box", [read_variable(v, at)], at), at) for v, at in _boxed(node, e)]
+    return [
+        py.assign(v.python, py.helper("Box", [read_variable(v, at)], at), at) for v, at in _boxed_variables(node, e)
+    ]
 
 
 # ---------------------------------------------------------------- simple statements
@@ -108,7 +110,7 @@ def _named_variable(
 ) -> list[ast.stmt]:
     """A variable with a value; a function kept in a variable is defined under its name."""
     variable = e.variable(binding)
-    if isinstance(value, n.Function) and variable is not None and not variable.boxed:
+    if isinstance(value, n.Function) and variable is not None and not variable.is_boxed:
         e.target = variable
         outside_chain(value, e)
         return []
@@ -168,14 +170,14 @@ def _if(node: n.If, e: Emitter) -> list[ast.stmt]:
 def chain(branches: list[ast.If], otherwise: list[ast.stmt], e: Emitter) -> list[ast.stmt]:
     """Branches as `if … elif … else`; long ones in several pieces, since Python nests each `elif` in the one before."""
     if len(branches) <= MOST_BRANCHES:
-        return [_nested(branches, otherwise)]
+        return [_nest_branches(branches, otherwise)]
     name = e.fresh("chosen")
     result: list[ast.stmt] = []
     for start in range(0, len(branches), MOST_BRANCHES):
         piece = branches[start : start + MOST_BRANCHES]
         at = py.at_of(piece[0])
         attempt: list[ast.stmt] = [py.assign(name, py.constant(True, at), at)]
-        attempt.append(_nested(piece, [py.assign(name, py.constant(False, at), at)]))
+        attempt.append(_nest_branches(piece, [py.assign(name, py.constant(False, at), at)]))
         result += attempt if not start else [_unless(name, attempt)]
     return [*result, _unless(name, otherwise)] if otherwise else result
 
@@ -185,7 +187,7 @@ def _unless(name: str, body: list[ast.stmt]) -> ast.If:
     return ast.If(ast.UnaryOp(ast.Not(), py.load(name, at), **at), body, [], **at)
 
 
-def _nested(branches: list[ast.If], otherwise: list[ast.stmt]) -> ast.If:
+def _nest_branches(branches: list[ast.If], otherwise: list[ast.stmt]) -> ast.If:
     for branch in reversed(branches):
         branch.orelse = otherwise
         otherwise = [branch]
@@ -203,7 +205,7 @@ def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
     iterable = py.helper("iterate" if node.over == "of" else "keys", [outside_chain(node.iterable, e)], at)
     variable = e.variable(node.pattern)
-    if variable is not None and not variable.boxed:
+    if variable is not None and not variable.is_boxed:
         target, opening = py.store(variable.python, e.at(node.pattern.span)), []
     else:
         name = e.fresh("item")

@@ -40,7 +40,7 @@ def _test(node: n.Test, name: str, file: Analysis, names: ModuleNames) -> ast.As
 
 
 @statement.register
-def _given(node: n.Given, e: Emitter) -> list[ast.stmt]:
+def _emit_given(node: n.Given, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
     return [py.evaluate(py.helper("given", [py.constant(node.who, at), outside_chain(node.answers, e)], at), at)]
 
@@ -62,14 +62,14 @@ def _expect_failure(node: n.Expect, failure: n.Text, e: Emitter) -> ast.stmt:
     """A `try` that expects the exception of its only step."""
     at, name = e.at(node.span), e.fresh("failure")
     text = py.constant(failure.value, at)
-    attempt = py.evaluate(_awaited(node.condition, e), at)
+    attempt = py.evaluate(_emit_awaiting(node.condition, e), at)
     seen = py.evaluate(py.helper("expect_failure", [text, py.load(name, at)], at), at)
     handler = ast.ExceptHandler(py.load("Exception", at), name, [seen], **at)
     missed = py.evaluate(py.helper("expect_failure", [text], at), at)
     return ast.Try([attempt], [handler], [missed], [], **at)
 
 
-def _awaited(node: n.Expression, e: Emitter) -> ast.expr:
+def _emit_awaiting(node: n.Expression, e: Emitter) -> ast.expr:
     """An expression whose failure is waited for, where waiting is possible."""
     result, function = outside_chain(node, e), e.function.node
     while isinstance(node, n.Parenthesized):

@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from koi_lang.compiler.printer.line_breaks import broken
+from koi_lang.compiler.printer.line_breaks import break_line
 
 LEAST_TEXT = 40
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -33,7 +33,7 @@ def lay_out(text: str, previous: ast.stmt | None = None) -> str:
             while result and not result[-1]:
                 result.pop()
             result += [""] * blanks[number]
-        short = [line] if number in docstrings else broken(line)
+        short = [line] if number in docstrings else break_line(line)
         result += _with_texts(short, line, texts[number]) if number in texts else short
     return "\n".join(result)
 

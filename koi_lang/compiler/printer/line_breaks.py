@@ -31,7 +31,7 @@ class Bracket(NamedTuple):
     commas: list[int]
 
 
-def broken(line: str, *, is_item: bool = False) -> list[str]:
+def break_line(line: str, *, is_item: bool = False) -> list[str]:
     """The line itself if it is short enough, otherwise several; `is_item` says that it stands in open brackets."""
     if len(line) <= WIDTH:
         return [line]
@@ -39,30 +39,30 @@ def broken(line: str, *, is_item: bool = False) -> list[str]:
     head = None if is_item else HEAD.match(line)
     choices = [token.start for token in tokens if token.depth == 0 and token.text in ("if", "else")]
     if len(choices) > 1 and is_item:
-        return _pieces(line, [_indent(line), *choices, len(line)], _indent(line))
+        return _slice_line(line, [_indent(line), *choices, len(line)], _indent(line))
     if len(choices) > 1 and head is not None:
         indent = _indent(line)
-        inside = _pieces(line, [head.end(), *choices, len(line)], indent + len(INDENT))
+        inside = _slice_line(line, [head.end(), *choices, len(line)], indent + len(INDENT))
         return [line[: head.end()] + "(", *inside, " " * indent + ")"]
     brackets = list(_brackets(tokens))
-    return _opened(line, max(brackets, key=_length), is_item) if brackets else [line]
+    return _open_bracket(line, max(brackets, key=_length), is_item) if brackets else [line]
 
 
-def _pieces(line: str, cuts: Sequence[int], indent: int) -> list[str]:
+def _slice_line(line: str, cuts: Sequence[int], indent: int) -> list[str]:
     """The pieces between some cuts on lines of their own."""
     pieces = [line[left:right].strip() for left, right in pairwise(cuts)]
-    return [part for piece in pieces for part in broken(" " * indent + piece, is_item=True)]
+    return [part for piece in pieces for part in break_line(" " * indent + piece, is_item=True)]
 
 
-def _opened(line: str, bracket: Bracket, is_item: bool) -> list[str]:
+def _open_bracket(line: str, bracket: Bracket, is_item: bool) -> list[str]:
     """The line with each item of a bracket on a line of its own."""
     indent = " " * _indent(line)
     cuts = [bracket.start, *bracket.commas, bracket.end]
     items = [line[left + 1 : right].strip() for left, right in pairwise(cuts)]
     endings = [","] * (len(items) - 1) + ["," if _takes_comma(line, bracket.start) else ""]
     lines = [indent + INDENT + item + ending for item, ending in zip(items, endings, strict=True)]
-    inside = [part for each in lines for part in broken(each, is_item=True)]
-    return [line[: bracket.start + 1], *inside, *broken(indent + line[bracket.end :], is_item=is_item)]
+    inside = [part for each in lines for part in break_line(each, is_item=True)]
+    return [line[: bracket.start + 1], *inside, *break_line(indent + line[bracket.end :], is_item=is_item)]
 
 
 def _indent(line: str) -> int:

@@ -21,14 +21,14 @@ def written_statements(tree: ast.Module, beside: Path | None = None, source: str
     trees of long ones take much room. Written to another folder than the source's, its paths start from there.
     """
     if beside is not None:
-        tree = _moved(tree, _Moved(Path(source).parent, beside.resolve().parent))
+        tree = _move_paths(tree, _Moved(Path(source).parent, beside.resolve().parent))
     previous: ast.stmt | None = None
     for statement in tree.body:
         yield lay_out(ast.unparse(ast.Module([statement], [])), previous)
         previous = statement
 
 
-def _moved(tree: ast.Module, mover: _Moved) -> ast.Module:
+def _move_paths(tree: ast.Module, mover: _Moved) -> ast.Module:
     """The module with other paths. They stand in statements of its own, not in definitions, which are not copied."""
     body = [each if isinstance(each, DEFINITIONS) else mover.visit(deepcopy(each)) for each in tree.body]
     return ast.Module(body, tree.type_ignores)

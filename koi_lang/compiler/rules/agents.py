@@ -174,7 +174,7 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
         in agent: llm default = { provider: "openai", model: "gpt-4o-mini" }
     """
     for llm, _ in file.index.of(n.Llm):
-        for property in _unknown(llm.options, LLM_OPTIONS):
+        for property in _unknown_options(llm.options, LLM_OPTIONS):
             report.add(_key(property), f"`llm` has no option `{property.key}`", help=_option(property, LLM_OPTIONS))
         for property in _unknown_inside(llm.options, "compact", COMPACT_OPTIONS):
             message = f"`compact` has no option `{property.key}`"
@@ -221,7 +221,7 @@ def unknown_mcp_option(file: Analysis, report: Report) -> None:
         mcp files = { command: "files-server" }
     """
     for server, _ in file.index.of(n.Mcp):
-        for property in _unknown(server.options, MCP_OPTIONS):
+        for property in _unknown_options(server.options, MCP_OPTIONS):
             report.add(_key(property), f"`mcp` has no option `{property.key}`", help=_option(property, MCP_OPTIONS))
 
 
@@ -263,7 +263,7 @@ def _may_call(role: n.Role) -> bool:
     return any(name.name.partition(":")[0] == "call_mcp" for name in role.capabilities)
 
 
-def _unknown(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
+def _unknown_options(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:
     for property in options.properties:
         if isinstance(property, n.Property) and isinstance(property.key, str) and property.key not in known:
             yield property
@@ -273,7 +273,7 @@ def _unknown_inside(options: n.Object, name: str, known: tuple[str, ...]) -> Ite
     """The same in an object that is the value of an option."""
     for property in options.properties:
         if isinstance(property, n.Property) and property.key == name and isinstance(property.value, n.Object):
-            yield from _unknown(property.value, known)
+            yield from _unknown_options(property.value, known)
 
 
 def _head(function: n.Function) -> Span:

@@ -91,7 +91,7 @@ def handler_twice(file: Analysis, report: Report) -> None:
     """
     for agent, _ in file.index.of(n.Agent):
         names = [item.name for item in agent.items if isinstance(item, n.Handler)]
-        for first, second in _repeated(names):
+        for first, second in _find_repeated(names):
             message = f"`{agent.name.name}` has two handlers `{second.name}`"
             others = [report.place(first.span, "the first one")]
             report.add(second.span, message, others=others, help="rename one, or make one handler of both.")
@@ -113,7 +113,7 @@ def field_twice(file: Analysis, report: Report) -> None:
     """
     for agent, _ in file.index.of(n.Agent):
         states = [item for item in agent.items if isinstance(item, n.State)]
-        for first, second in _repeated([field.name for state in states for field in state.fields]):
+        for first, second in _find_repeated([field.name for state in states for field in state.fields]):
             others = [report.place(first.span, "the first one")]
             report.add(
                 second.span, f"the state has two fields `{second.name}`", others=others, help="remove or rename one."
@@ -182,7 +182,7 @@ def member_twice(file: Analysis, report: Report) -> None:
         team Crew { ann: Ann, bob: Bob }
     """
     for team, _ in file.index.of(n.Team):
-        for first, second in _repeated([member.key for member in team.members]):
+        for first, second in _find_repeated([member.key for member in team.members]):
             others = [report.place(first.span, "the first one")]
             message = f"`{team.name.name}` has two members `{second.name}`"
             report.add(second.span, message, others=others, help="give one of them another key.")
@@ -246,7 +246,7 @@ def _outer(variable: ScopeVariable) -> ScopeVariable | None:
     return None
 
 
-def _repeated(names: Sequence[n.Name]) -> Iterator[tuple[n.Name, n.Name]]:
+def _find_repeated(names: Sequence[n.Name]) -> Iterator[tuple[n.Name, n.Name]]:
     """For each name that was there before: its first appearance and this one."""
     first: dict[str, n.Name] = {}
     for name in names:

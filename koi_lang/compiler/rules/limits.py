@@ -105,7 +105,7 @@ def resilience_value(file: Analysis, report: Report) -> None:
 
 def _wrong(name: str, value: n.Expression, file: Analysis) -> str | None:
     """What a property has to be, if it is written out and not that."""
-    given = _given(value, file)
+    given = _literal_value(value, file)
     number = given if isinstance(given, (int, float)) and not isinstance(given, bool) else None
     if given is ...:
         return None
@@ -121,7 +121,7 @@ def _wrong(name: str, value: n.Expression, file: Analysis) -> str | None:
     return None
 
 
-def _given(value: n.Expression, file: Analysis) -> object:
+def _literal_value(value: n.Expression, file: Analysis) -> object:
     """A value that is written out; the ellipsis for anything that is computed."""
     match value:
         case n.Literal() | n.Text():

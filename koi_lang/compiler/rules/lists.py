@@ -34,7 +34,7 @@ def keys_of_list(file: Analysis, report: Report) -> None:
     program = report.program
     for loop, around in file.index.of(n.ForEach):
         variable = _variable(loop.pattern, around, file) if loop.over == "in" else None
-        if variable is not None and variable not in program.for_file(_counted, file):
+        if variable is not None and variable not in program.for_file(_number_variables, file):
             is_list = kind_of(loop.iterable, around, file, program) == "array"
             if is_list or variable in program.for_file(_fields, file):
                 help = f"write `for ({loop.kind} {variable.name} of …)` for the items."
@@ -58,7 +58,7 @@ def _check_operation(operation: n.Operation, around: Enclosing, file: Analysis, 
         report.add(Span(at, at + 2), message, help=f"write `{written[0]}.includes({written[1]})`.")
 
 
-def _counted(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
+def _number_variables(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
     """The variables that are used as indexes or computed with."""
     found = {_variable(index.index, around, file) for index, around in file.index.of(n.Index)}
     for operation, around in file.index.of(n.Operation):

@@ -100,7 +100,7 @@ def unknown_team(file: Analysis, report: Report) -> None:
         agent Greeter : Lead { }
         agent Boss : Lead { uses team Support }
     """
-    for name in _used(file, "team"):
+    for name in _unresolved_uses(file, "team"):
         help = _other_kind(name, file, "team") or report.program.advice("team", name.name, file)
         report.add(name.span, f"there is no team `{name.name}`", help=help)
 
@@ -124,7 +124,7 @@ def unknown_skill(file: Analysis, report: Report) -> None:
         skill Sums { export function add(a, b) { return a + b } }
         agent Clerk : Worker { uses skill Sums }
     """
-    for name in _used(file, "skill"):
+    for name in _unresolved_uses(file, "skill"):
         help = _other_kind(name, file, "skill") or report.program.advice("skill", name.name, file)
         report.add(name.span, f"there is no skill `{name.name}`", help=help)
 
@@ -150,7 +150,7 @@ def unknown_server(file: Analysis, report: Report) -> None:
         mcp files = { command: "files-server" }
         agent Clerk : Caller { uses mcp files }
     """
-    for name in _used(file, "mcp"):
+    for name in _unresolved_uses(file, "mcp"):
         if nearest(name.name, file.table.names("mcp")) or report.program.elsewhere("mcp", name.name):
             help = report.program.advice("mcp", name.name, file)
             report.add(name.span, f"there is no mcp server `{name.name}`", help=help)
@@ -333,7 +333,7 @@ def missing_module(file: Analysis, report: Report) -> None:
             report.add(imported.statement.path.span, f"there is no Python module `{name}`", help=help)
 
 
-def _used(file: Analysis, kind: Kind) -> list[n.Name]:
+def _unresolved_uses(file: Analysis, kind: Kind) -> list[n.Name]:
     """Names after `uses …` that stand for nothing of that kind."""
     names = [name for uses, _ in file.index.of(n.Uses) if uses.kind == kind for name in uses.names]
     return [name for name in names if file.table.find(kind, name.name) is None]

@@ -54,7 +54,7 @@ def wrong_payload(file: Analysis, report: Report) -> None:
         agent Adder : Worker { on add(args: { a: number, b: number }) { return args.a + args.b } }
         run Adder.add({ a: 1, b: 2 })
     """
-    for given in _given(file, report.program):
+    for given in _given_payloads(file, report.program):
         typed = [handler.parameters[0].type for handler in given.handlers if handler.parameters]
         if not typed or len(typed) < len(given.handlers):
             continue
@@ -64,7 +64,7 @@ def wrong_payload(file: Analysis, report: Report) -> None:
                 report.add(span, message, help=help)
 
 
-def _given(file: Analysis, program: AnalysedProgram) -> Iterator[GivenPayload]:
+def _given_payloads(file: Analysis, program: AnalysedProgram) -> Iterator[GivenPayload]:
     for run, _ in file.index.of(n.Run):
         symbol = file.table.find("agent", run.agent.name)
         if symbol is not None and isinstance(symbol.node, n.Agent):
@@ -117,7 +117,11 @@ def _problems(
     if type.name == "union":
         options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]
         if all(options) and value is not None:
-            yield _span(value, file), f"{shown} of `{given.name}` is none of `{_text(type)}`", f"write {_listed(type)}."
+            yield (
+                _span(value, file),
+                f"{shown} of `{given.name}` is none of `{_text(type)}`",
+                f"write {_list_options(type)}.",
+            )
         return
     if type.name == "literal":
         yield from _literal_problems(value, type, given, file, shown)
@@ -192,7 +196,7 @@ def _text(type: n.Type) -> str:
     return " ".join(type.text.split())
 
 
-def _listed(type: n.Type) -> str:
+def _list_options(type: n.Type) -> str:
     return " or ".join(f"`{_text(option)}`" for option in type.arguments)
 
 

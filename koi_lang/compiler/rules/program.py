@@ -82,7 +82,7 @@ class AnalysedProgram:
             name.name for item in agent.items if isinstance(item, n.Uses) and item.kind == "team" for name in item.names
         ]
         if not names:
-            return self._listed.get(agent, [])
+            return self._teams_of_agents.get(agent, [])
         found = [self.team(name, file) for name in names]
         return None if None in found else [entry for entry in found if entry is not None]
 
@@ -92,7 +92,7 @@ class AnalysedProgram:
         return (symbol.node, self.home(symbol)) if symbol is not None and isinstance(symbol.node, n.Team) else None
 
     @cached_property
-    def _listed(self) -> dict[n.Agent, list[tuple[n.Team, Analysis]]]:
+    def _teams_of_agents(self) -> dict[n.Agent, list[tuple[n.Team, Analysis]]]:
         """For each agent the teams that it is a member of."""
         found: dict[n.Agent, list[tuple[n.Team, Analysis]]] = {}
         teams = [(team, file) for file in self.files for team, _ in file.index.of(n.Team)]
@@ -124,11 +124,11 @@ class AnalysedProgram:
         found: dict[n.Node, list[Use]] = {}
         for file in self.files:
             for playbook, around in file.index.of(n.Playbook):
-                for symbol in self.contained(prompts_in(playbook.parts), file):
+                for symbol in self.collect_prompts(prompts_in(playbook.parts), file):
                     found.setdefault(symbol.node, []).append(Use(file, around))
         return found
 
-    def contained(self, names: list[n.Name], file: Analysis) -> list[Symbol]:
+    def collect_prompts(self, names: list[n.Name], file: Analysis) -> list[Symbol]:
         """The prompts behind some names and all prompts inside of them, each once."""
         found: dict[n.Node, Symbol] = {}
         waiting = [(name, file) for name in names]
@@ -152,13 +152,13 @@ class AnalysedProgram:
         return [symbol.node for symbol in symbols if symbol is not None]
 
     @cached_property
-    def _declared(self) -> dict[tuple[Kind, str], Symbol]:
+    def _symbols_by_name(self) -> dict[tuple[Kind, str], Symbol]:
         symbols = [symbol for file in self.files for symbol in own_symbols(file.unit)]
         return {(symbol.kind, symbol.name): symbol for symbol in reversed(symbols)}
 
     def elsewhere(self, kind: Kind, name: str) -> Symbol | None:
         """A declaration that some file of the program has."""
-        return self._declared.get((kind, name))
+        return self._symbols_by_name.get((kind, name))
 
     def advice(self, kind: Kind, name: str, file: Analysis) -> str:
         """What to do about a name that a file does not know: import it, or the nearest name."""
@@ -167,7 +167,7 @@ class AnalysedProgram:
             return f'`{self.library[name]}` has it: write `import "{self.library[name]}"`.'
         if symbol is None or symbol.unit is file.unit:
             return suggestion(name, file.table.names(kind), WORDS.get(kind, kind))
-        path = shown(symbol.unit, file.unit)
+        path = import_path(symbol.unit, file.unit)
         if kind == "mcp":
             return f"`{path}` declares it, but an import does not bring mcp servers along; declare it here too."
         if isinstance(symbol.node, n.Prompt) and not symbol.node.exported:
@@ -233,7 +233,7 @@ def place_of(symbol: Symbol, label: str) -> LabeledSpan:
     return LabeledSpan(symbol.unit.source, symbol.span, label)
 
 
-def shown(unit: Unit, seen_from: Unit) -> str:
+def import_path(unit: Unit, seen_from: Unit) -> str:
     """The path of a file as an import in another one writes it."""
     path = posixpath.relpath(unit.path, posixpath.dirname(seen_from.path) or ".")
     return path if path.startswith("../") else f"./{path}"

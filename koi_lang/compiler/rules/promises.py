@@ -178,7 +178,7 @@ def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     for index, around in file.index.of(n.Index):
         yield _bare(index.object), "({})[…]", around
     for operation, around in file.index.of(n.Operation):
-        yield from ((operand, "{}", around) for operand in map(_bare, _needed(operation)))
+        yield from ((operand, "{}", around) for operand in map(_bare, _operands_of(operation)))
     for template, around in file.index.of(n.Template):
         parts = (part for part in template.parts if isinstance(part, n.Expression))
         yield from ((_bare(part), "${{{}}}", around) for part in parts)
@@ -186,7 +186,7 @@ def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
         if prefix.operator in ("!", "-", "+"):
             yield _bare(prefix.operand), f"{prefix.operator}{{}}", around
     yield from _conditions(file)
-    yield from _given(file)
+    yield from _consumed_values(file)
 
 
 def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
@@ -203,7 +203,7 @@ def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]
         yield _bare(spread.value), "...{}", around
 
 
-def _given(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
+def _consumed_values(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """What is taken apart, printed, converted or kept."""
     for declarator, around in file.index.of(n.Declarator):
         if declarator.value is not None and not isinstance(declarator.pattern, n.Binding):
@@ -217,7 +217,7 @@ def _given(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
             yield _bare(assignment.value), f"this.state.{assignment.target.name} = {{}}", around
 
 
-def _needed(operation: n.Operation) -> Iterator[n.Expression]:
+def _operands_of(operation: n.Operation) -> Iterator[n.Expression]:
     """The operands whose values are computed with; promises may be compared with what may be one."""
     if operation.operators[0] in LAZY or "instanceof" in operation.operators:
         return

@@ -170,7 +170,7 @@ def prompt_not_awaited(file: Analysis, report: Report) -> None:
     acting = [name for name in file.table.names("prompt") if _acts(name, file, report.program)]
     waited = {_bare(wait.value) for wait, _ in file.index.of(n.Await)}
     called = {call.callee: call for call, _ in file.index.of(n.Call)}
-    joined = {_bare(part) for part in _joined(file)}
+    joined = {_bare(part) for part in _text_parts(file)}
     for name, around in file.index.of(n.Name):
         call = called.get(name)
         is_missing = call in joined if call is not None else name not in waited
@@ -182,7 +182,7 @@ def prompt_not_awaited(file: Analysis, report: Report) -> None:
 
 def _acts(name: str, file: Analysis, program: AnalysedProgram) -> bool:
     """Whether a prompt, or one inside of it, carries out actions."""
-    symbols = program.contained([n.Name(Span(0, 0), name)], file)
+    symbols = program.collect_prompts([n.Name(Span(0, 0), name)], file)
     return any(isinstance(symbol.node, n.Prompt) and _calls_action(symbol.node) for symbol in symbols)
 
 
@@ -202,7 +202,7 @@ def _is_prompt(name: n.Name, around: Enclosing, file: Analysis) -> bool:
     return resolution is not None and name in resolution.outer.get(name.name, ())
 
 
-def _joined(file: Analysis) -> Iterator[n.Expression]:
+def _text_parts(file: Analysis) -> Iterator[n.Expression]:
     """What becomes part of a text: in templates and beside operators."""
     for template, _ in file.index.of(n.Template):
         yield from (part for part in template.parts if isinstance(part, n.Expression))

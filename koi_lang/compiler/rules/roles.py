@@ -58,7 +58,7 @@ def unknown_event(file: Analysis, report: Report) -> None:
 
         in agent: on add(args) { return 1 }  on start(args) { return await this.handle("add", {}) }
     """
-    for event, agent, symbol in _handled(file):
+    for event, agent, symbol in _handle_calls(file):
         known = [handler.name.name for handler in handlers(agent)]
         if event.value not in known:
             near = nearest(event.value, known)
@@ -78,7 +78,7 @@ def _near(name: str) -> str | None:
     return None
 
 
-def _handled(file: Analysis) -> Iterator[tuple[n.Text, n.Agent, Symbol | None]]:
+def _handle_calls(file: Analysis) -> Iterator[tuple[n.Text, n.Agent, Symbol | None]]:
     """Every `agent.handle("event")` whose agent is known: the event, the agent, and its symbol unless it is `this`."""
     for call, around in file.index.of(n.Call):
         match call:

@@ -143,7 +143,7 @@ def send_missing(file: Analysis, report: Report) -> None:
         }
     """
     for call, around in file.index.of(n.Call):
-        base = _asked(call)
+        base = _receiver_of(call)
         if base is not None and _is_team(base, around, file):
             shown = file.unit.source.text[base.span.start : base.span.end]
             report.add(base.span, f"`send` is missing before `{shown}`", help=f"write `await send {shown}.event(…)`.")
@@ -345,7 +345,7 @@ def _bare(node: n.Expression) -> n.Expression:
     return node
 
 
-def _asked(call: n.Call) -> n.Expression | None:
+def _receiver_of(call: n.Call) -> n.Expression | None:
     """What stands before the selections of a call like `peers.event("name").any()({ … })`."""
     inner, names = call.callee, list[str]()
     while isinstance(inner, n.Call) and isinstance(inner.callee, n.Member) and inner.callee.name in SELECTIONS:

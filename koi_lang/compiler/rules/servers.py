@@ -41,14 +41,14 @@ def tool_not_granted(file: Analysis, report: Report) -> None:
         mcp files = { command: "files-server" }
         agent Clerk : Caller { uses mcp files(read_*, write_file)  on go(args) { return await files.write_file(args) } }
     """
-    granted = {agent: found for agent, _ in file.index.of(n.Agent) if (found := _granted(agent))}
+    granted = {agent: found for agent, _ in file.index.of(n.Agent) if (found := _granted_tools(agent))}
     servers = {
         id(name): (server, patterns)
         for handler, around in file.index.of(n.Handler)
         for server, patterns in (granted.get(around.agent, {}) if around.agent is not None else {}).items()
         for name in file.code[handler].outer.get(server, ())
     }
-    for span, owner, name, kind in _mentioned(file) if servers else ():
+    for span, owner, name, kind in _find_mentions(file) if servers else ():
         server, patterns = servers.get(id(owner), ("", None))
         if patterns is not None and not covers(patterns, name, kind):
             wanted = f"{kind}:{name}" if kind else name
@@ -88,7 +88,7 @@ def exposed_handler(file: Analysis, report: Report) -> None:
             seen.add((each.kind, each.target.name))
 
 
-def _granted(agent: n.Agent) -> Mapping[str, tuple[str, ...]]:
+def _granted_tools(agent: n.Agent) -> Mapping[str, tuple[str, ...]]:
     """The servers of which an agent may use only a part, with the patterns."""
     uses = [item for item in agent.items if isinstance(item, n.Uses) and item.kind == "mcp"]
     listed = [each for item in uses for each in item.tools]
@@ -102,7 +102,7 @@ def _granted(agent: n.Agent) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
-def _mentioned(file: Analysis) -> Iterator[tuple[Span, n.Expression, str, str]]:
+def _find_mentions(file: Analysis) -> Iterator[tuple[Span, n.Expression, str, str]]:
     """What code says to use of something by name: where, of what, its name and its kind."""
     for call, _ in file.index.of(n.Call):
         callee, first = call.callee, next(iter(call.arguments), None)

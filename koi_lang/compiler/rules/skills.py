@@ -70,7 +70,7 @@ def unknown_in_skill(file: Analysis, report: Report) -> None:
             message = f"`{agent}` does not use a skill `{wanted}`"
             report.add(call.name.span, message, help=help)
             continue
-        first, known = (call.arguments[0] if call.arguments else None), _exported(skill)
+        first, known = (call.arguments[0] if call.arguments else None), _exported_functions(skill)
         if isinstance(first, n.Text) and first.value not in known and len(call.arguments) > 1:
             near = nearest(first.value, known)
             listed = ", ".join(f"`{name}`" for name in known)
@@ -98,7 +98,7 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on sum(args) { return add(1, 2) } }
     """
     attempts = attempts_of(file)
-    for call in _called(file, report.program):
+    for call in _find_calls(file, report.program):
         if any(attempt.start <= call.place.start < attempt.end for attempt in attempts):
             continue
         parameters, name = call.function.parameters, call.function.name
@@ -141,7 +141,7 @@ def _skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall
         yield SkillCall(name, call.arguments[1:], symbol.node, skills, around)
 
 
-def _called(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
+def _find_calls(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
     """Every call of a function of a skill by its name, and those with `callSkill` that name one."""
     local = program.for_file(_functions, file)
     for call, around in file.index.of(n.Call):
@@ -152,7 +152,9 @@ def _called(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
     for each in _skill_calls(file, program):
         first = each.arguments[0] if each.arguments else None
         skill = each.skills.get(each.name.value)
-        function = _exported(skill).get(first.value) if skill is not None and isinstance(first, n.Text) else None
+        function = (
+            _exported_functions(skill).get(first.value) if skill is not None and isinstance(first, n.Text) else None
+        )
         if function is not None and first is not None:
             yield Called(function, each.arguments[1:], first.span, each.around)
 
@@ -180,7 +182,7 @@ def _functions(file: Analysis, _: AnalysedProgram) -> dict[ScopeVariable, n.Func
     return found
 
 
-def _exported(skill: n.Skill) -> dict[str, n.Function]:
+def _exported_functions(skill: n.Skill) -> dict[str, n.Function]:
     functions = (item for item in skill.items if isinstance(item, n.Function) and item.exported)
     return {function.name: function for function in functions if function.name is not None}
 

@@ -79,7 +79,7 @@ def unknown_field(file: Analysis, report: Report) -> None:
 
 
 @rule("E0318", "warning")
-def unfilled(file: Analysis, report: Report) -> None:
+def unknown_placeholder(file: Analysis, report: Report) -> None:
     """A `{{…}}` names something that texts do not know, and stays as it is.
 
     In the texts of playbooks and prompts there are `args`, the payload; `state`; `agentName`; `userMessage`; the
@@ -94,9 +94,9 @@ def unfilled(file: Analysis, report: Report) -> None:
 
         in handler: playbook "Greet {{args.name}}."
     """
-    for filled in report.program.for_file(_filled, file):
+    for filled in report.program.for_file(_find_placeholders, file):
         hole = filled.hole
-        name = next((root.name for root in hole.roots() if _written(root.name) not in filled.scope.roots), None)
+        name = next((root.name for root in hole.roots() if _spell_root(root.name) not in filled.scope.roots), None)
         if not hole.braces or (name is None and hole.obstacle is None):
             continue
         reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
@@ -104,7 +104,7 @@ def unfilled(file: Analysis, report: Report) -> None:
         report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help)
 
 
-def _written(root: str) -> str:
+def _spell_root(root: str) -> str:
     """A root as programs write it."""
     return "state" if root == STATE else root
 
@@ -203,7 +203,7 @@ def _named_in_directives(
         return  # which is told as an error of its own
     for declared, expression in in_order(items):
         for name in free_names(expression):
-            written = _written(name.name)
+            written = _spell_root(name.name)
             if written not in known:
                 yield written, _place_in(template, name, file), known
         known = known.union([declared] if declared else ())
@@ -224,7 +224,7 @@ def _named_in_calls(file: Analysis, everywhere: frozenset[str]) -> Iterator[tupl
         payload = payload_parts(handler.parameters) if isinstance(handler, n.Handler) else {}
         known = everywhere.union(payload, ["this"])
         named = (name for argument in call.arguments for name in free_names(argument))
-        yield from ((name, known) for name in named if _written(name.name) not in known)
+        yield from ((name, known) for name in named if _spell_root(name.name) not in known)
 
 
 def _root_help(name: str, filled: Filled) -> str:
@@ -253,7 +253,7 @@ def _after(name: str, hole: Placeholder) -> str:
 
 def _missing_fields(file: Analysis, report: Report) -> Iterator[tuple[Filled, str, str]]:
     """Every hole with a path whose first field is not among the known ones: the hole, the root, the field."""
-    for filled in report.program.for_file(_filled, file):
+    for filled in report.program.for_file(_find_placeholders, file):
         for root, field in _paths(filled.hole):
             known = filled.scope.fields.get(root)
             if known is not None and field not in known:
@@ -265,7 +265,7 @@ def _paths(hole: Placeholder) -> Iterator[tuple[str, str]]:
     """The names in a hole with the field that is read from them."""
     for node in everything(hole.expression):
         if isinstance(node, n.Member) and isinstance(node.object, n.Name):
-            yield _written(node.object.name), node.name
+            yield _spell_root(node.object.name), node.name
 
 
 def _near(field: str, known: frozenset[str]) -> str | None:
@@ -273,7 +273,7 @@ def _near(field: str, known: frozenset[str]) -> str | None:
     return found[0] if found else None
 
 
-def _filled(file: Analysis, program: AnalysedProgram) -> list[Filled]:
+def _find_placeholders(file: Analysis, program: AnalysedProgram) -> list[Filled]:
     """Every hole in the playbooks and prompts of a file."""
     return [*_in_playbooks(file, program), *_in_prompts(file, program)]
 

@@ -77,10 +77,10 @@ def wrong_value(file: Analysis, report: Report) -> None:
 
         in agent: state { count: number = 0 }
     """
-    for given in _given(file):
+    for given in _typed_values(file):
         kinds, kind = _kinds(given.type), kind_of_literal(given.value)
         if kinds is not None and kind is not None and kind not in kinds:
-            message = f"`{given.name}` is declared as `{_shown(given.type)}`, and gets {WORDS[kind]}"
+            message = f"`{given.name}` is declared as `{_type_text(given.type)}`, and gets {WORDS[kind]}"
             help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
             report.add(_first_line(given.value, file), message, others=_apart(given, report), help=help)
 
@@ -94,7 +94,7 @@ def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
         yield parameter.type, Span(parameter.span.end - len(parameter.type), parameter.span.end)
 
 
-def _given(file: Analysis) -> Iterator[TypedValue]:
+def _typed_values(file: Analysis) -> Iterator[TypedValue]:
     """Every value that is given to something with a type."""
     for declarator, _ in file.index.of(n.Declarator):
         yield from _pair(declarator.pattern, declarator.type, declarator.value)
@@ -132,7 +132,7 @@ def _kind_of_text(text: str) -> str:
     return "string" if text[:1] in "\"'" else "boolean" if text.lower() in ("true", "false") else "number"
 
 
-def _shown(type: n.Type) -> str:
+def _type_text(type: n.Type) -> str:
     return " ".join(type.text.split())
 
 

@@ -50,7 +50,7 @@ def unknown_name(file: Analysis, report: Report) -> None:
         in handler: const total = args.total  return total + 1
     """
     named = report.program.for_file(_named_arguments, file)
-    for name, root in report.program.for_file(_unknown, file):
+    for name, root in report.program.for_file(_unknown_names, file):
         if name in named:
             message = f"`{name.name} = …` assigns to a variable, it does not name an argument"
             if named[name]:
@@ -77,7 +77,7 @@ def agent_name_outside(file: Analysis, report: Report) -> None:
 
         skill Sums { export function add(a, total) { return a + total } }
     """
-    for name, _ in report.program.for_file(_unknown, file):
+    for name, _ in report.program.for_file(_unknown_names, file):
         if name.name in AGENT_NAMES:
             help = "use it in a handler of an agent, and pass on what a function needs."
             report.add(name.span, f"`{name.name}` only exists in the handlers of an agent", help=help)
@@ -101,7 +101,7 @@ def foreign_name(file: Analysis, report: Report) -> None:
         role Worker { can execute }
         agent Clerk : Worker { on read(args) { return os.listdir(".") } }
     """
-    for name, _ in report.program.for_file(_unknown, file):
+    for name, _ in report.program.for_file(_unknown_names, file):
         help = FOREIGN.get(name.name)
         if help is not None:
             report.add(name.span, f"`{name.name}` does not exist in Koi", help=help)
@@ -152,7 +152,7 @@ def declaration_assigned(file: Analysis, report: Report) -> None:
             report.add(name.span, f"`{name.name}` is {what} and cannot be assigned", help=help)
 
 
-def _unknown(file: Analysis, _: AnalysedProgram) -> list[tuple[n.Name, n.Node]]:
+def _unknown_names(file: Analysis, _: AnalysedProgram) -> list[tuple[n.Name, n.Node]]:
     """The names that stand for nothing, each once in its root of code; `backoff = exponential` is a word, no name."""
     words = {value for block, _ in file.index.of(n.Resilience) for _, value in block.properties}
     found: list[tuple[n.Name, n.Node]] = []

@@ -79,7 +79,7 @@ def explanations() -> dict[str, str]:
     """Every code of a syntax error with its explanation: a sentence, details, a wrong and a right example."""
     found = {hint.code: hint.explanation for hint in ORDER}
     found |= {
-        "E0101": inspect.getdoc(fallback.unrecognised) or "",
+        "E0101": inspect.getdoc(fallback.fallback_help) or "",
         "E0181": inspect.getdoc(foreign_keywords.beside) or "",
     }
     found |= {code: inspect.getdoc(find) or "" for code, find in BESIDE if code in ("E0180", "E0189")}
@@ -100,7 +100,7 @@ def _recognise(failure: Failure) -> tuple[str, SyntaxHelp]:
         found = hint.find(failure)
         if found is not None:
             return hint.code, found
-    return "E0101", fallback.unrecognised(failure)
+    return "E0101", fallback.fallback_help(failure)
 
 
 def _diagnostic(source: Source, name: str, found: SyntaxHelp) -> Diagnostic:

@@ -58,7 +58,7 @@ def later(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.frame.word != "agent" or failure.word() not in ("phases", "transitions"):
         return None
-    message = f"{failure.shown} belongs to a later version of Koi and is not supported"
+    message = f"{failure.excerpt} belongs to a later version of Koi and is not supported"
     return SyntaxHelp(message, failure.span, "describe the phases in a playbook, or write a handler for each.")
 
 
@@ -83,7 +83,7 @@ def state_equals(failure: Failure) -> SyntaxHelp | None:
     if failure.tail != ("STATE",) or failure.word() not in ("=", ":"):
         return None
     return SyntaxHelp(
-        f"{failure.shown} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`."
+        f"{failure.excerpt} cannot stand after `state`", failure.span, "write `state { count: number = 0 }`."
     )
 
 
@@ -232,7 +232,7 @@ def uses_form(failure: Failure) -> SyntaxHelp | None:
     kind = failure.word(1) if failure.word() == "use" else failure.word().removesuffix("s")
     rest = failure.piece(2 if failure.word() == "use" else 1).text
     if kind in ("team", "skill", "mcp") and rest.isidentifier():
-        return SyntaxHelp(f"{failure.shown} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
+        return SyntaxHelp(f"{failure.excerpt} does not belong here", failure.span, f"write `uses {kind} {rest}`.")
     help = f"write `uses team {failure.piece().text}`, `uses skill …` or `uses mcp …`."
     return SyntaxHelp("`uses` does not say what kind of thing follows", failure.span, help)
 
@@ -343,7 +343,7 @@ def unknown_item(failure: Failure) -> SyntaxHelp | None:
     elif kind == "agent" and failure.piece(1).kind == "word" and failure.word(2) == "(":
         help = f"write `on {failure.piece(1).text}(…)`."
     article = "an" if kind == "agent" else "a"
-    return SyntaxHelp(f"{failure.shown} does not begin a part of {article} {kind}", failure.span, help)
+    return SyntaxHelp(f"{failure.excerpt} does not begin a part of {article} {kind}", failure.span, help)
 
 
 @hint(HINTS, "E0156")
@@ -399,7 +399,7 @@ def send_form(failure: Failure) -> SyntaxHelp | None:
 
 
 @hint(HINTS, "E0143")
-def reserved(failure: Failure) -> SyntaxHelp | None:
+def reserved_word(failure: Failure) -> SyntaxHelp | None:
     """A reserved word is used as a name.
 
     Reserved words may be keys of objects and stand after a dot, but name nothing.
@@ -420,7 +420,7 @@ def reserved(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp("files are imported at the top of a file only", failure.span, help)
     better = f"{word}Value" if failure.is_code or failure.frames else f"My{word.title()}"
     return SyntaxHelp(
-        f"{failure.shown} is a reserved word and cannot be a name",
+        f"{failure.excerpt} is a reserved word and cannot be a name",
         failure.span,
         f"choose another name, such as `{better}`.",
     )
@@ -447,7 +447,7 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
     outside = f"out of the {failure.frames[0].word}, before it or behind it"
     place = "to the body of the agent" if word in ITEMS else outside
     return SyntaxHelp(
-        f"{failure.shown} cannot stand in code", failure.span, f"move it {place}, or choose another name."
+        f"{failure.excerpt} cannot stand in code", failure.span, f"move it {place}, or choose another name."
     )
 
 

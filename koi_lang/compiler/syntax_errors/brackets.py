@@ -13,7 +13,7 @@ BOUNDARIES = frozenset((*DECLARATIONS, *ITEMS, "export", "package")) - {"playboo
 
 
 @hint(HINTS, "E0132")
-def mixed(failure: Failure) -> SyntaxHelp | None:
+def wrong_closer(failure: Failure) -> SyntaxHelp | None:
     """A bracket is closed by one of another kind.
 
     Wrong:
@@ -36,7 +36,7 @@ def mixed(failure: Failure) -> SyntaxHelp | None:
 
 
 @hint(HINTS, "E0131")
-def unclosed(failure: Failure) -> SyntaxHelp | None:
+def missing_closer(failure: Failure) -> SyntaxHelp | None:
     """A brace, parenthesis or bracket is never closed.
 
     The place is where it was opened. For braces the indentation tells which one is meant.
@@ -85,7 +85,7 @@ def stray(failure: Failure) -> SyntaxHelp | None:
     if failure.frames and failure.index not in failure.scan.stray:
         return None
     help = "delete it." if failure.frames else "delete it, or look above for a block that was closed too early."
-    return SyntaxHelp(f"there is no open bracket for this {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"there is no open bracket for this {failure.excerpt}", failure.span, help)
 
 
 @hint(AFTER, "E0134")
@@ -146,7 +146,7 @@ def comma(failure: Failure) -> SyntaxHelp | None:
         return None
     if piece.kind not in ("word", "number", "text", "triple", "address") and piece.text not in ("{", "[", "`"):
         return None
-    return SyntaxHelp(f"a `,` is missing before {failure.shown}", _short(piece), "write `,` between the two.")
+    return SyntaxHelp(f"a `,` is missing before {failure.excerpt}", _short(piece), "write `,` between the two.")
 
 
 def _culprit(failure: Failure) -> int | None:
@@ -158,10 +158,10 @@ def _culprit(failure: Failure) -> int | None:
     innermost = failure.scan.pieces[unclosed[-1]]
     if innermost.text != "{" or _line_start(failure, innermost.span) == _line_start(failure, failure.span):
         return unclosed[-1]
-    return _shifted(failure, unclosed[0])
+    return _find_shifted(failure, unclosed[0])
 
 
-def _shifted(failure: Failure, outermost: int) -> int:
+def _find_shifted(failure: Failure, outermost: int) -> int:
     """The first brace whose closer stands further left than its own line: that closer was meant for another one."""
     for opener, closer in sorted(failure.scan.partners.items(), key=lambda pair: pair[1]):
         piece, end = failure.scan.pieces[opener], failure.scan.pieces[closer]

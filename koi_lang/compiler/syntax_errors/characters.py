@@ -33,7 +33,7 @@ def quotation_mark(failure: Failure) -> SyntaxHelp | None:
     plain = QUOTES.get(failure.word())
     if plain is None:
         return None
-    message = f"{failure.shown} is not a quote that Koi knows"
+    message = f"{failure.excerpt} is not a quote that Koi knows"
     return SyntaxHelp(message, failure.span, f"write a plain `{plain}` at both ends of the text.")
 
 
@@ -78,7 +78,7 @@ def letter(failure: Failure) -> SyntaxHelp | None:
     strange = next((character for character in piece.text if not character.isascii()), None)
     if piece.kind not in ("word", "number") or strange is None:
         return None
-    message = f"the name {failure.shown} has the letter `{strange}`"
+    message = f"the name {failure.excerpt} has the letter `{strange}`"
     return SyntaxHelp(message, failure.span, "names consist of `A` to `Z`, `a` to `z`, digits and `_`.")
 
 
@@ -110,7 +110,7 @@ def lookalike(failure: Failure) -> SyntaxHelp | None:
     plain = LOOKALIKES.get(failure.word())
     if plain is None:
         return None
-    return SyntaxHelp(f"{failure.shown} is not a mark that Koi knows", failure.span, f"write `{plain}`.")
+    return SyntaxHelp(f"{failure.excerpt} is not a mark that Koi knows", failure.span, f"write `{plain}`.")
 
 
 @hint(HINTS, "E0115")
@@ -132,7 +132,7 @@ def dollar(failure: Failure) -> SyntaxHelp | None:
         return None
     better = piece.text.replace("$", "") or "value"
     better = f"_{better}" if better[0].isdigit() else better
-    return SyntaxHelp(f"the name {failure.shown} has a `$`", failure.span, f"write `{better}`.")
+    return SyntaxHelp(f"the name {failure.excerpt} has a `$`", failure.span, f"write `{better}`.")
 
 
 @hint(HINTS, "E0116")
@@ -155,12 +155,12 @@ def numeral(failure: Failure) -> SyntaxHelp | None:
         return None
     if "NAME" in failure.expected and not failure.wants_value:
         return SyntaxHelp(
-            f"the name {failure.shown} begins with a digit", failure.span, "begin the name with a letter."
+            f"the name {failure.excerpt} begins with a digit", failure.span, "begin the name with a letter."
         )
     if piece.text.endswith("n") and piece.text[:-1].isdigit():
         help = f"write `{piece.text[:-1]}`: whole numbers are exact up to 2 ** 53."
         return SyntaxHelp("Koi has no big integers", failure.span, help)
-    return SyntaxHelp(f"{failure.shown} is not a number", failure.span, NUMERALS)
+    return SyntaxHelp(f"{failure.excerpt} is not a number", failure.span, NUMERALS)
 
 
 @hint(HINTS, "E0117")
@@ -202,7 +202,7 @@ def bits(failure: Failure) -> SyntaxHelp | None:
     if (mark not in BITS and mark not in SHIFTS) or not failure.is_code:
         return None
     help = f"for conditions write `{BITS[mark]}`." if mark in BITS else f"write `{SHIFTS[mark]}`."
-    return SyntaxHelp(f"Koi has no operator {failure.shown} on bits", failure.span, help)
+    return SyntaxHelp(f"Koi has no operator {failure.excerpt} on bits", failure.span, help)
 
 
 @hint(HINTS, "E0119")

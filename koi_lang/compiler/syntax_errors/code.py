@@ -55,7 +55,7 @@ def lonely_branch(failure: Failure) -> SyntaxHelp | None:
         return None
     owner = "if" if word == "else" else "try"
     help = f"write `{owner} … {{ … }}` directly before it." if failure.word(-1) != ";" else "delete the `;` before it."
-    return SyntaxHelp(f"there is no `{owner}` before this {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"there is no `{owner}` before this {failure.excerpt}", failure.span, help)
 
 
 @hint(HINTS, "E0164")
@@ -114,13 +114,13 @@ def for_form(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp(f"`of` is missing after `{name.text}`", name.span, help)
     if failure.frame.word != "for" or failure.word() not in ("of", "in"):
         return None
-    return _undeclared(name, failure.word())
+    return _declaration_missing(name, failure.word())
 
 
 def _for_head(failure: Failure) -> SyntaxHelp | None:
     """What is wrong with the head of a `for` that has begun well."""
     if failure.word() == ":":
-        return _undeclared(failure.piece(-1), "of")
+        return _declaration_missing(failure.piece(-1), "of")
     if failure.word() == ",":
         is_step = "RPAR" in failure.expected
         help = "write the second one at the end of the body." if is_step else "write the first one before the `for`."
@@ -129,10 +129,10 @@ def _for_head(failure: Failure) -> SyntaxHelp | None:
     name, word = (failure.piece(opener + offset - failure.index) for offset in (1, 2))
     if failure.word() != ")" or word.text.lower() != "in":
         return None
-    return _undeclared(name, "in")
+    return _declaration_missing(name, "in")
 
 
-def _undeclared(name: ScannedToken, word: str) -> SyntaxHelp:
+def _declaration_missing(name: ScannedToken, word: str) -> SyntaxHelp:
     """A loop whose variable is not declared; people who write `in` mostly mean the items."""
     more = f", or `for (const {name.text} in …)` for keys" if word == "in" else ""
     help = f"write `for (const {name.text} of …)`{more}."
@@ -176,7 +176,7 @@ def timeout(failure: Failure) -> SyntaxHelp | None:
     digits = "".join(character for character in failure.word() if character.isdigit()) or "5"
     unit = "s" if len(digits) < 3 else "ms"
     help = f"write `{digits}{unit}`; the units are `ms`, `s`, `m` and `h`."
-    return SyntaxHelp(f"{failure.shown} is not a time", failure.span, help)
+    return SyntaxHelp(f"{failure.excerpt} is not a time", failure.span, help)
 
 
 @hint(HINTS, "E0170")
@@ -263,7 +263,7 @@ def condition(failure: Failure) -> SyntaxHelp | None:
 
 
 @hint(HINTS, "E0172")
-def doubled(failure: Failure) -> SyntaxHelp | None:
+def double_mark(failure: Failure) -> SyntaxHelp | None:
     """A mark stands twice, or two operators stand beside each other.
 
     Wrong:
@@ -283,10 +283,10 @@ def doubled(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp("`?.` is written without a blank in it", failure.span, "write `?.`.")
     if before in ("(", "[", "{", "${"):
         return SyntaxHelp(
-            f"a value is missing before {failure.shown}", failure.span, f"write a value, or delete {failure.shown}."
+            f"a value is missing before {failure.excerpt}", failure.span, f"write a value, or delete {failure.excerpt}."
         )
     return SyntaxHelp(
-        f"{failure.shown} cannot stand after `{before}`",
+        f"{failure.excerpt} cannot stand after `{before}`",
         failure.span,
         "delete one of them, or write the value between them.",
     )

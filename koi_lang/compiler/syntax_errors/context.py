@@ -75,7 +75,7 @@ class Failure:
         return self.piece().span
 
     @property
-    def shown(self) -> str:
+    def excerpt(self) -> str:
         """The piece that could not be read as messages name it: one line, not too long."""
         text = self.piece().text.split("\n", 1)[0]
         return f"`{text[:37]}…`" if len(text) > 40 else f"`{text}`"

@@ -72,7 +72,7 @@ def capability(failure: Failure) -> SyntaxHelp | None:
     shown = ", ".join(f"can {piece.text}" for piece in pieces if piece.kind == "word" and piece.text != "can")
     is_plain = all(piece.kind == "word" or piece.text == "," for piece in pieces)
     help = f"write `{shown if is_plain and shown else f'can {failure.piece().text}'}`."
-    return SyntaxHelp(f"`can` is missing before {failure.shown}", failure.span, help)
+    return SyntaxHelp(f"`can` is missing before {failure.excerpt}", failure.span, help)
 
 
 @hint(HINTS, "E0138")
@@ -261,7 +261,7 @@ def bare_text(failure: Failure) -> SyntaxHelp | None:
     if "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
         return _bare_playbook(failure)
     if failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple"):
-        return SyntaxHelp(f"{failure.shown} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
+        return SyntaxHelp(f"{failure.excerpt} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
     if "USE" in failure.tail or failure.tail[-1:] not in (
         ("PLAYBOOK",),
         ("AFFORDANCE",),
@@ -300,7 +300,7 @@ def compose_entry(failure: Failure) -> SyntaxHelp | None:
     """
     if "FRAGMENTS" not in failure.expected:
         return None
-    message = f"{failure.shown} is not a part of `compose`"
+    message = f"{failure.excerpt} is not a part of `compose`"
     return SyntaxHelp(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
 
 

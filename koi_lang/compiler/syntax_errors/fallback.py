@@ -17,7 +17,7 @@ WORDS = {
 DETAILS = "look at what stands directly before it."
 
 
-def unrecognised(failure: Failure) -> SyntaxHelp:
+def fallback_help(failure: Failure) -> SyntaxHelp:
     """A program cannot be read at this place.
 
     Something is missing before it, or it does not belong there. The message names what may stand there
@@ -38,7 +38,7 @@ def unrecognised(failure: Failure) -> SyntaxHelp:
         )
     before = failure.word(-1) and failure.piece(-1).text.split("\n", 1)[0]
     where = f" after `{before}`" if before and len(before) < 30 and "`" not in before else ""
-    message = f"{failure.shown} cannot stand{where or ' here'}"
+    message = f"{failure.excerpt} cannot stand{where or ' here'}"
     return SyntaxHelp(message, failure.span, _advice(failure) or DETAILS)
 
 

@@ -112,7 +112,7 @@ def item_outside(failure: Failure) -> SyntaxHelp | None:
     is_item = failure.word() in ITEMS or (failure.word() == "async" and failure.word(1) == "on")
     if not failure.is_top or not is_item:
         return None
-    message = f"{failure.shown} belongs into the body of an agent"
+    message = f"{failure.excerpt} belongs into the body of an agent"
     closer = failure.piece(-1)
     if closer.text == "}" and _begins_with(failure, "agent"):
         others = ((closer.span, "the agent ends here"),)
@@ -162,7 +162,7 @@ def unknown_declaration(failure: Failure) -> SyntaxHelp | None:
         return None
     near = nearest(failure.word(), DECLARATIONS) if failure.piece().kind == "word" else None
     help = OF_BAML.get(failure.word(), LISTED) if near is None else f"did you mean `{near}`?"
-    return SyntaxHelp(f"{failure.shown} does not begin a declaration", failure.span, help)
+    return SyntaxHelp(f"{failure.excerpt} does not begin a declaration", failure.span, help)
 
 
 @hint(FIRST, "E0127")
@@ -205,7 +205,7 @@ def _import_of_parts(failure: Failure) -> SyntaxHelp:
     if failure.word() in ("{", "*"):
         path = next((piece.text for piece in map(failure.piece, range(1, 12)) if piece.kind == "text"), '"./file.koi"')
         message = "an import brings everything that a file declares"
-        return SyntaxHelp(message, failure.span, f"write `import {path}` without {failure.shown}.")
+        return SyntaxHelp(message, failure.span, f"write `import {path}` without {failure.excerpt}.")
     if not failure.word():
         return SyntaxHelp("this import names no file", failure.piece(-1).span, 'write `import "./file.koi"`.')
     line = failure.source.line(failure.source.position(failure.span.start).line)

@@ -6,7 +6,7 @@ import re
 
 from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
-from koi_lang.compiler.syntax_errors.missing import tagged
+from koi_lang.compiler.syntax_errors.missing import tag_help
 from koi_lang.compiler.syntax_errors.scanner import ScannedToken, scan
 from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
@@ -127,7 +127,7 @@ def text_prefix(failure: Failure) -> SyntaxHelp | None:
     if before.kind != "word" or before.span.end != here.span.start:
         return None
     if here.text == "`" and failure.is_code:
-        return tagged(before.text, before.span)
+        return tag_help(before.text, before.span)
     if here.kind not in ("text", "triple"):
         return None
     inserted = PLACE.sub(r"${\1}", here.text.strip("\"'")) if here.kind == "text" else ""

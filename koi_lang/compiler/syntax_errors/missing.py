@@ -84,7 +84,7 @@ def statement_as_value(failure: Failure) -> SyntaxHelp | None:
     help = AS_VALUE.get(failure.word())
     if help is None or not failure.wants_value or not failure.is_code:
         return None
-    return SyntaxHelp(f"{failure.shown} stands where a value is needed", failure.span, help)
+    return SyntaxHelp(f"{failure.excerpt} stands where a value is needed", failure.span, help)
 
 
 @hint(HINTS, "E0194")
@@ -123,10 +123,10 @@ def tagged_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | Non
     if source.text[second.start] != "`" or first.end != second.start:
         return None
     name = NAME_BEFORE.search(source.text, first.start, first.end)
-    return None if name is None else tagged(name[0], Span(*name.span()))
+    return None if name is None else tag_help(name[0], Span(*name.span()))
 
 
-def tagged(name: str, span: Span) -> SyntaxHelp:
+def tag_help(name: str, span: Span) -> SyntaxHelp:
     """What to write instead of a text in backticks with a name before it."""
     help = f"write ``{name}(`…`)``, or leave `{name}` out: `${{…}}` inserts values."
     return SyntaxHelp(f"a text has no name `{name}` before it", span, help)
@@ -181,7 +181,7 @@ def never_null(failure: Failure) -> SyntaxHelp | None:
 
 
 @hint(HINTS, "E0603")
-def exported(failure: Failure) -> SyntaxHelp | None:
+def needless_export(failure: Failure) -> SyntaxHelp | None:
     """`export` stands before something that needs none.
 
     An import brings all roles, agents, teams and skills of a file. Prompts and functions of skills are exported.

@@ -48,18 +48,18 @@ def triple(failure: Failure) -> SyntaxHelp | None:
 def _unclosed_triple(failure: Failure) -> ScannedToken | None:
     """The text that took the quotes of the next one as its end, else the last one if it never ends."""
     for offset in failure.same_line():
-        if (piece := failure.piece(offset)).kind == "triple" and _swallowed(piece):
+        if (piece := failure.piece(offset)).kind == "triple" and _has_swallowed(piece):
             return piece
     last = failure.scan.pieces[-1] if failure.scan.pieces else failure.piece()
     if last.kind != "unclosed" or not last.text.startswith('"""'):
         return None
-    fenced = (piece for piece in failure.scan.pieces if piece.kind == "triple" and _swallowed(piece))
+    fenced = (piece for piece in failure.scan.pieces if piece.kind == "triple" and _has_swallowed(piece))
     culprit = next(fenced, last)
     return culprit if culprit.span.start <= failure.span.start else None
 
 
 @hint(HINTS, "E0195")
-def quoted(failure: Failure) -> SyntaxHelp | None:
+def open_quote(failure: Failure) -> SyntaxHelp | None:
     """A text in quotes is never closed.
 
     A text may span lines, so it takes everything up to the next quote of its kind.
@@ -85,7 +85,7 @@ def _unclosed_text(failure: Failure) -> ScannedToken | None:
     if before.kind == "text" and "\n" in before.text and before.span.end == here.span.start and here.text:
         return before
     for offset in failure.same_line():
-        if (piece := failure.piece(offset)).kind == "text" and _swallowed(piece):
+        if (piece := failure.piece(offset)).kind == "text" and _has_swallowed(piece):
             return piece
     return here if here.kind == "unclosed" and here.text[0] in "\"'" and not here.text.startswith('"""') else None
 
@@ -223,7 +223,7 @@ def _end(piece: ScannedToken, width: int) -> tuple[tuple[Span, str], ...]:
     return ((Span(last - 1, last), "the program ends here"),)
 
 
-def _swallowed(piece: ScannedToken) -> bool:
+def _has_swallowed(piece: ScannedToken) -> bool:
     """Whether a closed text took the opening quote of the next text as its end."""
     text = piece.text
     width = len(text) - len(text.lstrip(text[0])) if piece.kind == "triple" else 1

@@ -26,7 +26,7 @@ def test_form(failure: Failure) -> SyntaxHelp | None:
         return None
     if failure.word() in ("expect", "given"):
         return SyntaxHelp(f"`{failure.word()}` belongs into a test", failure.span, TEST_FORM)
-    return SyntaxHelp(f"{failure.shown} does not begin a test like this", failure.span, TEST_FORM)
+    return SyntaxHelp(f"{failure.excerpt} does not begin a test like this", failure.span, TEST_FORM)
 
 
 @hint(HINTS, "E0188")

@@ -72,7 +72,7 @@ class Output:
         return f"; {what} in `{file}`"
 
 
-async def shown(run: RunPort, outputs: dict[str, Output]) -> dict[str, str]:
+async def output_fields(run: RunPort, outputs: dict[str, Output]) -> dict[str, str]:
     """The fields of a result for some streams: `stdoutFile` and the like for what is long, then their texts."""
     files = {name: await _file_of(run, name, output) for name, output in outputs.items() if output.is_long}
     known = {f"{name}File": file for name, file in files.items() if file is not None}
@@ -92,12 +92,12 @@ async def _file_of(run: RunPort, name: str, output: Output) -> str | None:
     try:
         if not folder.exists() and not run.detailed:
             run.keep_until_end(lambda: asyncio.to_thread(remove_output, folder))
-        return str(_written(folder, name, text.encode("utf-8", "replace")).relative_to(run.folder))
+        return str(_write_file(folder, name, text.encode("utf-8", "replace")).relative_to(run.folder))
     except OSError:
         return None
 
 
-def _written(folder: Path, name: str, data: bytes) -> Path:
+def _write_file(folder: Path, name: str, data: bytes) -> Path:
     """A new file with some data. Raises OSError, also where there is no room for more files of the run."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     known = list(folder.iterdir())

@@ -17,7 +17,7 @@ MOST_ITERATIONS = 1000
 async def if_(context: ActionContext, condition: Any, then: list[Any], otherwise: list[Any] | None = None) -> Any:
     """Carry out the actions of `then`, or those of `otherwise`, on a condition such as "${a.output.n} > 3"."""
     yes, no = _block(context, then, "then"), _block(context, otherwise or [], "else")
-    holds = await yes.holds(condition)
+    holds = await yes.evaluate_condition(condition)
     results = await (yes if holds else no).carry_out()
     return {"executed": "then" if holds else "else", "result": results[-1] if results else None}
 
@@ -30,7 +30,7 @@ async def while_(context: ActionContext, condition: Any, actions: list[Any], max
     results = _Results()
     for index in range(max_iterations):
         results.add(await block.carry_out(iteration=index + 1, iterationIndex=index))
-        if block.ended or not await block.holds(condition):
+        if block.has_returned or not await block.evaluate_condition(condition):
             return {"iterations": index + 1, "results": results.all, "stopped_reason": "condition_false"}
     cut = f"cut off after {max_iterations} iterations; the condition still holds"
     return {"iterations": max_iterations, "results": results.all, "stopped_reason": "max_iterations", "note": cut}
@@ -43,7 +43,7 @@ async def repeat(context: ActionContext, count: int, actions: list[Any]) -> Any:
     block = _block(context, actions, "actions")
     results = _Results()
     iterations = 0
-    while iterations < count and not block.ended:
+    while iterations < count and not block.has_returned:
         results.add(await block.carry_out(iteration=iterations + 1, iterationIndex=iterations))
         iterations += 1
     return {"iterations": iterations, "results": results.all}

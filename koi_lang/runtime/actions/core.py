@@ -12,14 +12,14 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.js.inspect_value import inspect
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message
-from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find, perform
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin, perform
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
-from koi_lang.runtime.model_calls.images import images_in, told
+from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
 from koi_lang.runtime.routing.lexical import Route
 
@@ -85,7 +85,7 @@ async def return_(context: ActionContext, data: Any = None) -> Any:
 async def _update_with_result(context: ActionContext, name: str, updates: Any) -> None:
     """Change the state as `update_state` does, between the same hooks. Raises PermissionDeniedError or ActionError."""
     by_model, role = context.execution is not None, context.agent.role
-    kind = find("update_state")
+    kind = find_builtin("update_state")
     assert kind is not None
     if by_model and not role.allows(kind.needs):
         lacks = f"`{name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
@@ -97,7 +97,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed, also on images in it; gives `result`, a text."""
     images = images_in(data)
-    material = data if isinstance(data, str) else told(data) if images else json.dumps(data, ensure_ascii=False)
+    material = data if isinstance(data, str) else prompt_text(data) if images else json.dumps(data, ensure_ascii=False)
     message = Message("user", material, images)
     answer = await context.run.models.complete(context.agent, instruction, message, spending(context))
     return {"result": FENCE.sub("", answer.strip())}
@@ -148,7 +148,7 @@ async def call_skill(context: ActionContext, skill: str, function: str = "", inp
 async def _meant(context: ActionContext, wanted: str, skills: Mapping[str, Skill]) -> Skill | None:
     """The skill that free words mean, where a model for embeddings is configured."""
     offers = [Route("skill", known.name, known.affordance) for known in skills.values()]
-    matches = await context.run.meaning.ranked(context.agent, wanted, offers, spending(context))
+    matches = await context.run.meaning.rank(context.agent, wanted, offers, spending(context))
     return skills[matches[0].offer.event] if matches else None
 
 

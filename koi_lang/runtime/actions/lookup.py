@@ -9,7 +9,7 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, registry, shell
-from koi_lang.runtime.actions.registered import ActionContext, ActionKind, find, known, perform
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin, perform
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
@@ -21,17 +21,17 @@ MODULES = (core, registry, control, shell, mcp)
 def all_actions() -> Sequence[ActionKind]:
     """Every built-in action, module after module, in the order of declaration."""
     order = [module.__name__ for module in MODULES]
-    return sorted(known(), key=lambda kind: order.index(kind.function.__module__))
+    return sorted(builtin_actions(), key=lambda kind: order.index(kind.function.__module__))
 
 
-def found(run: RunPort, name: str) -> ActionKind | None:
+def find_action(run: RunPort, name: str) -> ActionKind | None:
     """An action of a run by name: a built-in one, else one that an extension adds."""
-    return find(name) or run.added.actions.get(name)
+    return find_builtin(name) or run.added.actions.get(name)
 
 
-async def called(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
+async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     """What comes of an action that code calls. Raises AgentError where there is no such action."""
-    kind = found(run, name)
+    kind = find_action(run, name)
     if kind is None:
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
@@ -39,10 +39,10 @@ async def called(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     return await perform(kind, ActionContext(run, agent), fields, checked=False)
 
 
-def allowed(agent: AgentPort) -> list[ActionKind]:
+def actions_of(agent: AgentPort) -> list[ActionKind]:
     """The actions an agent's role permits."""
     known = [*all_actions(), *agent.run.added.actions.values()]
     return [kind for kind in known if agent.role.allows(kind.needs)]
 
 
-__all__ = ["MODULES", "all_actions", "allowed", "called", "find", "found"]
+__all__ = ["MODULES", "actions_of", "all_actions", "call_action", "find_action", "find_builtin"]

@@ -11,10 +11,10 @@ from koi_lang.js.json_text import stringify
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.mcp.caller import Caller
-from koi_lang.runtime.mcp.conversion import listed, prompt_of, resource_of, result_of
+from koi_lang.runtime.mcp.conversion import pick_fields, prompt_of, resource_of, result_of
 from koi_lang.runtime.mcp.pagination import every
 from koi_lang.runtime.mcp.safe_text import one_line
-from koi_lang.runtime.mcp.tool_catalog import found
+from koi_lang.runtime.mcp.tool_catalog import search_tools
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import McpConnection
@@ -27,7 +27,7 @@ MOST_FOUND = 20
 @action("call_mcp", aliases={"server": "mcp", "arguments": "input"})
 async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str, Any] | None = None) -> Any:
     """Call a tool of an MCP server; `input` is an object with its parameters."""
-    access, connection = await _connected(context, mcp)
+    access, connection = await _connect(context, mcp)
     known, arguments = _tool(context, access, connection, tool), input or {}
     _check(known, arguments)
     await access.permit(context.agent, tool, arguments=arguments)
@@ -39,11 +39,11 @@ async def call_mcp(context: ActionContext, mcp: str, tool: str, input: dict[str,
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
 async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
     """Describe a tool of an MCP server and all its parameters, or find the tools that some words fit."""
-    access, connection = await _connected(context, mcp)
+    access, connection = await _connect(context, mcp)
     visible = _visible(access, connection)
     if tool in visible:
-        return _described(visible[tool])
-    matches = found(list(visible.values()), tool)
+        return _describe_tool(visible[tool])
+    matches = search_tools(list(visible.values()), tool)
     if not matches:
         _tool(context, access, connection, tool)
     return {"mcp": mcp, "found": len(matches), "tools": [match.short_line for match in matches[:MOST_FOUND]]}
@@ -52,7 +52,7 @@ async def get_mcp_tool_info(context: ActionContext, mcp: str, tool: str) -> Any:
 @action("call_mcp", aliases={"server": "mcp"}, safe=True)
 async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = None) -> Any:
     """Read a document of an MCP server by its `uri`; without one, list the documents it has."""
-    access, connection = await _connected(context, mcp)
+    access, connection = await _connect(context, mcp)
     if uri is not None:
         await access.permit(context.agent, uri, "resource")
         return resource_of(await connection.ask(uri, lambda client: client.read_resource(uri), _caller(context)))
@@ -62,10 +62,10 @@ async def mcp_read_resource(context: ActionContext, mcp: str, uri: str | None = 
         "resources/templates/list", lambda client: every(_page(client.list_resource_templates), "resource_templates")
     )
     return {
-        "resources": listed(
+        "resources": pick_fields(
             [one for one in plain if access.shows(str(one.uri), "resource")], "uri", "name", "description", "mimeType"
         ),
-        "templates": listed(patterns, "uriTemplate", "name", "description") if access.has("resource") else [],
+        "templates": pick_fields(patterns, "uriTemplate", "name", "description") if access.has("resource") else [],
     }
 
 
@@ -74,12 +74,12 @@ async def mcp_get_prompt(
     context: ActionContext, mcp: str, prompt: str | None = None, input: dict[str, Any] | None = None
 ) -> Any:
     """Get the `text` of a prompt of an MCP server; without a name, list the prompts it has."""
-    access, connection = await _connected(context, mcp)
+    access, connection = await _connect(context, mcp)
     _require(connection, "prompts")
     known = await connection.ask("prompts/list", lambda client: every(_page(client.list_prompts), "prompts"))
     if prompt is None:
         visible = [one for one in known if access.shows(one.name, "prompt")]
-        return {"prompts": listed(visible, "name", "description", "arguments")}
+        return {"prompts": pick_fields(visible, "name", "description", "arguments")}
     given = {name: value if isinstance(value, str) else str(stringify(value)) for name, value in (input or {}).items()}
     _check_prompt(connection, {one.name: one.arguments or () for one in known}, prompt, given)
     await access.permit(context.agent, prompt, "prompt", given)
@@ -96,7 +96,7 @@ def _check_prompt(connection: McpConnection, known: dict[str, Any], name: str, g
     """Raise ActionError when a server has no such prompt, or it lacks an argument."""
     if name not in known:
         told = f"the MCP server `{connection.name}` has no prompt `{name}`"
-        raise ActionError(told, help=_known(name, list(known), "It has"))
+        raise ActionError(told, help=_suggest_name(name, list(known), "It has"))
     missing = [one.name for one in known[name] if one.required and one.name not in given]
     if missing:
         lacks = ", ".join(f"`{one}`" for one in missing)
@@ -107,7 +107,7 @@ def _caller(context: ActionContext) -> Caller:
     return Caller(context.agent, context.execution.spending if context.execution is not None else None)
 
 
-async def _connected(context: ActionContext, name: str) -> tuple[Access, McpConnection]:
+async def _connect(context: ActionContext, name: str) -> tuple[Access, McpConnection]:
     """The server of a name, and what the agent may use of it.
 
     Raises:
@@ -116,8 +116,8 @@ async def _connected(context: ActionContext, name: str) -> tuple[Access, McpConn
     used = by_name(context.agent.about.mcps())
     if name not in used:
         agent = context.agent.name
-        raise AgentError(f"`{agent}` uses no MCP server `{name}`", help=_known(name, list(used), "It uses"))
-    connection = await context.run.servers.connected(used[name])
+        raise AgentError(f"`{agent}` uses no MCP server `{name}`", help=_suggest_name(name, list(used), "It uses"))
+    connection = await context.run.servers.connect(used[name])
     return context.run.servers.access(used[name]), connection
 
 
@@ -135,12 +135,12 @@ def _tool(context: ActionContext, access: Access, connection: McpConnection, nam
     if name not in connection.tools:
         known = list(_visible(access, connection)) or list(connection.tools)
         told = f"the MCP server `{connection.name}` has no tool `{name}`"
-        raise ActionError(told, help=_known(name, known, "It has"))
+        raise ActionError(told, help=_suggest_name(name, known, "It has"))
     access.require(context.agent, name)
     return connection.tools[name]
 
 
-def _known(name: str, known: list[str], begin: str) -> str:
+def _suggest_name(name: str, known: list[str], begin: str) -> str:
     near = nearest(name, known)
     if near is not None:
         return f"Did you mean `{one_line(near)}`?"
@@ -160,7 +160,7 @@ def _check(tool: Tool, arguments: dict[str, Any]) -> None:
         raise ActionError(told, help=tool.hint)
 
 
-def _described(tool: Tool) -> dict[str, Any]:
+def _describe_tool(tool: Tool) -> dict[str, Any]:
     parameters = tool.parameters()
     return {
         "mcp": tool.server,

@@ -123,12 +123,12 @@ def _schema(function: ActionFunction) -> dict[str, Any]:
     }
 
 
-def find(name: str) -> ActionKind | None:
+def find_builtin(name: str) -> ActionKind | None:
     """A built-in action by name."""
     return _ACTIONS.get(name)
 
 
-def known() -> Sequence[ActionKind]:
+def builtin_actions() -> Sequence[ActionKind]:
     """Every action entered so far."""
     return list(_ACTIONS.values())
 
@@ -177,7 +177,7 @@ async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str,
     if kind.inside:
         return await _carried_out(kind, context, taken, by_model=checked)
     effect = Effect(kind.name, fields, context.agent.name, kind.safe)
-    do = context.run.effects.once if context.execution is not None else context.run.effects.announced
+    do = context.run.effects.perform if context.execution is not None else context.run.effects.perform_as_step
     is_recalled = True
 
     def work() -> Awaitable[Any]:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDeniedError, reason
 from koi_lang.redaction.names import is_secret_variable
-from koi_lang.runtime.actions.command_output import READ_SIZE, Output, shown
+from koi_lang.runtime.actions.command_output import READ_SIZE, Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
 from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
 from koi_lang.runtime.guards.commands import CommandPermission, Place, place_of
 from koi_lang.runtime.host import NobodyAllowsError, visible
-from koi_lang.runtime.mcp.safe_text import clipped
+from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.settings import environment
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ async def shell(
         raise ActionError(f"`timeout_ms` must be more than 0, not {timeout_ms}")
     place = place_of(cwd, context.run.folder)
     await _permit(context, command, place, description)
-    started = await _started(command, place.folder, silent=background)
+    started = await _start_command(command, place.folder, silent=background)
     if background:
         context.run.keep_until_end(started.end)
         return {"success": True, "pid": started.process.pid, "background": True}
-    return await _finished(context.run, started, timeout_ms / 1000)
+    return await _wait_for_end(context.run, started, timeout_ms / 1000)
 
 
 async def _permit(context: ActionContext, command: str, place: Place, description: str) -> None:
     """Raise PermissionDeniedError unless a rule or the person allows the command."""
     where = f" in `{place.name}`" if place.name else ""
-    detail = clipped(description, MOST_DESCRIBED)
+    detail = clip_text(description, MOST_DESCRIBED)
     permission = CommandPermission(command, place)
     request = ApprovalRequest(f"run `{command}`{where}", detail, context.agent.name, permission)
     verdict = await request_approval(context.run.host, context.run.permissions, request)
@@ -87,7 +87,7 @@ class Command:
         await self.process.wait()
 
 
-async def _started(command: str, folder: Path, *, silent: bool) -> Command:
+async def _start_command(command: str, folder: Path, *, silent: bool) -> Command:
     """The command without keys in its environment. Raises ActionError."""
     loop, output = asyncio.get_running_loop(), DEVNULL if silent else PIPE
 
@@ -131,7 +131,7 @@ async def _to_the_end(starting: Coroutine[Any, Any, Command]) -> Command:
     return command.result()
 
 
-async def _finished(run: RunPort, command: Command, timeout_s: float) -> Any:
+async def _wait_for_end(run: RunPort, command: Command, timeout_s: float) -> Any:
     """Wait for the end; a command that takes too long, or whose run is cancelled, is ended with all it started."""
     process = command.process
     assert process.stdout is not None
@@ -143,10 +143,10 @@ async def _finished(run: RunPort, command: Command, timeout_s: float) -> Any:
             await asyncio.gather(out.read(process.stdout), err.read(process.stderr), process.wait())
     except TimeoutError:
         error = f"the command took longer than {timeout_s:g} s and was ended"
-        return {"success": False, "exitCode": None, **await shown(run, outputs), "error": error}
+        return {"success": False, "exitCode": None, **await output_fields(run, outputs), "error": error}
     finally:
         if process.returncode is None or not (process.stdout.at_eof() and process.stderr.at_eof()):
             await command.end()
     code = process.returncode
-    result = {"success": code == 0, "exitCode": code, **await shown(run, outputs)}
+    result = {"success": code == 0, "exitCode": code, **await output_fields(run, outputs)}
     return result if code == 0 else {**result, "error": f"the command ended with exit code {code}"}

@@ -17,8 +17,8 @@ from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttemp
 from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
-from koi_lang.runtime.replay.error_records import data_of, origin_of, told
-from koi_lang.runtime.replay.location import passing, step
+from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
+from koi_lang.runtime.replay.location import enter, leaf_path
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.schema import problems, signature_text, type_text
 
@@ -117,7 +117,7 @@ class Agent:
         handler = self.handler(event)
         self._check_payload(handler, payload)
         run, events, detailed = self.run, self.run.events, self.run.detailed
-        with step(f"{self.name}.{event}"):
+        with enter(f"{self.name}.{event}"):
             events.emit(HandlerStarted(event, payload if detailed else OMITTED), self.name)
             ended = await run.effects.complete(self._in_time(self._paid(handler, payload)))
             if ended.error is not None:
@@ -141,14 +141,14 @@ class Agent:
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""
         try:
-            return await self.run.effects.as_long_as(work)
+            return await self.run.effects.with_recorded_timeout(work)
         except LimitReachedError as error:
             if error.limit == "time":
                 await self._tell_late(error)
             raise
 
     async def _tell_late(self, error: KoiError) -> None:
-        await self.run.effects.in_order(LATE)
+        await self.run.effects.wait_turn(LATE)
         self.run.events.emit(TimedOut(data_of(error)), self.name)
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:
@@ -176,20 +176,20 @@ class Agent:
 
     async def _pause(self, failed: FailedAttempt, about: Mapping[str, Any]) -> None:
         """Tell that an attempt failed, and wait for the next one."""
-        why = told(failed.error).message
+        why = as_koi_error(failed.error).message
         started = RetryStarted(attempt=failed.attempt, delay_s=failed.delay_s, error=why, **about)
-        self.run.events.emit(started, self.name, path=passing("retry"))
+        self.run.events.emit(started, self.name, path=leaf_path("retry"))
         await self.run.sleep(failed.delay_s)
 
     async def _counted_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One of several calls, with a path of its own: how far the one before came does not change it."""
-        with step("attempt"):
-            return await self.run.effects.as_long_as(self._limited_attempt(policy, handler, payload))
+        with enter("attempt"):
+            return await self.run.effects.with_recorded_timeout(self._limited_attempt(policy, handler, payload))
 
     async def _limited_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One call, ended when it takes longer than it may. Raises AttemptTimeoutError."""
         try:
-            return await policy.limited(self._attempt(handler, payload))
+            return await policy.run_limited(self._attempt(handler, payload))
         except AttemptTimeoutError as error:
             await self._tell_late(error)
             raise

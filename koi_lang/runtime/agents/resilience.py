@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import AgentError
-from koi_lang.js.errors import handled
-from koi_lang.outcome import end_of
+from koi_lang.js.errors import catch_value
+from koi_lang.outcome import capture
 from koi_lang.runtime.cancellation import CancelScope
 
 MOST_PAUSE_S = 60.0
@@ -46,7 +46,7 @@ class Resilience:
             timeout_s=None if timeout is None else float(timeout) / 1000,
         )
 
-    async def limited(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def run_limited(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives within the limit for one attempt. Raises AttemptTimeoutError."""
         async with CancelScope(self.timeout_s) as scope:
             return await work
@@ -81,10 +81,10 @@ async def resilient(
     """
     pause_s = policy.delay_s
     for number in range(1, policy.attempts + 1):
-        ended = await end_of(attempt())
+        ended = await capture(attempt())
         if ended.error is None or number == policy.attempts:
             return ended.result()
-        handled(ended.error)
+        catch_value(ended.error)
         await pause(FailedAttempt(number, pause_s, ended.error))
         pause_s = min(pause_s * policy.factor, MOST_PAUSE_S)
     raise AssertionError("a policy has at least one attempt")

@@ -9,7 +9,7 @@ from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
-from koi_lang.js.errors import handled
+from koi_lang.js.errors import catch_value
 from koi_lang.js.promises import TaskScope, settle
 from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
@@ -59,7 +59,7 @@ class Skill:
         function = self.function(name)
         schema = of_function(function)
         given = _by_name(input, schema)
-        wrong = [*_unknown(given, schema), *problems(given, schema)]
+        wrong = [*_unknown_parameters(given, schema), *problems(given, schema)]
         if wrong:
             told = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"
             raise AgentError(told, help=f"It takes ({signature_text(schema)}).")
@@ -69,7 +69,7 @@ class Skill:
 
     def _failure(self, name: str, error: Exception) -> KoiError:
         """What the failure of a function is told as. Raises what no caller may go on from."""
-        handled(error)
+        catch_value(error)
         help = error.help if isinstance(error, KoiError) else None
         # What was refused stays a refusal, so that a model does not try it again.
         kind = PermissionDeniedError if isinstance(error, PermissionDeniedError) else AgentError
@@ -94,7 +94,7 @@ def _by_name(input: Any, schema: Schema) -> dict[str, Any]:
     return input if any(problems(input, first[1])) else {first[0]: input}
 
 
-def _unknown(given: Mapping[str, Any], schema: Schema) -> Iterator[str]:
+def _unknown_parameters(given: Mapping[str, Any], schema: Schema) -> Iterator[str]:
     """A clause for each parameter that a function does not have."""
     for name in given:
         if name not in schema["properties"]:
@@ -134,13 +134,13 @@ def export(function: Function) -> Function:
     function.__qualname__ = function.__name__
 
     @functools.wraps(function)
-    async def exported(*arguments: Any, **named: Any) -> Any:
+    async def call_exported(*arguments: Any, **named: Any) -> Any:
         async with TaskScope():
             result = await settle(function(*arguments, **named))
         return ordinary(result)
 
-    exported.__koi_code__ = function  # type: ignore[attr-defined]
-    return exported
+    call_exported.__koi_code__ = function  # type: ignore[attr-defined]
+    return call_exported
 
 
 def ordinary(value: Any) -> Any:

@@ -12,9 +12,9 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.cancellation import CancelScope
 from koi_lang.runtime.replay.error_records import data_of
-from koi_lang.runtime.replay.location import step
+from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.tasks import gathered
+from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
@@ -90,7 +90,7 @@ class Query:
         found = self.candidates()
         if self.select == "any":
             return await found[0].handle(self.wanted, payload)
-        return await gathered(agent.handle(self.wanted, payload) for agent in found)
+        return await gather(agent.handle(self.wanted, payload) for agent in found)
 
 
 def peers_of(run: RunPort, agent: AgentPort | None, team: Team | None = None) -> Query:
@@ -133,14 +133,14 @@ async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_
         return await query.execute(payload)
     name = sender.name if sender is not None else "a skill"
     late = SendTimeoutError(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
-    with step("timeout"):
-        return await query.run.effects.as_long_as(_in_time(query, payload, timeout_s, late))
+    with enter("timeout"):
+        return await query.run.effects.with_recorded_timeout(_in_time(query, payload, timeout_s, late))
 
 
 async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeoutError) -> Any:
     """The answer to a send. Raises SendTimeoutError when it comes too late."""
     async with CancelScope(timeout_s) as scope:
         return await query.execute(payload)
-    await query.run.effects.in_order(LATE)
+    await query.run.effects.wait_turn(LATE)
     query.run.events.emit(TimedOut(data_of(late)))
     raise late from scope.caught

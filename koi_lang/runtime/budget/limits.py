@@ -142,7 +142,7 @@ class BudgetAccount:
         limits = self.budget
         if limits.turns is not None and self.turns > limits.turns:
             turns = "1 turn" if limits.turns == 1 else f"{limits.turns} turns"
-            raise self._reached("turns", f"did not return within {turns}", "turns: N")
+            raise self._limit_error("turns", f"did not return within {turns}", "turns: N")
         for spending in self._all():
             if spending.left_s() == 0:
                 raise spending.too_late()
@@ -180,18 +180,20 @@ class BudgetAccount:
         """Raise LimitReachedError if its own budget does not allow a request, whatever becomes of others."""
         limits, least = self.budget, need.least_answer_tokens
         if limits.requests is not None and self.requests >= limits.requests:
-            raise self._reached("requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N")
+            raise self._limit_error(
+                "requests", f"has made {_requests(limits.requests)}, all that it may", "requests: N"
+            )
         if self.answer_room(need, beside_open=False) >= least:
             return
         answer = f" and at least {least} more for its answer" if least else ""
         if limits.tokens is not None and self.tokens + need.input_tokens + least > limits.tokens:
             spent = f"has used {self.tokens} of its {limits.tokens} tokens"
-            raise self._reached(
+            raise self._limit_error(
                 "tokens", f"{spent}, and the next request takes about {need.input_tokens}{answer}", "tokens: N"
             )
         spent = f"has spent {_dollars(self.usd)} of its ${limits.usd:g}"
         cost = _dollars(need.usd_with(least))
-        raise self._reached("usd", f"{spent}, and the next request costs about {cost} at the least", "usd: N")
+        raise self._limit_error("usd", f"{spent}, and the next request costs about {cost} at the least", "usd: N")
 
     def require_turn_for_request(self) -> None:
         """Raise LimitReachedError if a playbook has made very many requests for the turns it has."""
@@ -213,25 +215,27 @@ class BudgetAccount:
         """The error for an answer that would have needed more than its own budget left."""
         limits, few = self.budget, f"and the {answer_tokens} tokens that were left for an answer were too few"
         if limits.usd is None:
-            return self._reached("tokens", f"has used {self.tokens} of its {limits.tokens} tokens, {few}", "tokens: N")
-        return self._reached("usd", f"has spent {_dollars(self.usd)} of its ${limits.usd:g}, {few}", "usd: N")
+            return self._limit_error(
+                "tokens", f"has used {self.tokens} of its {limits.tokens} tokens, {few}", "tokens: N"
+            )
+        return self._limit_error("usd", f"has spent {_dollars(self.usd)} of its ${limits.usd:g}, {few}", "usd: N")
 
     def overspent(self) -> LimitReachedError | None:
         """The error for a call that has taken more than its budget; None for one that has not."""
         limits, why = self.budget, "because a model took more than was to be expected"
         if limits.tokens is not None and self.tokens > limits.tokens:
             told = f"has used {self.tokens} tokens, more than its budget of {limits.tokens}, {why}"
-            return self._reached("tokens", told, "tokens: N")
+            return self._limit_error("tokens", told, "tokens: N")
         if limits.usd is not None and self.usd > limits.usd + SMALLEST_USD:
             told = f"has spent {_dollars(self.usd)}, more than its budget of ${limits.usd:g}, {why}"
-            return self._reached("usd", told, "usd: N")
+            return self._limit_error("usd", told, "usd: N")
         return None
 
     def too_late(self) -> LimitReachedError:
         """The error for a call whose time is up."""
-        return self._reached("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
+        return self._limit_error("time", f"took longer than its budget of {self.budget.time_s:g} s", "time: 2m")
 
-    def _reached(self, limit: str, message: str, option: str) -> LimitReachedError:
+    def _limit_error(self, limit: str, message: str, option: str) -> LimitReachedError:
         help = f"Raise `--max-{limit}`" if self.outer is None else f"Raise `budget {{ {option} }}` or `--max-{limit}`"
         return LimitReachedError(limit, self.what, message, f"{help} if this is expected.")
 

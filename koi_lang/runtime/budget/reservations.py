@@ -66,7 +66,7 @@ class Reservations:
         payers, need = payer.payers(), need or NOTHING
         queue = self._busy(payers) or self._short(payers, need)
         if queue is None:
-            return self._opened(payers, need)
+            return self._open_reservation(payers, need)
         waiter = _Waiter(next(self._numbers), payers, need)
         heappush(queue, waiter)
         try:
@@ -99,7 +99,7 @@ class Reservations:
 
     def _short(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> _Queue | None:
         """Where a request has to wait; None where it may go, or may not go at all."""
-        need = self._calibration.sized(need)
+        need = self._calibration.adjust(need)
         tokens = _answer_tokens(payers, need)
         if tokens < need.least_answer_tokens:
             return None
@@ -108,9 +108,9 @@ class Reservations:
         short = (payer for payer in payers if payer.answer_room(need, beside_open=True) < tokens)
         return next((payer.waiting for payer in short), None)
 
-    def _opened(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> Reservation:
+    def _open_reservation(self, payers: tuple[BudgetAccount, ...], need: Estimate) -> Reservation:
         """Let a request go that nobody is in the way of. Raises LimitReachedError."""
-        need = self._calibration.sized(need)
+        need = self._calibration.adjust(need)
         for payer in payers:
             payer.require_room(need)
         payers[-1].require_turn_for_request()
@@ -152,7 +152,7 @@ class Reservations:
 
     def _admit(self, waiter: _Waiter) -> None:
         try:
-            waiter.reservation.set_result(self._opened(waiter.payers, waiter.need))
+            waiter.reservation.set_result(self._open_reservation(waiter.payers, waiter.need))
         except LimitReachedError as error:
             waiter.reservation.set_exception(error)
 

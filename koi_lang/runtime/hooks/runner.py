@@ -32,7 +32,7 @@ from koi_lang.runtime.hooks.types import (
     Rewrite,
 )
 from koi_lang.runtime.host import NobodyAllowsError, visible
-from koi_lang.runtime.replay.location import Path, current_place, passing
+from koi_lang.runtime.replay.location import Path, current_place, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
@@ -91,20 +91,20 @@ class Hooks:
         Raises:
             PermissionDeniedError: a hook, or the person it let decide, denies the action.
         """
-        path = passing("hooks")
+        path = leaf_path("hooks")
         decision = self._decided_before(path)
         if decision is None:
             decision = await self._decide("before_action", call, lambda to: _with_fields(call, to, check))
             self._tell(call, path, decision)
         if isinstance(decision, Deny):
-            raise _denied(decision)
+            raise _denial_error(decision)
         if isinstance(decision, Replace):
             return decision.result
         if isinstance(decision, Rewrite):
             call = replace(call, fields=decision.to)
-        return await self._revised(call, await work(dict(call.fields)), path)
+        return await self._revise_result(call, await work(dict(call.fields)), path)
 
-    async def _revised(self, call: ActionCall, value: Any, path: Path) -> Any:
+    async def _revise_result(self, call: ActionCall, value: Any, path: Path) -> Any:
         """The result of an action after its hooks; none of them is asked about what had ended before."""
         past, place = self._run.effects.past, current_place()
         if past is not None and place is not None and not place.changed and past.outcome(place.path) is not None:
@@ -152,7 +152,7 @@ class Hooks:
             name = type(decision).__name__.lower()
             self._run.events.emit(HookDecided("model", name, **told), call.agent)
         if isinstance(decision, Deny):
-            raise _denied(decision)
+            raise _denial_error(decision)
         if isinstance(decision, Rewrite):
             call = replace(call, request=decision.to)
         return HookedRequest(self, call, str(decision.result) if isinstance(decision, Replace) else None)
@@ -179,7 +179,7 @@ class Hooks:
         for hook in self._of[kind][:last]:
             decision = await self._before(hook, call, rewritten)
             if isinstance(decision, Rewrite) and decision.to != call:
-                return Deny(f"{_shown(call)} is rewritten by `{hook.name}` and a hook after it in turn")
+                return Deny(f"{_describe_call(call)} is rewritten by `{hook.name}` and a hook after it in turn")
             if isinstance(decision, (Deny, Replace)):
                 return decision
         return Allow() if call is first else Rewrite(_content(call))
@@ -187,33 +187,33 @@ class Hooks:
     async def _before(self, hook: Hook, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
         """What one hook decides, the person asked where it says so; `to` of a rewriting is a call. Fails closed."""
         try:
-            said = await self._said(hook, _copied_call(call))
+            said = await self._call_hook(hook, _copied_call(call))
             if isinstance(said, Rewrite):
                 return Rewrite(_rewriting(rewritten, said))
             if said is not None and not isinstance(said, DECISIONS):
                 raise HookError(f"it said {said!r}, which is no decision")
         except HookError as failed:
             self._tell_failure(hook, call, str(failed))
-            return Deny(f"{_shown(call)} was denied because the hook `{hook.name}` failed: {failed}")
+            return Deny(f"{_describe_call(call)} was denied because the hook `{hook.name}` failed: {failed}")
         if isinstance(said, Ask):
-            return await self._asked(hook, call, said)
+            return await self._ask_person(hook, call, said)
         if isinstance(said, Deny):
-            return Deny(f"{_shown(call)} was denied by `{hook.name}`: {said.reason}")
+            return Deny(f"{_describe_call(call)} was denied by `{hook.name}`: {said.reason}")
         return said or Allow()
 
-    async def _asked(self, hook: Hook, call: ActionCall | ModelCall, ask: Ask) -> Allow | Deny:
+    async def _ask_person(self, hook: Hook, call: ActionCall | ModelCall, ask: Ask) -> Allow | Deny:
         """What the person decides; what they allow for always counts for exactly the same call."""
         content = _text(call.fields) if isinstance(call, ActionCall) else f"to `{call.model}`"
-        rule = f"hook={hook.name}={_shown(call)}={content}"
-        detail = _shortened(visible(f"{ask.reason}: {content}"))
-        request = ApprovalRequest(f"carry out {_shown(call)}", detail, call.agent, ExactPermission(rule))
+        rule = f"hook={hook.name}={_describe_call(call)}={content}"
+        detail = _shorten_text(visible(f"{ask.reason}: {content}"))
+        request = ApprovalRequest(f"carry out {_describe_call(call)}", detail, call.agent, ExactPermission(rule))
         verdict = await request_approval(self._run.host, self._run.permissions, request)
         if verdict == "unanswered":
-            told = f"nobody can be asked to allow {_shown(call)}, which `{hook.name}` asks for: {ask.reason}"
+            told = f"nobody can be asked to allow {_describe_call(call)}, which `{hook.name}` asks for: {ask.reason}"
             return Unasked(told)
         if verdict == "allowed":
             return Allow()
-        return Deny(f"{_shown(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}")
+        return Deny(f"{_describe_call(call)} was not allowed by the person, whom `{hook.name}` asked: {ask.reason}")
 
     # ------------------------------------------------------------ after
 
@@ -221,7 +221,7 @@ class Hooks:
         """A result as hooks leave it; each sees what those before it made of it. Fails open."""
         for hook in self._of[kind]:
             try:
-                said = await self._said(hook, _copied_call(call), _copied(value))
+                said = await self._call_hook(hook, _copied_call(call), _copy_value(value))
                 if said is not None and not isinstance(said, (Allow, Replace)):
                     raise HookError(f"it said {said!r}, which is no `Replace`")
             except HookError as failed:
@@ -232,7 +232,7 @@ class Hooks:
 
     # ------------------------------------------------------------ one hook
 
-    async def _said(self, hook: Hook, *given: Any) -> Any:
+    async def _call_hook(self, hook: Hook, *given: Any) -> Any:
         """What a hook returns. Raises HookError."""
         timeout = asyncio.timeout(hook.timeout_s)
 
@@ -250,7 +250,9 @@ class Hooks:
         intent = call.intent if isinstance(call, ActionCall) else "model"
         self._run.events.emit(HookFailed(hook.name, hook.kind, intent, error), call.agent)
         if hook.kind.startswith("after"):
-            self._run.host.log(f"the hook `{hook.name}` failed after {_shown(call)}, whose result is kept: {error}")
+            self._run.host.log(
+                f"the hook `{hook.name}` failed after {_describe_call(call)}, whose result is kept: {error}"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,13 +321,13 @@ def _decision_of(entry: JournalEntry) -> Decision | None:
     return None
 
 
-def _denied(decision: Deny) -> PermissionDeniedError:
+def _denial_error(decision: Deny) -> PermissionDeniedError:
     if isinstance(decision, Unasked):
         return NobodyAllowsError(decision.reason, help="Run the program in a terminal.")
     return PermissionDeniedError(decision.reason)
 
 
-def _shown(call: ActionCall | ModelCall) -> str:
+def _describe_call(call: ActionCall | ModelCall) -> str:
     return f"`{call.intent}`" if isinstance(call, ActionCall) else f"a request to the model of `{call.agent}`"
 
 
@@ -333,7 +335,7 @@ def _text(fields: Mapping[str, Any]) -> str:
     return json.dumps(dict(fields), ensure_ascii=False, sort_keys=True, default=str)
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     """What a person can read before they decide; of a longer text also that there is more, before anything else."""
     left_out = len(text) - MOST_SHOWN
     return text if left_out <= 0 else f"({left_out} more characters than are shown here) {text[:MOST_SHOWN]}…"
@@ -341,11 +343,11 @@ def _shortened(text: str) -> str:
 
 def _copied_call(call: ActionCall | ModelCall) -> ActionCall | ModelCall:
     """A call whose fields a hook may change without any effect."""
-    return replace(call, fields=_copied(dict(call.fields))) if isinstance(call, ActionCall) else call
+    return replace(call, fields=_copy_value(dict(call.fields))) if isinstance(call, ActionCall) else call
 
 
-def _copied(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """A copy of lists and objects, at any depth; everything else is the same."""
     if type(value) is dict:
-        return {name: _copied(item) for name, item in value.items()}
-    return [_copied(item) for item in value] if type(value) is list else value
+        return {name: _copy_value(item) for name, item in value.items()}
+    return [_copy_value(item) for item in value] if type(value) is list else value

@@ -10,12 +10,12 @@ END = re.compile(rb',"crc":"([0-9a-f]{8})"(?:(,"mac":"([\w-]{16})"))?\}\n\Z')
 LONGEST_END = len(b',"crc":"01234567","mac":"0123456789abcdef"}\n')
 
 
-def sealed(line: bytes, run: str) -> bytes:
+def seal_line(line: bytes, run: str) -> bytes:
     """A line with the checksum of a journal of a run; a line of another run's journal does not pass for one of it."""
     return b'%s,"crc":"%08x"}\n' % (line[:-2], _checksum(line[:-2], run))
 
 
-def unsealed(line: bytes) -> bytes:
+def unseal_line(line: bytes) -> bytes:
     """A line as it was before it got its checksum; older journals have none."""
     found = _end(line)
     return line if found is None else line[: found.start()] + b"}\n"

@@ -25,7 +25,7 @@ from koi_lang.events import (
 )
 from koi_lang.js.undefined import undefined
 from koi_lang.redaction.redactor import HIDDEN, Redactor
-from koi_lang.runtime.journal.checksums import is_changed, unsealed
+from koi_lang.runtime.journal.checksums import is_changed, unseal_line
 from koi_lang.runtime.model_calls.images import is_data, without_data
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def _parent(value: Any) -> tuple[str, int] | None:
 
 def entry_in(line: bytes) -> JournalEntry | None:
     """The entry in a line, with or without a checksum; None when it holds none."""
-    data = _object(unsealed(line))
+    data = _object(unseal_line(line))
     if data is None:
         return None
     n, ts, kind = (data.pop(name, None) for name in ("n", "ts", "kind"))

@@ -254,10 +254,12 @@ def _with_killed(entries: list[JournalEntry]) -> list[JournalEntry]:
     over |= {
         entry.path[:-1] for entry in entries if entry.kind == AnswerDiscarded.type and entry.data.get("stop") == CUT
     }
-    return [_killed(entry) if entry.kind == ModelAsked.type and entry.path not in over else entry for entry in entries]
+    return [
+        _mark_killed(entry) if entry.kind == ModelAsked.type and entry.path not in over else entry for entry in entries
+    ]
 
 
-def _killed(entry: JournalEntry) -> JournalEntry:
+def _mark_killed(entry: JournalEntry) -> JournalEntry:
     return replace(entry, data={**entry.data, KILLED: True})
 
 

@@ -100,7 +100,7 @@ def read(path: Path, signer: Signer | None = None) -> Journal:
         if authenticity is not None:
             authenticity.add(text)
 
-    with opened(path) as file:
+    with open_journal(path) as file:
         first = file.readline(LONGEST_HEADER)
         header = header_of(first, path.name)
         take(first)
@@ -146,11 +146,11 @@ def _missing(kept: Sequence[JournalLine], found: Sequence[JournalLine]) -> Itera
         n = 0 if line.entry is None else line.entry.n
         first, last = sorted((place, line.number))
         if n - before - 1 > sum(first < number < last for number in damaged):
-            yield f"{_named(before + 1, n - 1)} missing behind line {place}"
+            yield f"{_name_entries(before + 1, n - 1)} missing behind line {place}"
         before, place = n, line.number
 
 
-def _named(first: int, last: int) -> str:
+def _name_entries(first: int, last: int) -> str:
     return f"entry {first} is" if first == last else f"entries {first} to {last} are"
 
 
@@ -161,12 +161,12 @@ def program_of(path: Path, header: Header) -> Path:
 
 def read_header(path: Path) -> Header:
     """The header of a journal. Raises JournalError."""
-    with opened(path) as file:
+    with open_journal(path) as file:
         return header_of(file.readline(LONGEST_HEADER), path.name)
 
 
 @contextmanager
-def opened(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
+def open_journal(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
     """The file of a journal. Raises JournalError when it cannot be opened, read or changed."""
     try:
         with path.open(how) as file:
@@ -178,7 +178,7 @@ def opened(path: Path, how: Literal["rb", "r+b"] = "rb") -> Iterator[BinaryIO]:
 
 def lines(path: Path) -> Iterator[JournalLine]:
     """The lines behind the header, one at a time. Raises JournalError."""
-    with opened(path) as file:
+    with open_journal(path) as file:
         first = file.readline(LONGEST_HEADER)
         yield from _lines_in(file, header_of(first, path.name), first)
 

@@ -38,11 +38,11 @@ class Chain:
 
     def __init__(self, signer: Signer, state: bytes = b"") -> None:
         # An HMAC, of which the part that is the same for all lines is computed once.
-        self._inner, self._outer = (sha256(_padded(signer.key, pad)) for pad in (INNER, OUTER))
+        self._inner, self._outer = (sha256(_pad_key(signer.key, pad)) for pad in (INNER, OUTER))
         folder = signer.folder.encode("utf-8", "surrogateescape")
         self.state = state or self._digest(b"koi journal in " + folder)
 
-    def signed(self, line: bytes) -> bytes:
+    def sign(self, line: bytes) -> bytes:
         """A line, which has no signature, with one."""
         return b'%s,"mac":"%s"}\n' % (line[:-2], self.add(line[:-2]))
 
@@ -58,7 +58,7 @@ class Chain:
         return outer.digest()
 
 
-def _padded(key: bytes, pad: int) -> bytes:
+def _pad_key(key: bytes, pad: int) -> bytes:
     """The first block of one of the two hashes of an HMAC."""
     block = key if len(key) <= BLOCK else sha256(key).digest()
     return bytes(byte ^ pad for byte in block.ljust(BLOCK, b"\0"))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import JournalError
-from koi_lang.runtime.journal.checksums import sealed, unsealed
+from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
-from koi_lang.runtime.journal.reader import in_order, lines, opened, read_header
+from koi_lang.runtime.journal.reader import in_order, lines, open_journal, read_header
 
 SUFFIX, TORN, OUTPUT = ".jsonl", ".torn", ".output"
 LAST = "last"
@@ -42,22 +42,22 @@ def remove_output(folder: Path) -> None:
 
 def journals(folder: Path) -> list[Path]:
     """The journals of a folder, those of the earliest runs first."""
-    return sorted(unordered(folder), key=_started)
+    return sorted(journal_paths(folder), key=_start_time)
 
 
-def unordered(folder: Path) -> list[Path]:
+def journal_paths(folder: Path) -> list[Path]:
     """The same by their names, without a look into them."""
     return sorted(runs_folder(folder).glob(f"*{SUFFIX}"))
 
 
-def _started(path: Path) -> tuple[float, str]:
+def _start_time(path: Path) -> tuple[float, str]:
     try:
         return read_header(path).started, path.name
     except JournalError:
-        return _changed(path), path.name
+        return _changed_at(path), path.name
 
 
-def _changed(path: Path) -> float:
+def _changed_at(path: Path) -> float:
     """When a file was written last; 0 where it has been removed meanwhile."""
     try:
         return path.stat().st_mtime
@@ -67,12 +67,12 @@ def _changed(path: Path) -> float:
 
 def find(folder: Path, run: str) -> Path:
     """The journal that an id, the beginning of one, or `last` names. Raises JournalError."""
-    known = unordered(folder)
+    known = journal_paths(folder)
     if not known:
         help = "`koi run --record FILE` writes a journal."
         raise JournalError(f"there are no journals in `{runs_folder(folder)}`", help=help)
     if run == LAST:
-        return max(known, key=_started)
+        return max(known, key=_start_time)
     found = [path for path in known if run and path.stem.startswith(run)]
     exact = [path for path in found if path.stem == run]
     if len(exact or found) == 1:
@@ -85,8 +85,8 @@ def find(folder: Path, run: str) -> Path:
 
 def is_running(path: Path) -> bool:
     """Whether the run of a journal goes on. Raises JournalError when it cannot be read."""
-    with opened(path) as file:
-        return not _locked(file, fcntl.LOCK_SH)
+    with open_journal(path) as file:
+        return not _try_lock(file, fcntl.LOCK_SH)
 
 
 def repair(path: Path) -> int:
@@ -139,22 +139,22 @@ def export(path: Path, target: BinaryIO, header: Header) -> int:
     """Write a header and all entries that can be relied on; gives how many lines were left out. Raises JournalError."""
     found = list(lines(path))
     kept = in_order(found)
-    target.write(sealed(line_of(header, str), header.run))
+    target.write(seal_line(line_of(header, str), header.run))
     for line in kept:
-        target.write(sealed(unsealed(line.text), header.run))
+        target.write(seal_line(unseal_line(line.text), header.run))
     return len(found) - len(kept)
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """A journal that nobody else writes. Raises JournalError."""
-    with opened(path, "r+b") as file:
-        if not _locked(file, fcntl.LOCK_EX):
+    with open_journal(path, "r+b") as file:
+        if not _try_lock(file, fcntl.LOCK_EX):
             raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
         yield file
 
 
-def _locked(file: BinaryIO, how: int) -> bool:
+def _try_lock(file: BinaryIO, how: int) -> bool:
     """Whether a file could be locked, until it is closed."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)

@@ -17,7 +17,7 @@ from koi_lang.events import PAID, RunEnded, RunStarted
 from koi_lang.runtime.journal.checksums import is_changed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.history import RESUMED
-from koi_lang.runtime.journal.reader import LONGEST_HEADER, opened
+from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
 from koi_lang.runtime.journal.store import is_running
 from koi_lang.runtime.journal.totals import TOTALS, Totals
 
@@ -77,13 +77,13 @@ def summarise(path: Path) -> RunSummary:
 
 
 def _size(path: Path) -> int:
-    with opened(path) as file:
+    with open_journal(path) as file:
         return file.seek(0, os.SEEK_END)
 
 
 def _read(path: Path) -> tuple[int, RunSummary]:
     """How many bytes a journal has, and what they tell."""
-    with opened(path) as file:
+    with open_journal(path) as file:
         summary = RunSummary(header_of(file.readline(LONGEST_HEADER), path.name))
         begin, run = file.tell(), summary.header.run
         size = file.seek(0, os.SEEK_END)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
 from koi_lang.events import PAID, RunEnded
-from koi_lang.runtime.journal.checksums import sealed
+from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
 from koi_lang.runtime.journal.signatures import Chain, Signer
@@ -64,7 +64,7 @@ class Writer:
         self._is_copy = isinstance(begin, Header)
         self._is_named = not self._is_copy
         try:
-            self._file = _opened(path, is_new=self._is_copy)
+            self._file = _open_locked(path, is_new=self._is_copy)
             self._size = os.fstat(self._file).st_size
             if isinstance(begin, Header):
                 self._begin(begin)
@@ -154,8 +154,8 @@ class Writer:
             self._is_named = True
 
     def _add(self, content: Header | JournalEntry) -> None:
-        line = sealed(line_of(content, self._redact), self._run)
-        self._write(line if self._chain is None else self._chain.signed(line))
+        line = seal_line(line_of(content, self._redact), self._run)
+        self._write(line if self._chain is None else self._chain.sign(line))
 
     def _write(self, line: bytes) -> None:
         # One call as a rule; the system may take less when the disk is nearly full.
@@ -165,7 +165,7 @@ class Writer:
         self._size += len(line)
 
 
-def _opened(path: Path, *, is_new: bool) -> int:
+def _open_locked(path: Path, *, is_new: bool) -> int:
     """A journal to write, locked; a new one with its folder. Raises OSError, JournalError when it is being written."""
     if is_new:
         path.parent.mkdir(parents=True, exist_ok=True)

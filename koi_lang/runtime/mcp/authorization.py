@@ -65,7 +65,7 @@ class Credentials:
             )
         return cls()
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         """All of it as JSON."""
         records = {"tokens": self.tokens, "client": self.client, "metadata": self.metadata}
         data = {name: one.model_dump(mode="json", exclude_none=True) for name, one in records.items() if one}
@@ -173,7 +173,7 @@ class Authorization(httpx2.Auth):
     async def _load(self) -> Credentials:
         known = Credentials.read(await asyncio.to_thread(self._person.sign_in.tokens.value, token_name(self._url)))
         if self._client:
-            known.client = _registered(self._client)
+            known.client = _client_information(self._client)
         self._known = known
         self._learn(known)
         return known
@@ -183,7 +183,7 @@ class Authorization(httpx2.Auth):
         self._known = known
         self._learn(known)
         if known.is_changed:
-            await asyncio.to_thread(self._person.sign_in.tokens.keep, token_name(self._url), known.written())
+            await asyncio.to_thread(self._person.sign_in.tokens.keep, token_name(self._url), known.to_json())
 
     def _learn(self, known: Credentials) -> None:
         for name, secret in known.secrets().items():
@@ -220,7 +220,7 @@ class Authorization(httpx2.Auth):
             except StopAsyncIteration:
                 return
             except OAuthFlowError as error:
-                raise self._failed(one_line(str(error), 500)) from error
+                raise self._failure_error(one_line(str(error), 500)) from error
             except AgentError as error:
                 self._person.failures[self._url] = error
                 raise
@@ -255,12 +255,12 @@ class Authorization(httpx2.Auth):
         # No rule allows it beforehand: the person signs in themselves.
         verdict = await request_approval(self._person.host, Permissions(), request)
         if verdict == "refused":
-            self._person.failures[self._url] = self._unanswered(lacks_scope)
+            self._person.failures[self._url] = self._sign_in_error(lacks_scope)
         if verdict != "allowed":
-            raise self._unanswered(lacks_scope)
+            raise self._sign_in_error(lacks_scope)
         self._has_agreed = True
 
-    def _unanswered(self, lacks_scope: bool) -> AgentError:
+    def _sign_in_error(self, lacks_scope: bool) -> AgentError:
         if lacks_scope:
             told = f"the MCP server `{self._name}` wants you to agree to more than you have when you signed in"
             return AgentError(told, help="Run the program once in a terminal, where you can be asked.")
@@ -281,17 +281,17 @@ class Authorization(httpx2.Auth):
     async def _wait(self, redirect: Loopback) -> AuthorizationCodeResult:
         read = self._person.sign_in.read_redirect
         if read is not None and not redirect.take(await read()):
-            raise self._failed("this is not the address to which the page has led")
+            raise self._failure_error("this is not the address to which the page has led")
         try:
             fields = await redirect.wait(LIMIT_S)
         except TimeoutError:
-            raise self._failed(f"nobody signed in within {LIMIT_S:g} s") from None
+            raise self._failure_error(f"nobody signed in within {LIMIT_S:g} s") from None
         if "code" not in fields:
             told = fields.get("error_description") or fields.get("error") or "no code came back"
-            raise self._failed(one_line(told))
+            raise self._failure_error(one_line(told))
         return AuthorizationCodeResult(code=fields["code"], state=fields.get("state"), iss=fields.get("iss"))
 
-    def _failed(self, why: str) -> AgentError:
+    def _failure_error(self, why: str) -> AgentError:
         """The error of a sign-in that came to nothing, which stands for the rest of the run."""
         error = AgentError(f"signing in to the MCP server `{self._name}` failed: {why}")
         self._person.failures[self._url] = error
@@ -318,7 +318,7 @@ def _wants_sign_in(response: httpx2.Response) -> bool:
     return response.status_code == 401 or (response.status_code == 403 and wants_more)
 
 
-def _registered(client: Mapping[str, Any]) -> OAuthClientInformationFull:
+def _client_information(client: Mapping[str, Any]) -> OAuthClientInformationFull:
     secret = client.get("client_secret")
     method = "client_secret_basic" if secret else "none"
     return OAuthClientInformationFull(

@@ -24,7 +24,7 @@ from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
 from koi_lang.runtime.host import NobodyToAskError
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.permissions import model_permission
-from koi_lang.runtime.mcp.safe_text import clipped, one_line
+from koi_lang.runtime.mcp.safe_text import clip_text, one_line
 from koi_lang.runtime.model_calls.images import medium
 from koi_lang.runtime.replay.location import branch
 from koi_lang.runtime.tasks import together
@@ -60,16 +60,18 @@ class ClientRequests:
             return ErrorData(code=REFUSED, message="no agent is calling this server now")
         caller = self._callers[-1]
         try:
-            return await _as(caller, self._sampled(caller, params))
+            return await _as(caller, self._answer_sampling(caller, params))
         except KoiError as error:
             return ErrorData(code=REFUSED, message=error.message)
 
-    async def _sampled(self, caller: Caller, params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+    async def _answer_sampling(
+        self, caller: Caller, params: CreateMessageRequestParams
+    ) -> CreateMessageResult | ErrorData:
         request = _request(params)
         if not await self._may_ask_model(caller, request):
             return ErrorData(code=REFUSED, message="the person did not allow it")
         models = caller.agent.run.models
-        async with models.asked(caller.agent, request, caller.spending) as arriving:
+        async with models.stream_answer(caller.agent, request, caller.spending) as arriving:
             text = await arriving.text()
         content, model = TextContent(type="text", text=text), models.of(caller.agent).model
         return CreateMessageResult(role="assistant", content=content, model=model, stop_reason="endTurn")
@@ -89,11 +91,11 @@ class ClientRequests:
             return ElicitResult(action="decline")
         caller = self._callers[-1]
         try:
-            return await _as(caller, self._answered(caller, params))
+            return await _as(caller, self._answer_elicitation(caller, params))
         except NobodyToAskError:
             return ElicitResult(action="decline")
 
-    async def _answered(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
+    async def _answer_elicitation(self, caller: Caller, params: ElicitRequestParams) -> ElicitResult:
         run, message = caller.agent.run, one_line(params.message, MOST_SHOWN)
         if params.mode == "url":
             page = one_line(params.url, MOST_SHOWN)
@@ -102,7 +104,7 @@ class ClientRequests:
             verdict = await request_approval(run.host, run.permissions, request)
             return ElicitResult(action="accept" if verdict == "allowed" else "decline")
         form = Form(f"The MCP server `{self._server}` asks: {message}", params.requested_schema)
-        content = await form.filled(run.host.ask)
+        content = await form.fill_in(run.host.ask)
         return ElicitResult(action="decline") if content is None else ElicitResult(action="accept", content=content)
 
 
@@ -117,7 +119,7 @@ def _message(message: SamplingMessage) -> Message:
     said: list[str] = []
     for content in message.content_as_list:
         raw = content.model_dump(mode="json", by_alias=True)
-        said.append(str(raw["text"]) if raw["type"] == "text" else medium(raw) or f"[{clipped(raw['type'])}]")
+        said.append(str(raw["text"]) if raw["type"] == "text" else medium(raw) or f"[{clip_text(raw['type'])}]")
     return Message(message.role, "\n".join(said))
 
 

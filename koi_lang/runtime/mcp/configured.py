@@ -11,7 +11,7 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.permissions import Access, rules_of
-from koi_lang.settings import filled, mcp_servers
+from koi_lang.settings import fill_variables, mcp_servers
 
 # The file that describes a server, and what it says.
 Description: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -29,13 +29,13 @@ def options_of(name: str, folder: Path, user: str = "") -> Mapping[str, Any]:
         SettingsError: nothing describes it, its description lacks a variable, or a file is broken.
     """
     known = mcp_servers(folder)
-    found = _described(name, known)
+    found = _find_description(name, known)
     if found is None:
         used = f", which `{user}` uses" if user else ""
         raise SettingsError(f"there is no MCP server `{name}`{used}", help=_advice(name, list(known), folder))
     file, about = found
     try:
-        return {key: _filled(value, folder) for key, value in about.items()}
+        return {key: _fill_variables(value, folder) for key, value in about.items()}
     except SettingsError as error:
         raise SettingsError(f"the MCP server `{name}` in `{file}`: {error.message}", help=error.help) from error
 
@@ -53,11 +53,11 @@ def access_to(server: Mcp, folder: Path) -> Access:
     """
     if server.options is None:
         return Access(server, rules_of(server.name, options_of(server.name, folder)))
-    _, own = _described(server.name, mcp_servers(folder)) or ("", {})
+    _, own = _find_description(server.name, mcp_servers(folder)) or ("", {})
     return Access(server, rules_of(server.name, server.options(), own))
 
 
-def _described(name: str, known: Mapping[str, Description]) -> Description | None:
+def _find_description(name: str, known: Mapping[str, Description]) -> Description | None:
     return known.get(name) or next((about for key, about in known.items() if _plain(key) == name), None)
 
 
@@ -65,14 +65,14 @@ def _plain(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _filled(value: Any, folder: Path) -> Any:
+def _fill_variables(value: Any, folder: Path) -> Any:
     match value:
         case str():
-            return filled(value, folder)
+            return fill_variables(value, folder)
         case list():
-            return [_filled(item, folder) for item in value]
+            return [_fill_variables(item, folder) for item in value]
         case dict():
-            return {key: _filled(item, folder) for key, item in value.items()}
+            return {key: _fill_variables(item, folder) for key, item in value.items()}
     return value
 
 

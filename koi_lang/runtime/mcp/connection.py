@@ -26,7 +26,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from koi_lang.errors import AgentError, KoiError, reason
 from koi_lang.events import OMITTED, McpProgress
-from koi_lang.outcome import end_of
+from koi_lang.outcome import capture
 from koi_lang.runtime.mcp.authorization import SignInContext
 from koi_lang.runtime.mcp.caller import Caller
 from koi_lang.runtime.mcp.client_requests import ClientRequests
@@ -90,14 +90,14 @@ class McpConnection:
     async def serve(self) -> None:
         """Connect, list the tools, and hold the connection until `stop` or the end of the server."""
         try:
-            ended = await end_of(self._connected())
+            ended = await capture(self._run_connection())
             if ended.error is not None:  # becomes that of everybody who waits for the server
                 self._failure = _innermost(ended.error)
         finally:
             for event in (self._over, self._started, self._gone):
                 event.set()
 
-    async def _connected(self) -> None:
+    async def _run_connection(self) -> None:
         self._limits = limits_of(self.name, self._options)
         async with asyncio.timeout(0 if self.over else self._limits.start_s) as self._limit:
             await self._hold(self._limit)
@@ -111,11 +111,11 @@ class McpConnection:
             way,
             read_timeout_seconds=self._limits.call_s,
             cache=None,
-            message_handler=self._noted,
+            message_handler=self._on_message,
             sampling_callback=self._errands.sample,
             elicitation_callback=self._errands.elicit,
         ) as client:
-            self.tools = await _listed(self.name, client)
+            self.tools = await _list_tools(self.name, client)
             limit.reschedule(None)
             self._client = client
             self._started.set()
@@ -144,7 +144,7 @@ class McpConnection:
                 async for _ in changes:
                     self._is_outdated = True
 
-    async def _noted(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._is_outdated = True
 
@@ -166,7 +166,7 @@ class McpConnection:
         if not self._is_outdated:
             return False
         self._is_outdated = False
-        self.tools = await self.ask("tools/list", lambda client: _listed(self.name, client))
+        self.tools = await self.ask("tools/list", lambda client: _list_tools(self.name, client))
         return True
 
     async def ask(self, what: str, work: Callable[[Client], Awaitable[T]], caller: Caller | None = None) -> T:
@@ -178,14 +178,14 @@ class McpConnection:
         """
         begin = monotonic()
         with self._errands.of(caller) if caller is not None else nullcontext():
-            ended = await end_of(self._asked(work))
+            ended = await capture(self._ask(work))
         if ended.error is None or _is_answer(ended.error):
             self._words.hear()
         if ended.error is None:
             return ended.result()
         if not is_process(self._options) and await self._is_lost(ended.error):
             self.stop()
-        raise await self._failed(what, ended.error, monotonic() - begin) from ended.error
+        raise await self._call_error(what, ended.error, monotonic() - begin) from ended.error
 
     async def _is_lost(self, error: Exception) -> bool:
         """Whether a server over HTTP knows the session no longer; an answer that breaks off fails one call only."""
@@ -196,24 +196,24 @@ class McpConnection:
         with catch_warnings():  # it is a request of these protocols, and of no newer ones
             simplefilter("ignore", MCPDeprecationWarning)
             ping = self._live.send_ping()
-        return (await end_of(asyncio.wait_for(ping, PROBE_S))).error is not None
+        return (await capture(asyncio.wait_for(ping, PROBE_S))).error is not None
 
-    async def _asked(self, work: Callable[[Client], Awaitable[T]]) -> T:
+    async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         return await work(self._live)
 
     async def call(self, tool: str, arguments: Mapping[str, Any], caller: Caller) -> Any:
         """The result of a tool, as the library gives it. Raises AgentError when the server gives none."""
 
-        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             said = OMITTED if message is None else one_line(message)
             told = McpProgress(self.name, tool, progress, total, said)
             caller.agent.run.events.emit(told, caller.agent.name, path=caller.path)
 
         return await self.ask(
-            tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=progressed), caller
+            tool, lambda client: client.call_tool(tool, dict(arguments), progress_callback=on_progress), caller
         )
 
-    async def _failed(self, what: str, error: Exception, took_s: float) -> AgentError:
+    async def _call_error(self, what: str, error: Exception, took_s: float) -> AgentError:
         if not self.over and _is_timeout(error) and took_s >= self._limits.call_s:
             told = f"`{self.name}.{what}` failed: no answer within {self._limits.call_s:g} s"
             return AgentError(told, help="The option `timeout_s` of the server says how long it may take.")
@@ -237,7 +237,7 @@ class McpConnection:
         return words or "the connection was closed"
 
 
-async def _listed(server: str, client: Client) -> dict[str, Tool]:
+async def _list_tools(server: str, client: Client) -> dict[str, Tool]:
     """All tools, page after page; none from a server that has no tools at all."""
     found: dict[str, Tool] = {}
     if client.server_capabilities.tools is None:

@@ -45,11 +45,11 @@ def resource_of(result: ReadResourceResult) -> Any:
 def prompt_of(result: GetPromptResult) -> str:
     """A prompt as text; where several speak, who does is said."""
     roles = {message.role for message in result.messages}
-    said = [(message.role, _said(_raw(message.content))) for message in result.messages]
+    said = [(message.role, _content_text(_raw(message.content))) for message in result.messages]
     return "\n\n".join(text if len(roles) == 1 else f"{role}: {text}" for role, text in said)
 
 
-def _said(content: Mapping[str, Any]) -> str:
+def _content_text(content: Mapping[str, Any]) -> str:
     if content["type"] == "text":
         return str(content["text"])
     if content["type"] == "resource" and "text" in content["resource"]:
@@ -78,6 +78,6 @@ def _as_data(text: str) -> Any:
     return parse(text)
 
 
-def listed(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:
+def pick_fields(items: Sequence[Any], *names: str) -> list[dict[str, Any]]:
     """What a server lists, with some of the fields of each."""
     return [{name: value for name, value in _raw(item).items() if name in names} for item in items]

@@ -14,7 +14,7 @@ from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
 from koi_lang.runtime.guards.permissions import ExactPermission
 from koi_lang.runtime.host import NobodyAllowsError
-from koi_lang.runtime.mcp.safe_text import clipped
+from koi_lang.runtime.mcp.safe_text import clip_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -95,14 +95,14 @@ class McpPermission:
     kind: str = ""
 
     @property
-    def wanted(self) -> str:
+    def as_rule(self) -> str:
         """What it is, as rules write it."""
         return f"{self.kind}:{self.name}" if self.kind else self.name
 
     @property
     def rule(self) -> str:
         """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
-        return f"mcp={json.dumps([self.server, self.wanted])}"
+        return f"mcp={json.dumps([self.server, self.as_rule])}"
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""
@@ -111,8 +111,8 @@ class McpPermission:
 
 async def _ask(agent: AgentPort, permission: McpPermission, arguments: Any) -> None:
     """Raise PermissionDeniedError unless a rule or the person allows it."""
-    server, wanted = permission.server, permission.wanted
-    detail = "" if arguments is None else clipped(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
+    server, wanted = permission.server, permission.as_rule
+    detail = "" if arguments is None else clip_text(json.dumps(arguments, ensure_ascii=False), MOST_SHOWN)
     request = ApprovalRequest(f"use `{wanted}` of the MCP server `{server}`", detail, agent.name, permission)
     verdict = await request_approval(agent.run.host, agent.run.permissions, request)
     if verdict == "unanswered":

@@ -69,9 +69,9 @@ async def process_streams(
     Raises:
         OSError: the process cannot be started.
     """
-    running = await _started(command, stderr)
+    running = await _start_process(command, stderr)
     try:
-        async with _guarded(running.leader):
+        async with _guard_group(running.leader):
             try:
                 async with _messages(running, command.most_bytes, ended) as streams:
                     yield streams
@@ -106,7 +106,7 @@ class _Running:
     has_ended: asyncio.Event
 
 
-async def _started(command: ServerCommand, stderr: TextIO) -> _Running:
+async def _start_process(command: ServerCommand, stderr: TextIO) -> _Running:
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
         lambda: _Protocol(loop),
@@ -217,7 +217,7 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
 
 
 @asynccontextmanager
-async def _guarded(leader: int) -> AsyncIterator[None]:
+async def _guard_group(leader: int) -> AsyncIterator[None]:
     """Have a process group ended should this process not live to do it; where there is no shell, nobody does."""
     shell = shutil.which("sh")
     if shell is None:

@@ -19,7 +19,7 @@ from koi_lang.runtime.mcp.permissions import Access, Rules
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
-from koi_lang.runtime.tasks import gathered
+from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import connection as connections
@@ -65,7 +65,7 @@ class Servers:
             connection.stop()
         await self._group.__aexit__(None, None, None)
 
-    async def connected(self, server: Mcp) -> McpConnection:
+    async def connect(self, server: Mcp) -> McpConnection:
         """The live connection to a server, its tools as they are now. Raises KoiError when it cannot be reached."""
         key = _key(server)
         connection = self._connections.get(key)
@@ -119,8 +119,8 @@ class Servers:
             members: tools that are members of teams, by address.
         """
         used = {_key(server): server for server in (*servers, *(server for server, _ in members.values()))}
-        await gathered(self._look(server) for server in used.values())
-        return self._told(servers, members)
+        await gather(self._look(server) for server in used.values())
+        return self._catalog_data(servers, members)
 
     async def news(
         self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]], before: Mapping[str, Any]
@@ -128,22 +128,22 @@ class Servers:
         """The same without starting anything; None when nothing has changed since then."""
         used = {_key(server): server for server in (*servers, *(server for server, _ in members.values()))}
         live = [key for key in used if key in self._connections and not self._connections[key].over]
-        await gathered(self._look(used[key]) for key in live)
-        now = self._told(servers, members)
+        await gather(self._look(used[key]) for key in live)
+        now = self._catalog_data(servers, members)
         return None if now == before else now
 
     async def _look(self, server: Mcp) -> None:
         try:
-            await self.connected(server)
+            await self.connect(server)
         except KoiError as error:
             told = f"{error.message}. {error.help}" if error.help else error.message
             self._known[_key(server)] = ServerCatalog(server.name, problem=told)
 
-    def _told(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
-        offers = [self._shown(server) for server in by_name(servers).values()]
+    def _catalog_data(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
+        offers = [self._catalog_of(server) for server in by_name(servers).values()]
         return as_data(offers, {address: self._member(*member) for address, member in members.items()})
 
-    def _shown(self, server: Mcp) -> ServerCatalog:
+    def _catalog_of(self, server: Mcp) -> ServerCatalog:
         """What a server offers, as far as it may be used."""
         offer = self._known.get(_key(server), ServerCatalog(server.name))
         access = Access(server, self._rules.get(_key(server), Rules()))

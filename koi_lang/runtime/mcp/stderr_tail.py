@@ -42,7 +42,7 @@ class StderrTail(asyncio.Protocol):
         self._closed.set()
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[TextIO]:
+    async def capture(self) -> AsyncIterator[TextIO]:
         """A file whose content comes here; at the end, its last words are waited for."""
         reading, writing = os.pipe()
         with os.fdopen(writing, "w") as file:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koi_lang.runtime.mcp.safe_text import one_line, quoted
+from koi_lang.runtime.mcp.safe_text import one_line, quote_text
 from koi_lang.runtime.mcp.tools import Tool
 
 # Characters for all that prompts say of tools: with its heading about 5,000 tokens.
@@ -58,7 +58,7 @@ def _of_member(member: MemberTool, room: int) -> str:
     """The parameters of a tool and what its server says about it."""
     tool = member.tool
     if tool is None:
-        return f"() {quoted(member.problem or 'the server has no such tool')}"
+        return f"() {quote_text(member.problem or 'the server has no such tool')}"
     fitting = tool.line if len(tool.line) <= room else tool.short_line
     return fitting.removeprefix(f"{tool.server}.{one_line(tool.name)}")
 
@@ -70,13 +70,13 @@ def lines(offers: Sequence[ServerCatalog]) -> list[str]:
     """
     told: dict[int, list[str]] = {}
     left = ROOM
-    for number in sorted(range(len(offers)), key=lambda number: _needed(offers[number])):
+    for number in sorted(range(len(offers)), key=lambda number: _full_length(offers[number])):
         told[number] = _lines_of(offers[number], left // (len(offers) - len(told)))
         left -= sum(len(line) + 1 for line in told[number])
     return [line for number in range(len(offers)) for line in told[number]]
 
 
-def _needed(offer: ServerCatalog) -> int:
+def _full_length(offer: ServerCatalog) -> int:
     return sum(len(tool.line) + len("- \n") for tool in offer.tools)
 
 
@@ -85,19 +85,19 @@ def _lines_of(offer: ServerCatalog, room: int) -> list[str]:
         return [f"- {offer.server} cannot be used now: {one_line(offer.problem, MOST_TOLD)}"]
     if not offer.tools:
         return [f"- {offer.server} offers no tools."]
-    if _needed(offer) <= room:
+    if _full_length(offer) <= room:
         return [f"- {tool.line}" for tool in offer.tools]
-    return _chosen(offer, room)
+    return _choose_tools(offer, room)
 
 
-def _chosen(offer: ServerCatalog, room: int) -> list[str]:
+def _choose_tools(offer: ServerCatalog, room: int) -> list[str]:
     """The shortest tools of a server in full, and the names of all others."""
     head = f"### {offer.server}: {len(offer.tools)} tools; get_mcp_tool_info gives the schema of one, or finds some"
     left = room - len(head) - 1 - sum(map(_room_of_name, offer.tools))
     whole, left = _whole(offer.tools, left)
     rest = [tool for tool in offer.tools if tool.name not in whole]
     told = [f"- {whole[tool.name]}" for tool in offer.tools if tool.name in whole]
-    return [head, *told, *(_named(rest, left + sum(map(_room_of_name, rest))))]
+    return [head, *told, *(_name_tools(rest, left + sum(map(_room_of_name, rest))))]
 
 
 def _whole(tools: Sequence[Tool], left: int) -> tuple[dict[str, str], int]:
@@ -118,7 +118,7 @@ def _whole(tools: Sequence[Tool], left: int) -> tuple[dict[str, str], int]:
     return lines, left
 
 
-def _named(tools: Sequence[Tool], room: int) -> list[str]:
+def _name_tools(tools: Sequence[Tool], room: int) -> list[str]:
     """The names of tools, with as much of their descriptions as there is room for."""
     names = [_name(tool) for tool in tools]
     said = (room - sum(len(name) + len("- : \n") for name in names)) // max(1, len(names))
@@ -148,7 +148,7 @@ def _as_many(names: Sequence[str], room: int) -> Iterator[str]:
         yield name
 
 
-def found(tools: Sequence[Tool], words: str) -> list[Tool]:
+def search_tools(tools: Sequence[Tool], words: str) -> list[Tool]:
     """The tools that a word or several fit: first those with all of them in their name, then in their description."""
     wanted = words.lower().split()
     named = [tool for tool in tools if all(word in tool.name.lower() for word in wanted)]

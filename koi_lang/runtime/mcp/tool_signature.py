@@ -59,8 +59,8 @@ class _TypeWriter:
         """The fields of the outermost object, and what is asked of it beside them."""
         schema = self._schema
         referred = [self._name(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
-        parts = [self._fields(schema), *referred, *self._combined(schema), _constraints(schema)]
-        return _joined([part for part in parts if part], " & ")
+        parts = [self._fields(schema), *referred, *self._write_combined(schema), _constraints(schema)]
+        return _join_types([part for part in parts if part], " & ")
 
     def definitions(self) -> str:
         """What the names stand for that were written so far. Raises OverflowError when that is too much."""
@@ -101,7 +101,7 @@ class _TypeWriter:
         """A schema as a type, with its constraints."""
         if not isinstance(schema, dict):
             return "never" if schema is False else "any"
-        text = _joined([*self._plain(schema), *self._combined(schema)], " & ") or "any"
+        text = _join_types([*self._plain(schema), *self._write_combined(schema)], " & ") or "any"
         constraints = _constraints(schema)
         return f"({text}){constraints}" if constraints and " | " in text else f"{text}{constraints}"
 
@@ -135,11 +135,11 @@ class _TypeWriter:
         comment = _comment(items.get("description")) if isinstance(items, dict) else ""
         return f"({text}{comment})[]" if comment or " | " in text or " & " in text else f"{text}[]"
 
-    def _combined(self, schema: Mapping[str, Any]) -> Iterator[str]:
+    def _write_combined(self, schema: Mapping[str, Any]) -> Iterator[str]:
         for keyword, mark in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
             options = schema.get(keyword)
             if isinstance(options, list) and options:
-                yield _joined([self._option(option) for option in options], mark)
+                yield _join_types([self._option(option) for option in options], mark)
 
     def _option(self, schema: Any) -> str:
         """One of several; the title of a value may be all that says what it stands for."""
@@ -168,7 +168,7 @@ class _TypeWriter:
         return found
 
 
-def _joined(parts: list[str], mark: str) -> str:
+def _join_types(parts: list[str], mark: str) -> str:
     """Parts of a type with a mark between them; in parentheses where another mark stands in one."""
     other = " & " if mark == " | " else " | "
     return mark.join(f"({part})" if len(parts) > 1 and other in part else part for part in parts)
@@ -183,11 +183,11 @@ def _constraints(schema: Mapping[str, Any]) -> str:
 def _literal(value: Any) -> str:
     """A value as JSON on one line that nothing in it can break or fence in; it stays the same value."""
     text = json.dumps(value, ensure_ascii=False)
-    safe = FENCE.sub(lambda found: "".join(map(_escaped, found[0])), text)
-    return "".join(character if character.isprintable() else _escaped(character) for character in safe)
+    safe = FENCE.sub(lambda found: "".join(map(_escape, found[0])), text)
+    return "".join(character if character.isprintable() else _escape(character) for character in safe)
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     return json.dumps(character)[1:-1] if not character.isascii() else f"\\u{ord(character):04x}"
 
 

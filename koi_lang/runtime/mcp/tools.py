@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.mcp.safe_text import one_line, quoted
+from koi_lang.runtime.mcp.safe_text import one_line, quote_text
 from koi_lang.runtime.mcp.tool_signature import field_types, signature
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ class Tool:
     @cached_property
     def line(self) -> str:
         """One line with all there is to say; the server's description stands in quotation marks at its end."""
-        return f"{self.signature} {quoted(self.description, len(self.description))}".rstrip()
+        return f"{self.signature} {quote_text(self.description, len(self.description))}".rstrip()
 
     @cached_property
     def short_line(self) -> str:
         """The same with no more than the beginning of the description."""
-        return f"{self.signature} {quoted(self.description)}".rstrip()
+        return f"{self.signature} {quote_text(self.description)}".rstrip()
 
     @property
     def only_reads(self) -> bool:

@@ -90,7 +90,7 @@ async def _process(options: Mapping[str, Any], limits: Limits, listener: Listene
     """A process that is started; it ends when this is left."""
     words, environment = [options["command"], *options.get("args", [])], _environment(options.get("env", {}))
     command = ServerCommand(words, environment, options.get("cwd"), limits.answer_bytes)
-    async with listener.words.taken() as file, process_streams(command, file, listener.ended) as streams:
+    async with listener.words.capture() as file, process_streams(command, file, listener.ended) as streams:
         file.close()
         yield streams
 

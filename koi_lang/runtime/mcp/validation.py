@@ -20,7 +20,7 @@ from referencing.exceptions import Unresolvable
 
 from koi_lang.errors import PatternError
 from koi_lang.js.bounded_regex import BoundedRegex, SearchTime
-from koi_lang.runtime.mcp.safe_text import clipped
+from koi_lang.runtime.mcp.safe_text import clip_text
 
 # References that mention others twice, forty times over, would never be done with.
 MOST_REFERENCES = 10_000
@@ -58,7 +58,7 @@ class Checks:
 
     def _keywords(self, kind: Any, schema: Mapping[str, Any]) -> dict[str, Keyword]:
         """The keywords that could take for ever, in a form that cannot."""
-        found = {name: self._counted(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
+        found = {name: self._count_references(kind.VALIDATORS[name]) for name in REFERENCES if name in kind.VALIDATORS}
         if PATTERNS in json.dumps(schema):
             found |= dict.fromkeys((PATTERNS, "additionalProperties", "unevaluatedProperties"), _nothing)
         return {**found, "pattern": self._pattern}
@@ -74,7 +74,7 @@ class Checks:
         if not fits:
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
-    def _counted(self, keyword: Keyword) -> Keyword:
+    def _count_references(self, keyword: Keyword) -> Keyword:
         def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             self._references += 1
             if self._references > MOST_REFERENCES:
@@ -93,9 +93,9 @@ def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator
 
 
 def _first_line(error: Exception) -> str:
-    return clipped(str(error).partition("\n")[0])
+    return clip_text(str(error).partition("\n")[0])
 
 
 def _clause(path: Any, message: str) -> str:
     field = ".".join(map(str, path))
-    return f"`{field}`: {clipped(message)}" if field else clipped(message)
+    return f"`{field}`: {clip_text(message)}" if field else clip_text(message)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
 from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote
-from koi_lang.llm.layers import opened
+from koi_lang.llm.layers import open_stream
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.usage import usage_of, weight
@@ -110,7 +110,7 @@ class AnswerStream:
         except ProviderError as error:
             failure = error
             self._settle_failure(error)
-        await self._run.effects.in_order(path=self._path)
+        await self._run.effects.wait_turn(path=self._path)
         if failure is not None:
             raise failure
 
@@ -121,7 +121,7 @@ class AnswerStream:
     async def _texts(self) -> AsyncGenerator[str, None]:
         """The pieces as they come; what is known of them beforehand in one."""
         if self._before is not None:
-            for piece in self._recalled(self._before):
+            for piece in self._recall(self._before):
                 yield piece
             if self._before.unended:
                 await never()
@@ -129,16 +129,16 @@ class AnswerStream:
                 raise self._before.failure
             return
         if self._hooked is not None and self._hooked.is_whole:
-            yield self._added(await self._after_hooks(self._hooked))
+            yield self._add_text(await self._after_hooks(self._hooked))
             return
-        async with aclosing(self._written()) as written:
+        async with aclosing(self._write_text()) as written:
             async for text in written:
-                yield self._added(text)
+                yield self._add_text(text)
 
-    async def _written(self) -> AsyncGenerator[str, None]:
+    async def _write_text(self) -> AsyncGenerator[str, None]:
         """What the model writes, piece by piece, each counted."""
         self._is_open = True
-        async with opened(self._model, self.request) as deltas:
+        async with open_stream(self._model, self.request) as deltas:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     self._weight += weight(delta.text)
@@ -158,17 +158,17 @@ class AnswerStream:
         if hooked.answer is not None:
             self._end = StreamEnd(None, "replaced", replayed=True)
             return hooked.answer
-        return await hooked.revise("".join([text async for text in self._written()]))
+        return await hooked.revise("".join([text async for text in self._write_text()]))
 
-    def _recalled(self, before: RecordedBefore) -> Iterator[str]:
+    def _recall(self, before: RecordedBefore) -> Iterator[str]:
         pass_over = getattr(self._model, "pass_over", None)
         if pass_over is not None:
             pass_over(self.request)
         if before.answer is not None:
             self._weight += weight(before.answer.text)
-            yield self._added(before.answer.text)
+            yield self._add_text(before.answer.text)
 
-    def _added(self, text: str) -> str:
+    def _add_text(self, text: str) -> str:
         """A piece that now counts as part of the answer."""
         self._pieces.append(text)
         self._run.events.emit(AnswerDelta(text), self._agent.name, path=self._path)

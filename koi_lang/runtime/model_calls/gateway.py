@@ -18,7 +18,7 @@ from koi_lang.runtime.model_calls.answer_stream import NO_ANSWER, AnswerStream, 
 from koi_lang.runtime.model_calls.pool import Connect, Connections
 from koi_lang.runtime.replay.calls import is_over
 from koi_lang.runtime.replay.error_records import class_name, data_of, from_data
-from koi_lang.runtime.replay.location import Location, Path, current_place, passing
+from koi_lang.runtime.replay.location import Location, Path, current_place, leaf_path
 from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ModelGateway:
         await self._connections.forget()
 
     @asynccontextmanager
-    async def asked(
+    async def stream_answer(
         self, agent: AgentPort, request: Request, spending: BudgetAccount | None = None, use: str = "default"
     ) -> AsyncIterator[AnswerStream]:
         """An answer on its way; at the end of the block it is paid for, whether or not it was read to its end.
@@ -80,15 +80,15 @@ class ModelGateway:
             ProviderError: while it is read: the model cannot answer.
         """
         run, spending = self._run, spending or current_spending() or self._run.spending
-        async with self._connections.kept(self.of(agent, use)) as model:
-            path, place = passing("model"), current_place()
+        async with self._connections.hold_open(self.of(agent, use)) as model:
+            path, place = leaf_path("model"), current_place()
             news = self._told.news(place, request) if run.effects.is_kept else None
             before = None if news is None else self._before(model, place, path, news.fingerprint)
             if not request.json and self._lacks_secret(before):
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
             with Payment(run, agent.name, spending) as payment:
                 asked = ModelRequest(agent, model, request, path, payment)
-                hooked = None if before is not None else await self._hooked(asked, use)
+                hooked = None if before is not None else await self._run_hooks(asked, use)
                 if hooked is not None:
                     asked = replace(asked, request=hooked.call.request)
                 arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
@@ -99,7 +99,7 @@ class ModelGateway:
                 with arriving:
                     yield arriving
 
-    async def _hooked(self, asked: ModelRequest, use: str) -> HookedRequest | None:
+    async def _run_hooks(self, asked: ModelRequest, use: str) -> HookedRequest | None:
         """What hooks make of a request; one that is denied has failed for good. Raises PermissionDeniedError."""
         hooks = self._run.hooks
         if hooks is None or not hooks.around_models:
@@ -113,7 +113,7 @@ class ModelGateway:
 
     async def _tell_failure(self, asked: ModelRequest, error: KoiError) -> None:
         """Tell, when it is its turn, that a request is not made."""
-        await self._run.effects.in_order(path=asked.path)
+        await self._run.effects.wait_turn(path=asked.path)
         if self._run.detailed:
             self._run.events.emit(ModelFailed(data_of(error)), asked.agent.name, path=asked.path)
 
@@ -154,7 +154,7 @@ class ModelGateway:
         if past.mode != "replay" and asked is not None and asked.data.get("request") != fingerprint:
             if past.mode == "resume":
                 self._run.effects.diverge("a model is asked something else than before", path)
-            place.mark_changed()
+            place.mark_diverged()
             return None
         answer, failed = past.answer(path), past.find(ModelFailed.type, path)
         if is_over(place) and failed is None and (answer is None or not answer.is_whole):
@@ -163,12 +163,12 @@ class ModelGateway:
             return None  # a model of this process answers the same again
         if answer is None and failed is None:
             if past.mode == "branch":
-                place.mark_changed()
+                place.mark_diverged()
             return RecordedBefore(None, NO_ANSWER) if past.mode == "replay" else None
         is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__
         is_changed = answer is not None and answer.end is not None and answer.end.data.get("changed")
         if past.mode == "branch" and (is_changed or is_refused):
-            place.mark_changed()
+            place.mark_diverged()
         failure = None if failed is None else from_data(failed.data)
         if isinstance(failure, LimitReachedError) and _is_open_again(failure, past.mode):
             return None
@@ -196,7 +196,7 @@ class ModelGateway:
     ) -> str:
         """A plain answer to an instruction about some data, from the agent's model for a use."""
         request = Request(instruction, (message_of(data),))
-        async with self.asked(agent, request, spending, use) as arriving:
+        async with self.stream_answer(agent, request, spending, use) as arriving:
             return await arriving.text()
 
 

@@ -36,7 +36,7 @@ def image_in(value: Any) -> Image | None:
     if not isinstance(value, dict) or value.get("type") != TYPE or not isinstance(value.get("data"), str):
         return None
     try:
-        return llm_images.Image.encoded(value["data"])
+        return llm_images.Image.from_base64(value["data"])
     except llm_images.BadImageError:
         return None
 
@@ -53,19 +53,19 @@ def medium(value: Any) -> str | None:
     return None
 
 
-def told(value: Any) -> str:
+def prompt_text(value: Any) -> str:
     """A value as JSON text, with notes in place of data. Raises ErrorValue for what JSON cannot hold."""
     return str(stringify(value, lambda key, item: medium(item) or item))
 
 
-def noted(value: Any) -> Any:
+def replace_images(value: Any) -> Any:
     """Data without cycles, with notes in place of images and other data."""
     note = medium(value)
     if note is not None:
         return note
     if isinstance(value, dict):
-        return {name: noted(item) for name, item in value.items()}
-    return [noted(item) for item in value] if isinstance(value, list) else value
+        return {name: replace_images(item) for name, item in value.items()}
+    return [replace_images(item) for item in value] if isinstance(value, list) else value
 
 
 def images_in(value: Any) -> tuple[Image, ...]:

@@ -34,7 +34,7 @@ class Connections:
         return self._models[key]
 
     @asynccontextmanager
-    async def kept(self, model: Adapter) -> AsyncIterator[Adapter]:
+    async def hold_open(self, model: Adapter) -> AsyncIterator[Adapter]:
         """Keep a model open while it answers; one that was forgotten meanwhile is closed at the end of the block."""
         self._answers[id(model)] += 1
         try:

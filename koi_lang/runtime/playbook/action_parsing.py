@@ -62,14 +62,14 @@ def as_action(value: Any, group: int = 0, *, results: Shapes | None = None) -> A
         ReplyError: says which field, what was expected and what came.
     """
     if not isinstance(value, dict):
-        raise ReplyError(f"an action is a JSON object, not {_shown(value)}")
+        raise ReplyError(f"an action is a JSON object, not {_excerpt(value)}")
     if not value:
         raise ReplyError("the object is empty; name an `intent`")
     if not value.keys() & set(NAMING) and any(value.keys() <= keys for keys in results or ()):
         return Action("return", False, {"data": value}, "", group)
     if call := _call(value):
         return _action(call[0], False, call[1], value.get("id"), group)
-    intent, delegated = _named(value)
+    intent, delegated = _read_intent(value)
     fields = {key: item for key, item in value.items() if key not in (*NAMING, "id")}
     return _action(intent, delegated, fields, value.get("id"), group)
 
@@ -119,10 +119,10 @@ def _call(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
     inner = next((value[key] for key in CALLS if isinstance(value.get(key), dict)), value)
     name = next((inner[key].strip() for key in CALLED if isinstance(inner.get(key), str)), "")
     given = next((key for key in GIVEN if key in inner), "")
-    return (name, _given(inner[given], f"`{given}` of `{name}`")) if name and given else None
+    return (name, _action_data(inner[given], f"`{given}` of `{name}`")) if name and given else None
 
 
-def _given(fields: Any, what: str) -> dict[str, Any]:
+def _action_data(fields: Any, what: str) -> dict[str, Any]:
     """What a call gives to an action, often as a text that holds JSON."""
     try:
         read = loads(fields.strip() or "null") if isinstance(fields, str) else fields
@@ -131,15 +131,15 @@ def _given(fields: Any, what: str) -> dict[str, Any]:
     if read is None:
         return {}
     if not isinstance(read, dict):
-        raise ReplyError(f"{what} must be an object with its fields, not {_shown(read)}")
+        raise ReplyError(f"{what} must be an object with its fields, not {_excerpt(read)}")
     return read
 
 
-def _named(value: Mapping[str, Any]) -> tuple[str, bool]:
+def _read_intent(value: Mapping[str, Any]) -> tuple[str, bool]:
     """The intent of an object and whether it is to be delegated. Raises ReplyError where nothing names one."""
     kind, intent = value.get("actionType"), value.get("intent", value.get("type"))
     if kind is not None and not isinstance(kind, str):
-        raise ReplyError(f'`actionType` must be "direct" or "delegate", not {_shown(kind)}')
+        raise ReplyError(f'`actionType` must be "direct" or "delegate", not {_excerpt(kind)}')
     if kind is not None and kind not in KINDS:
         intent, kind = intent or kind, "direct"
     if intent is None and kind is not None:
@@ -147,7 +147,7 @@ def _named(value: Mapping[str, Any]) -> tuple[str, bool]:
     if intent is None and kind is None and not value.keys() & set(NAMING):
         raise _nameless(value)
     if not isinstance(intent, str) or not intent.strip():
-        raise ReplyError(f"`intent` must be the name of an action, not {_shown(intent)}")
+        raise ReplyError(f"`intent` must be the name of an action, not {_excerpt(intent)}")
     if intent in LISTS:
         raise ReplyError(f'`{intent}` is no action; answer with {{"{intent}": [action, action]}}')
     return intent.strip(), kind == "delegate"
@@ -156,7 +156,7 @@ def _named(value: Mapping[str, Any]) -> tuple[str, bool]:
 def _nameless(value: Mapping[str, Any]) -> ReplyError:
     """What is wrong with an object that names no action."""
     if lists := [key for key in LISTS if key in value]:
-        return ReplyError(f"`{lists[0]}` must be a list of actions, not {_shown(value[lists[0]])}")
+        return ReplyError(f"`{lists[0]}` must be a list of actions, not {_excerpt(value[lists[0]])}")
     found = [key for key in MISTAKEN if key in value] or list(value)[:5]
     listed = ", ".join(f"`{key}`" for key in found)
     return ReplyError(f"an action names its `intent`; this object has {listed} instead")
@@ -185,7 +185,7 @@ def _with_updates(fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     data: Any = next((fields[name] for name in ("data", "result") if fields.get(name) is not None), {})
     if not isinstance(data, dict):
-        raise ReplyError(f"`{next(iter(updates))}` stands in an object of `data`, and `data` is {_shown(data)}")
+        raise ReplyError(f"`{next(iter(updates))}` stands in an object of `data`, and `data` is {_excerpt(data)}")
     rest = {name: item for name, item in fields.items() if name not in ("result", *updates)}
     return {**rest, "data": {**updates, **data}}
 
@@ -196,6 +196,6 @@ def _flat(fields: dict[str, Any]) -> dict[str, Any]:
     return {**data, **fields} if isinstance(data, dict) else fields
 
 
-def _shown(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:80]}…"

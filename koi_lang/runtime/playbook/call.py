@@ -14,8 +14,8 @@ from koi_lang.interpolation import Rendered
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult
-from koi_lang.outcome import end_of, failure_of
-from koi_lang.runtime.actions.lookup import allowed, found
+from koi_lang.outcome import capture, error_of
+from koi_lang.runtime.actions.lookup import actions_of, find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, perform
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.context import delegating
@@ -26,10 +26,10 @@ from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED, Feedback
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.replay.error_records import data_of, told
-from koi_lang.runtime.replay.location import step
+from koi_lang.runtime.replay.error_records import as_koi_error, data_of
+from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
-from koi_lang.runtime.tasks import gathered
+from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
@@ -82,45 +82,45 @@ class Execution:
             LimitReachedError: a limit of this call, or of one around it, ends it.
         """
         self.repeated = 0
-        ended = await end_of(self._announced(action, self.names, self._asked_for))
+        ended = await capture(self._run_as_step(action, self.names, self._asked_for))
         if ended.error is not None:
-            return self._failed(action, ended.error)
-        self.failures.succeeded()
-        return prompting.succeeded(action, ended.value)
+            return self._failure_feedback(action, ended.error)
+        self.failures.record_success()
+        return prompting.success_feedback(action, ended.value)
 
-    def _failed(self, action: Action, raised: Exception) -> Feedback:
+    def _failure_feedback(self, action: Action, raised: Exception) -> Feedback:
         """What the model is told of a failure; everybody was told of it by an event. Raises LimitReachedError."""
         if isinstance(raised, LimitReachedError) and raised.what in self.spending.names():
             raise raised
-        error = told(raised)
+        error = as_koi_error(raised)
         self._note(action, False, error.message)
-        self.failures.failed(f"{action.intent}: {error.message}")
-        return prompting.failed(action, error)
+        self.failures.record_failure(f"{action.intent}: {error.message}")
+        return prompting.failure_feedback(action, error)
 
-    async def nested(self, action: Action, names: ActionScope) -> Any:
+    async def run_nested(self, action: Action, names: ActionScope) -> Any:
         """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
         self.repeated += 1
         if self.repeated > MOST_REPEATED:
             raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
-        return await self._announced(action, names, self._value_of)
+        return await self._run_as_step(action, names, self._value_of)
 
-    async def _announced(
+    async def _run_as_step(
         self, action: Action, names: ActionScope, work: Callable[[Action, ActionScope], Awaitable[Came]]
     ) -> Any:
         """Do the work of an action and tell that it began and ended; what came of it is known when it is its turn."""
         run, name, intent = self.agent.run, self.agent.name, action.intent
-        with step(intent):
-            await run.effects.in_order(BEGIN)
+        with enter(intent):
+            await run.effects.wait_turn(BEGIN)
             details = self._details(action, names)
-            refusal = failure_of(require_quota, details, f"what `{intent}` is given")
+            refusal = error_of(require_quota, details, f"what `{intent}` is given")
             told = {} if refusal is not None else details
             run.events.emit(ActionStarted(intent, action.id, **told), name)
-            ended = await run.effects.complete(work(action, names) if refusal is None else _refused(refusal))
+            ended = await run.effects.complete(work(action, names) if refusal is None else _raise_refusal(refusal))
             if ended.error is not None:
                 self._tell_failure(action, names, ended.error)
             fields, value = ended.result()
             outcome = self._result(action, value)
-            refusal = failure_of(require_quota, outcome, f"`{intent}` was carried out, and what it gave")
+            refusal = error_of(require_quota, outcome, f"`{intent}` was carried out, and what it gave")
             if refusal is not None:
                 self._tell_failure(action, names, refusal)
                 raise refusal
@@ -129,22 +129,22 @@ class Execution:
         return value
 
     def _tell_failure(self, action: Action, names: ActionScope, raised: Exception) -> None:
-        names.lack(action.id, "failed")
+        names.mark_missing(action.id, "failed")
         self.agent.run.events.emit(ActionFailed(action.intent, data_of(raised)), self.agent.name)
 
     def _details(self, action: Action, names: ActionScope) -> dict[str, Any]:
         """What an action is given, and whether its effect is lasting, for those who want to know."""
         if not self.agent.run.detailed:
             return {}
-        kind = None if action.delegated else found(self.agent.run, action.intent)
+        kind = None if action.delegated else find_action(self.agent.run, action.intent)
         lasting = {"unsafe": True, "lasting": True} if kind is not None and kind.lasting else {}
-        return {"fields": names.filled(action.data), **lasting}
+        return {"fields": names.substitute(action.data), **lasting}
 
     def _result(self, action: Action, value: Any) -> dict[str, Any]:
         """What came of an action, for those who want to know; what came from outside as it is given again later."""
         if not self.agent.run.detailed:
             return {}
-        kind = None if action.delegated else found(self.agent.run, action.intent)
+        kind = None if action.delegated else find_action(self.agent.run, action.intent)
         if value is SKIPPED or kind is None or kind.inside:
             return {"result": undefined if value is SKIPPED else value}
         return as_fields(value)
@@ -153,16 +153,16 @@ class Execution:
         if action.intent == "prompt_user":
             self.circles.forget()  # an answer of the person is new to the model
         else:
-            self.circles.note(action.intent, names.filled(action.data), self.failures)
+            self.circles.note(action.intent, names.substitute(action.data), self.failures)
         return await self._value_of(action, names)
 
     async def _value_of(self, action: Action, names: ActionScope) -> Came:
         """The fields of an action and its result; SKIPPED when its condition does not hold."""
         has_branches = action.intent in ("if", "while")
-        if "condition" in action.data and not has_branches and not names.holds(action.data["condition"]):
+        if "condition" in action.data and not has_branches and not names.evaluate_condition(action.data["condition"]):
             return action.data, SKIPPED
         require_results(names, action.data)
-        fields = names.filled(action.data)
+        fields = names.substitute(action.data)
         return fields, await self._dispatch(action, fields, names)
 
     def _keep(self, action: Action, names: ActionScope, fields: Mapping[str, Any], value: Any) -> None:
@@ -170,7 +170,7 @@ class Execution:
         if value is SKIPPED:
             self._note(action, True, None)
             if action.id not in names.results():
-                names.lack(action.id, "was skipped, because its condition does not hold")
+                names.mark_missing(action.id, "was skipped, because its condition does not hold")
             return
         names.record(action.intent, action.id, value)
         self._note(action, True, value, fields)
@@ -182,19 +182,19 @@ class Execution:
 
     async def _dispatch(self, action: Action, fields: Mapping[str, Any], names: ActionScope) -> Any:
         """Hand an action to the built-in function or the team member it names."""
-        kind = None if action.delegated else found(self.agent.run, action.intent)
+        kind = None if action.delegated else find_action(self.agent.run, action.intent)
         if kind is not None:
             return await perform(kind, ActionContext(self.agent.run, self.agent, self, names), fields, checked=True)
         if not action.delegated and not self._can_delegate():
-            raise self._unknown(action.intent)
+            raise self._unknown_action_error(action.intent)
         payload = {name: value for name, value in fields.items() if name != "condition"}
         return await self._delegate(action.intent, fields.get("data", payload))
 
     def _can_delegate(self) -> bool:
         return self.agent.role.allows("delegate") and bool(delegation.reachable(self.agent))
 
-    def _unknown(self, intent: str) -> ActionError:
-        known = [kind.name for kind in allowed(self.agent)]
+    def _unknown_action_error(self, intent: str) -> ActionError:
+        known = [kind.name for kind in actions_of(self.agent)]
         return ActionError(f"there is no action `{intent}`", help=suggestion(intent, known, "action"))
 
     # ------------------------------------------------------------ delegation
@@ -213,14 +213,14 @@ class Execution:
         count_written(payload)
         try:
             with no_quota():
-                value = await self._called(member, event, payload)
+                value = await self._call_member(member, event, payload)
         finally:
             _under_way.reset(under_way)
             delegating.reset(token)
         count_written(value)
         return value
 
-    async def _called(self, member: type[Any], event: str, payload: Any) -> Any:
+    async def _call_member(self, member: type[Any], event: str, payload: Any) -> Any:
         """Have a member handle an event, between the hooks of the run."""
         run, hooks = self.agent.run, self.agent.run.hooks
         if hooks is None or not hooks.around_actions:
@@ -228,7 +228,7 @@ class Execution:
         known = next((other.key for other in delegation.reachable(self.agent) if other.agent is member), None)
         intent = f"{known or member.about.name}::{event}"
         call = hooks.action(self.agent, intent, {"data": payload}, by_model=True)
-        return await hooks.around(call, _delegated, lambda fields: run.call(member, event, fields["data"]))
+        return await hooks.around(call, _delegation_fields, lambda fields: run.call(member, event, fields["data"]))
 
     def block(self, names: ActionScope, actions: Sequence[Any], where: str) -> ActionBlock:
         """The actions nested in a field of an action, all read before the first one is carried out."""
@@ -240,10 +240,10 @@ class ActionBlock:
 
     def __init__(self, execution: Execution, around: ActionScope, steps: Sequence[tuple[Action, ...]]) -> None:
         self._execution, self._steps = execution, steps
-        self._names = around.nested()
+        self._names = around.child_scope()
 
     @property
-    def ended(self) -> bool:
+    def has_returned(self) -> bool:
         """Whether the playbook has returned."""
         return self._execution.ended
 
@@ -252,15 +252,15 @@ class ActionBlock:
         self._names.add(own)
         results: list[Any] = []
         for members in self._steps:
-            results += await gathered(self._execution.nested(action, self._names) for action in members)
-            if self.ended:
+            results += await gather(self._execution.run_nested(action, self._names) for action in members)
+            if self.has_returned:
                 break
         return [result for result in results if result is not undefined and result is not SKIPPED]
 
-    async def holds(self, condition: Any) -> bool:
+    async def evaluate_condition(self, condition: Any) -> bool:
         """Whether a condition is true; `{llm_eval: true, instruction, data}` asks the model for true or false."""
         if not isinstance(condition, dict):
-            return self._names.holds(condition)
+            return self._names.evaluate_condition(condition)
         execution = self._execution
         instruction = f"{condition.get('instruction', '')}\nAnswer with exactly one word: true or false."
         material = str(self._names.resolve(condition.get("data", "")))
@@ -270,14 +270,14 @@ class ActionBlock:
         return _verdict(answer)
 
 
-def _delegated(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _delegation_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a delegation. Raises ActionError when they are others than `data`."""
     if set(fields) != {"data"}:
         raise ActionError("a delegation has the one field `data`")
     return dict(fields)
 
 
-async def _refused(error: Exception) -> NoReturn:
+async def _raise_refusal(error: Exception) -> NoReturn:
     """The work of an action that is not carried out."""
     raise error
 

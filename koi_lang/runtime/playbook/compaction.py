@@ -25,7 +25,7 @@ from koi_lang.runtime.playbook.conversation import (
     Reason,
 )
 from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask, plain, summed_up
-from koi_lang.runtime.replay.location import Location, current_place, passing, step
+from koi_lang.runtime.replay.location import Location, current_place, enter, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import Execution
@@ -52,7 +52,7 @@ async def request_compaction(subject: Agent | Execution, instructions: str = "")
         done: Compacted = await open_ones[-1].wish(instructions)
         return done
     memory = Conversation.of(agent, agent.run.spending, agent.memory)
-    shortened = await _shorten(memory, "manual", instructions)
+    shortened = await _compact(memory, "manual", instructions)
     if shortened is None:
         raise memory.refusal()
     memory.settle()
@@ -81,9 +81,9 @@ async def fit(conversation: Conversation, system: str, playbook: str) -> None:
     conversation.system, conversation.playbook = system, playbook
     window, wish = _window(conversation), _next_wish(conversation)
     if wish is not None:
-        conversation.answer(await _shorten(conversation, "manual", wish) or conversation.refusal())
+        conversation.answer(await _compact(conversation, "manual", wish) or conversation.refusal())
     elif window.is_exceeded(conversation.tokens, system):
-        await _shorten(conversation, "threshold")
+        await _compact(conversation, "threshold")
 
 
 async def make_room(conversation: Conversation, error: ProviderError) -> bool:
@@ -91,14 +91,14 @@ async def make_room(conversation: Conversation, error: ProviderError) -> bool:
     if not isinstance(error, ContextOverflowError) or conversation.tried or not _window(conversation).enabled:
         return False
     conversation.tried = True
-    return await _shorten(conversation, "overflow") is not None
+    return await _compact(conversation, "overflow") is not None
 
 
-def explained(conversation: Conversation, error: ProviderError) -> ProviderError:
+def explain_error(conversation: Conversation, error: ProviderError) -> ProviderError:
     """The error that ends a call; of a conversation that is too long also what was tried."""
     if not isinstance(error, ContextOverflowError) or not conversation.tried:
         return error
-    told = error.told_as(f"{error.message}, and it could not be shortened enough")
+    told = error.with_message(f"{error.message}, and it could not be shortened enough")
     told.help = GIVE_LESS
     return told
 
@@ -128,7 +128,7 @@ def _window(conversation: Conversation) -> Window:
     return window_of(models.options(agent), models.of(agent))
 
 
-async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -> Compacted | None:
+async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -> Compacted | None:
     """Put a record in place of all but the newest messages; None where there is nothing new to shorten."""
     window, sizes = _window(conversation).beside(tokens_of((), conversation.system)), conversation.sizes()
     keep = window.keep if reason == "threshold" else min(window.keep, sum(sizes) // 4)
@@ -142,19 +142,19 @@ async def _shorten(conversation: Conversation, reason: Reason, wish: str = "") -
         return None  # the record would take as much
     agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
     subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)
-    with step("compaction") as place:
-        record, fallback = _recalled(subject, place) or await summed_up(subject)
+    with enter("compaction") as place:
+        record, fallback = _recall_summary(subject, place) or await summed_up(subject)
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
         after = tokens_of((standing, *kept), conversation.system)
         done = Compacted(reason, record, len(kept), before, after, fallback)
         told = {name: value for name, value in asdict(done).items() if value or name != "fallback"}
         agent.run.events.emit(ConversationCompacted(lasting=True, **told), agent.name)
-        conversation.shorten(standing, cut)
+        conversation.replace_beginning(standing, cut)
     return done
 
 
-def _recalled(subject: SummaryTask, place: Location | None) -> tuple[str, str] | None:
+def _recall_summary(subject: SummaryTask, place: Location | None) -> tuple[str, str] | None:
     """A record that was made without a model in an earlier part of the run; no model is asked for it now."""
     past = subject.agent.run.effects.past
     if past is None or place is None or place.changed:
@@ -166,7 +166,7 @@ def _recalled(subject: SummaryTask, place: Location | None) -> tuple[str, str] |
 
 def _next_wish(conversation: Conversation) -> str | None:
     """What is wished for before this request, now or in an earlier part of the run; None when nothing is."""
-    run, place, path = conversation.agent.run, current_place(), passing(CompactionRequested.type)
+    run, place, path = conversation.agent.run, current_place(), leaf_path(CompactionRequested.type)
     past, wishes = run.effects.past, [wish.instructions for wish in conversation.wishes]
     wish = "\n".join(wishes) if wishes else None
     if past is not None and place is not None and not place.changed:

@@ -131,7 +131,7 @@ class Conversation:
         first = self.messages[0] if self.messages else None
         return isinstance(first, ConversationSummary) and first.kept == len(self.messages) - 1
 
-    def shorten(self, standing: ConversationSummary, cut: int) -> None:
+    def replace_beginning(self, standing: ConversationSummary, cut: int) -> None:
         """Put a message in place of the first ones."""
         self.messages[:cut] = [standing]
         self._counted = self._covered = 0

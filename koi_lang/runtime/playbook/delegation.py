@@ -77,7 +77,7 @@ async def resolve(agent: AgentPort, intent: str, spending: BudgetAccount) -> tup
     """
     members = reachable(agent)
     search = _DelegateSearch(agent, spending)
-    named = _addressed(list(_members(agent)), intent)
+    named = _split_qualified(list(_members(agent)), intent)
     if named is not None:
         return named[0].agent, await _event_of(*named, search)
     for member in members:
@@ -110,15 +110,15 @@ class _DelegateSearch:
         in_words = rank(intent, offers, limit=1)
         if in_words and in_words[0].score >= SURE:
             return in_words[0]
-        matches = await self.agent.run.meaning.ranked(self.agent, intent, offers, self.spending)
+        matches = await self.agent.run.meaning.rank(self.agent, intent, offers, self.spending)
         return next(iter(matches + in_words), None)
 
 
-def _addressed(members: Sequence[Delegate], intent: str) -> tuple[Delegate, str] | None:
+def _split_qualified(members: Sequence[Delegate], intent: str) -> tuple[Delegate, str] | None:
     """The member that a qualified name begins with, and what follows."""
     for separator in ("::", "."):
         name, found, wanted = intent.partition(separator)
-        member = _called(members, name) if found else None
+        member = _find_member(members, name) if found else None
         if member is not None:
             return member, wanted
     return None
@@ -136,7 +136,7 @@ async def _event_of(member: Delegate, wanted: str, search: _DelegateSearch) -> s
     return liked[1]
 
 
-def _called(members: Sequence[Delegate], name: str) -> Delegate | None:
+def _find_member(members: Sequence[Delegate], name: str) -> Delegate | None:
     """The member of a name: its key, else the name of its agent, in any letter case."""
     wanted = name.strip().lower()
     by_key = [member for member in members if member.key.lower() == wanted]

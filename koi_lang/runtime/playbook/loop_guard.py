@@ -68,11 +68,11 @@ class RepetitionGuard:
             return
         seen = [*self._answers, self._now]
         if _same(seen[-self._patience.repeats :], self._patience.repeats):
-            raise self._repeated(intent, failures.in_a_row(self._patience.repeats - 1))
+            raise self._repetition_error(intent, failures.in_a_row(self._patience.repeats - 1))
         if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
             raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
 
-    def _repeated(self, intent: str, failure: str) -> LimitReachedError:
+    def _repetition_error(self, intent: str, failure: str) -> LimitReachedError:
         message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
         if not failure:
             return self._circle(message)
@@ -107,11 +107,11 @@ class Failures:
         self._has_acted = False
         self.last = ""
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """An action was carried out."""
         self._row, self._has_acted = 0, True
 
-    def failed(self, message: str) -> None:
+    def record_failure(self, message: str) -> None:
         """An action or answer failed."""
         self._row += 1
         self.last = message
@@ -122,7 +122,7 @@ class Failures:
 
     def unreadable(self, message: str) -> None:
         """An answer holds no actions. Raises LimitReachedError when the model seems to know no other answers."""
-        self.failed(message)
+        self.record_failure(message)
         self._unread += 1
         if not self._has_acted and self._unread >= self._patience.unread:
             told = f"gave up after {self._unread} answers without any action; the last: {message}"

@@ -49,24 +49,24 @@ def _require(names: ActionScope, spelled: str, hole: str, text: str) -> None:
     for id in referred:
         near = nearest(id, [*known, *names.missing])
         if id not in known and (alone or (near and not in_code)):
-            raise AgentError(f"`{hole}` has no value: there is no result `{id}`", help=_named(near, known))
+            raise AgentError(f"`{hole}` has no value: there is no result `{id}`", help=_suggest_result(near, known))
     root = (REFERENCE.match(spelled) or LAST.match(spelled)) if is_path else None
     if root is not None and (alone or names.find(root[0]) is not undefined):
         _raise_empty(root[0], names.find(root[0]), hole)
 
 
-def _named(near: str | None, known: list[str]) -> str | None:
+def _suggest_result(near: str | None, known: list[str]) -> str | None:
     if near is not None:
         return f"Did you mean `{near}`?"
-    return f"There are results of {_listed(known)}." if known else None
+    return f"There are results of {_list_names(known)}." if known else None
 
 
 def _raise_empty(root: str, value: Any, hole: str) -> None:
     """Raise AgentError for a path that leads to nothing in a result."""
-    has = f"has {_listed(list(value))}" if isinstance(value, Mapping) and value else "has no such part"
+    has = f"has {_list_names(list(value))}" if isinstance(value, Mapping) and value else "has no such part"
     raise AgentError(f"`{hole}` has no value: `{root}` {'is empty' if value in (None, undefined) else has}")
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     more = ", …" if len(names) > MOST_LISTED else ""
     return ", ".join(f"`{name}`" for name in names[:MOST_LISTED]) + more

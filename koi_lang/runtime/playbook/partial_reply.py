@@ -129,13 +129,13 @@ class PartialReply(ReplyReader):
         if self._is_broken or not self._open:
             self._said.add(self._piece[self._outside : len(self._piece) - len(self._begun)])
 
-    def written(self) -> ReplyPreview | None:
+    def preview(self) -> ReplyPreview | None:
         """What is being written now; None as long as nothing can be said about it."""
         if self._shown is None or self._is_broken or not self._open:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
                 return ReplyPreview("prose" if self._closing is None else "thought", text=prose)
-        return None if self._shown is None else _written(self._shown)
+        return None if self._shown is None else _to_preview(self._shown)
 
     # ------------------------------------------------------------ what the reader comes across
 
@@ -196,7 +196,7 @@ class PartialReply(ReplyReader):
             action.name = name
 
 
-def _written(action: _Begun) -> ReplyPreview:
+def _to_preview(action: _Begun) -> ReplyPreview:
     text = action.telling
     if text.key in THOUGHTS and not action.name:
         return ReplyPreview("thought", text=text.words(), is_whole=text.is_whole)

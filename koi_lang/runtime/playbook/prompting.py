@@ -12,8 +12,8 @@ from koi_lang.js.inspect_value import inspect as inspect_value
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
-from koi_lang.runtime.actions.lookup import allowed
-from koi_lang.runtime.model_calls.images import images_in, told
+from koi_lang.runtime.actions.lookup import actions_of
+from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.schema import of_function, signature_text
@@ -88,7 +88,7 @@ def _actions(agent: AgentPort, is_delegate: bool, tools: Mapping[str, Any]) -> l
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
     hidden |= set() if tools.get("resources") else ONLY_RESOURCES
     hidden |= set() if tools.get("prompts") else ONLY_PROMPTS
-    return [f"- {kind.signature} {kind.description}" for kind in allowed(agent) if kind.name not in hidden]
+    return [f"- {kind.signature} {kind.description}" for kind in actions_of(agent) if kind.name not in hidden]
 
 
 def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
@@ -122,7 +122,7 @@ def parameters(function: Callable[..., Any]) -> str:
 
 def first_message(args: Any, state: Mapping[str, Any]) -> Message:
     """What a call begins with; images in its arguments are shown."""
-    text = f"Begin with your first action.\nContext: {told({'args': args, 'state': dict(state)})}"
+    text = f"Begin with your first action.\nContext: {prompt_text({'args': args, 'state': dict(state)})}"
     return Message("user", text, images_in(args))
 
 
@@ -139,19 +139,19 @@ class Feedback:
     images: tuple[Image, ...] = ()
 
 
-def succeeded(action: Action, value: Any) -> Feedback:
+def success_feedback(action: Action, value: Any) -> Feedback:
     """Feedback on an action that was carried out, or skipped."""
     if value is SKIPPED:
         return Feedback(f"{_label(action)} was skipped, because its condition does not hold", True)
     if value is undefined:
         return Feedback(f"{DONE} {_label(action)} (nothing)", True)
-    shown, most = _shown(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
+    shown, most = _result_text(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
     if len(shown) > most:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
     return Feedback(f"{DONE} {_label(action)} -> {shown}", True, images_in(value))
 
 
-def failed(action: Action, error: KoiError) -> Feedback:
+def failure_feedback(action: Action, error: KoiError) -> Feedback:
     """Feedback on an action that was not."""
     if isinstance(error, PermissionDeniedError):
         return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", False)
@@ -166,7 +166,7 @@ def unreadable(message: str, *, is_rest: bool) -> Feedback:
     return Feedback(f"{FAILED} {what} of your answer {not_done}: {message}. {GO_ON}", False)
 
 
-def clipped(answer: str) -> str:
+def clip_answer(answer: str) -> str:
     """An answer as it goes back to the model: of a flood only the beginning."""
     if len(answer) <= MOST_ANSWER:
         return answer
@@ -179,13 +179,13 @@ def joined_feedback(items: Sequence[Feedback], *, sees: bool = False) -> Message
     return Message("user", "\n".join([*(item.text for item in items), "Continue."]), tuple(images))
 
 
-def _shown(value: Any) -> str:
+def _result_text(value: Any) -> str:
     """A result as JSON; what JSON cannot hold, such as an object that contains itself, as `console.log` shows it.
 
     Of images and the like a model is told that they are there; code has their data.
     """
     try:
-        return told(value)
+        return prompt_text(value)
     except ErrorValue:
         return inspect_value(value)
 

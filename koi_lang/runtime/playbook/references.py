@@ -14,7 +14,7 @@ from koi_lang.js.operators import truth
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.size import require_room, written_weight
-from koi_lang.runtime.prompts import written
+from koi_lang.runtime.prompts import value_text
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
 HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")
@@ -46,7 +46,7 @@ class ActionScope:
         self.missing: dict[str, str] = {}
         self.copied: set[str] = set()
 
-    def nested(self) -> ActionScope:
+    def child_scope(self) -> ActionScope:
         """Names for the body of a loop or branch."""
         inner = ActionScope(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
@@ -60,7 +60,7 @@ class ActionScope:
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
-        value = _opened(value)
+        value = _open_result(value)
         if id:
             self.missing.pop(id, None)
             self._keep(id, {"output": value})
@@ -78,7 +78,7 @@ class ActionScope:
         for names in blocks:
             names[id] = value
 
-    def lack(self, id: str, why: str) -> None:
+    def mark_missing(self, id: str, why: str) -> None:
         """Keep in mind that an action gave no result, and why."""
         if id:
             self.missing[id] = why
@@ -91,9 +91,9 @@ class ActionScope:
         """What stands at a path such as `id.output.list[0]`; undefined where it leads to nothing."""
         return _by_path(path, self._all)
 
-    def filled(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def substitute(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of an action with their references replaced by values. Raises AgentError as `resolve` does."""
-        filled = {key: value if key in KEPT else self._resolved(value) for key, value in fields.items()}
+        filled = {key: value if key in KEPT else self._resolve_value(value) for key, value in fields.items()}
         require_room(written_weight(filled))
         return filled
 
@@ -103,17 +103,17 @@ class ActionScope:
         Raises:
             AgentError: what comes of it is too large.
         """
-        resolved = self._resolved(value)
+        resolved = self._resolve_value(value)
         require_room(written_weight(resolved))
         return resolved
 
-    def _resolved(self, value: Any) -> Any:
+    def _resolve_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._resolve_text(value) if HOLE.search(value) else value
         if isinstance(value, dict):
-            return {key: self._resolved(item) for key, item in value.items()}
+            return {key: self._resolve_value(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._resolved(item) for item in value]
+            return [self._resolve_value(item) for item in value]
         return value
 
     def _resolve_text(self, text: str) -> Any:
@@ -128,7 +128,7 @@ class ActionScope:
             value = self._value(hole, hole[0])
             size += written_weight(value)
             require_room(size)  # before it is written down
-            return written(value)
+            return value_text(value)
 
         return HOLE.sub(put, text)
 
@@ -144,7 +144,7 @@ class ActionScope:
         except KoiError:
             return otherwise
 
-    def holds(self, condition: Any) -> bool:
+    def evaluate_condition(self, condition: Any) -> bool:
         """Whether a condition is true: a boolean, or the text of an expression, with or without `${…}` around parts.
 
         Raises:
@@ -170,7 +170,7 @@ class ActionScope:
         return name
 
 
-def _opened(value: Any) -> Any:
+def _open_result(value: Any) -> Any:
     """A result whose only field is `result`, an object as JSON text, with the fields of that object beside it."""
     if not isinstance(value, dict) or value.keys() != {"result"} or not isinstance(value["result"], str):
         return value

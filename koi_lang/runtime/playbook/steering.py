@@ -28,7 +28,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
 from koi_lang.runtime.replay.calls import is_over
-from koi_lang.runtime.replay.location import Location, Path, current_place, passing
+from koi_lang.runtime.replay.location import Location, Path, current_place, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.llm import messages
@@ -142,7 +142,7 @@ class Steering:
             self.tell()
         return taken
 
-    def queued(self, how: How | None = None) -> list[QueuedMessage]:
+    def pending_messages(self, how: How | None = None) -> list[QueuedMessage]:
         """What has not been delivered yet, in order."""
         return [note for note in self._queue if how is None or note.how == how]
 
@@ -169,7 +169,7 @@ class Steering:
 
     def tell(self) -> None:
         """Tell what is queued."""
-        steering, follow_up = ([note.as_data() for note in self.queued(how)] for how in POINTS)
+        steering, follow_up = ([note.as_data() for note in self.pending_messages(how)] for how in POINTS)
         self._emit(QueueChanged(steering, follow_up))
 
     def _emit(self, data: EventData) -> None:
@@ -204,15 +204,15 @@ class Steering:
                 await self._free.wait()
             finally:
                 self.held.remove(agent)
-        return self._delivered("steer", agent, delegated)
+        return self._deliver("steer", agent, delegated)
 
     def at_end(self, agent: str, *, delegated: bool) -> list[QueuedMessage]:
         """What an agent is told when its playbook would end; nothing lets it end."""
-        return self._delivered("follow_up", agent, delegated)
+        return self._deliver("follow_up", agent, delegated)
 
-    def _delivered(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
-        place, path = current_place(), passing(POINTS[how])
-        known = [] if place is None else self._recalled(place, path)
+    def _deliver(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
+        place, path = current_place(), leaf_path(POINTS[how])
+        known = [] if place is None else self._recall_messages(place, path)
         new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
         for number, note in enumerate([*known, *new], 1):
             self._events.emit(note.as_delivered(), agent, path=(*path, f"{MessageDelivered.type}#{number}"))
@@ -222,12 +222,12 @@ class Steering:
         return [*known, *new]
 
     def _next(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
-        meant = [note for note in self.queued(how) if note.to == agent or (not note.to and not delegated)]
+        meant = [note for note in self.pending_messages(how) if note.to == agent or (not note.to and not delegated)]
         return meant[:1] if self.modes[how] == "one" else meant
 
     # ------------------------------------------------------------ runs that go on
 
-    def _recalled(self, place: Location, path: Path) -> list[QueuedMessage]:
+    def _recall_messages(self, place: Location, path: Path) -> list[QueuedMessage]:
         """What was delivered here in an earlier part of the run."""
         notes: list[QueuedMessage] = []
         if self._past is None or place.changed:

@@ -70,7 +70,7 @@ class ConversationSummary(Message):
         text = f"{INTRODUCTION}\n\n{record}"
         if opening is None:
             return ConversationSummary("user", text, record=record, kept=kept)
-        text += f"\n\n{OPENING}\n{clipped(opening.text, LONGEST_OPENING)}"
+        text += f"\n\n{OPENING}\n{clip_middle(opening.text, LONGEST_OPENING)}"
         return ConversationSummary("user", text, opening.images, record, kept)
 
 
@@ -88,7 +88,7 @@ class SummaryModel:
     record: int
     answer: int
 
-    def narrowed(self, length: int) -> SummaryModel:
+    def narrow(self, length: int) -> SummaryModel:
         """A reader that is given a quarter of some characters, or of what it was given before."""
         part = min(self.part, length) // 4
         return replace(self, part=max(LEAST_PART, part), record=max(LEAST_PART // 2, min(self.record, part)))
@@ -136,17 +136,17 @@ def plain(subject: SummaryTask) -> str:
 
     Where there is too much, each part gets less room, and the oldest have none.
     """
-    before = clipped(subject.record, subject.most // 2)
+    before = clip_middle(subject.record, subject.most // 2)
     facts = [line for message in subject.fresh if message.role != "assistant" for line in _facts(message.text)]
     room = subject.most - len(before) - len(PLAIN)
     longest = max(SHORTEST_FACT, min(LONGEST_FACT, room // max(1, len(facts)) - 1))
     kept = facts[-max(1, room // (longest + 1)) :]
     head = PLAIN.format(messages=len(subject.fresh))
-    told = [clipped(fact, longest - 1) for fact in kept]
+    told = [clip_middle(fact, longest - 1) for fact in kept]
     return "\n".join([*([before, ""] if before else []), head, *told])
 
 
-def clipped(text: str, most: int) -> str:
+def clip_middle(text: str, most: int) -> str:
     """A text that is cut where it is too long, which shows."""
     return text if len(text) <= most else f"{text[:most]}…"
 
@@ -156,12 +156,12 @@ def clipped(text: str, most: int) -> str:
 
 async def _by_model(subject: SummaryTask) -> str:
     """The record, read in smaller parts where the model cannot read them. Raises ProviderError or LimitReachedError."""
-    reader, texts = reader_of(subject), _rendered(subject.fresh)
+    reader, texts = reader_of(subject), _render_messages(subject.fresh)
     for _ in range(MOST_NARROWED):
         try:
             return await _read(subject, reader, texts)
         except ContextOverflowError:  # how much a model reads may show only when it is asked
-            reader = reader.narrowed(sum(map(len, texts)))
+            reader = reader.narrow(sum(map(len, texts)))
     return await _read(subject, reader, texts)
 
 
@@ -179,42 +179,42 @@ def reader_of(subject: SummaryTask) -> SummaryModel:
 
 async def _read(subject: SummaryTask, reader: SummaryModel, texts: Sequence[str]) -> str:
     """The record after texts were read part by part."""
-    record = clipped(subject.record, reader.record)
+    record = clip_middle(subject.record, reader.record)
     for part in _parts(texts, reader.part):
-        answer = await _asked(subject, reader, record, part)
+        answer = await _ask_for_record(subject, reader, record, part)
         if not answer.strip():
             raise ProviderError("the model summed nothing up")
-        record = clipped(answer.strip(), reader.record)
+        record = clip_middle(answer.strip(), reader.record)
     return record
 
 
-async def _asked(subject: SummaryTask, reader: SummaryModel, record: str, part: str) -> str:
+async def _ask_for_record(subject: SummaryTask, reader: SummaryModel, record: str, part: str) -> str:
     rules = RULES.format(most=reader.record)
     sections = [rules, *([UPDATE] if record else []), *([WISH.format(subject.wish)] if subject.wish else [])]
-    told = {"playbook": clipped(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}
-    data = "\n\n".join(_marked(name, text) for name, text in told.items() if text)
+    told = {"playbook": clip_middle(subject.playbook, LONGEST_PLAYBOOK), "record": record, "conversation": part}
+    data = "\n\n".join(_mark_text(name, text) for name, text in told.items() if text)
     models = subject.agent.run.models
     request = Request(
         "\n".join(sections), (Message("user", data),), max_tokens=reader.answer, least_tokens=reader.answer
     )
-    async with models.asked(subject.agent, request, subject.spending, "small") as arriving:
+    async with models.stream_answer(subject.agent, request, subject.spending, "small") as arriving:
         text: str = await arriving.text()
     return text
 
 
-def _rendered(messages: Iterable[Message]) -> list[str]:
+def _render_messages(messages: Iterable[Message]) -> list[str]:
     """Messages as plain text, lines that are too long cut: what is long is mostly the result of an action."""
     return [f"{SPEAKERS[message.role]}\n{_short_lines(message.text)}" for message in messages]
 
 
 def _short_lines(text: str) -> str:
-    return "\n".join(clipped(line, LONGEST_LINE) for line in text.split("\n"))
+    return "\n".join(clip_middle(line, LONGEST_LINE) for line in text.split("\n"))
 
 
 def _parts(texts: Sequence[str], size: int) -> list[str]:
     """Texts joined to as few parts of at most so many characters as their order allows."""
     parts: list[str] = []
-    for text in (clipped(each, size - 1) for each in texts):
+    for text in (clip_middle(each, size - 1) for each in texts):
         if parts and len(parts[-1]) + len(text) + 2 <= size:
             parts[-1] += f"\n\n{text}"
         else:
@@ -222,7 +222,7 @@ def _parts(texts: Sequence[str], size: int) -> list[str]:
     return parts
 
 
-def _marked(name: str, text: str) -> str:
+def _mark_text(name: str, text: str) -> str:
     """A text between marks that cannot stand in it: they contain its own hash."""
     mark = f"{name}-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
     return f"<{mark}>\n{text}\n</{mark}>"

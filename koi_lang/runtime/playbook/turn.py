@@ -42,7 +42,7 @@ class ReceivedAnswer:
     arriving: AnswerStream | None = None
 
     @property
-    def counted(self) -> int:
+    def total_tokens(self) -> int:
         """Tokens of request and answer together, as the provider counted; 0 where it did not."""
         return 0 if self.arriving is None else self.arriving.counted
 
@@ -76,7 +76,7 @@ async def read(
     reader = ReplyReader(shapes_of(execution.playbook))
     try:
         models = execution.agent.run.models
-        async with models.asked(execution.agent, request, execution.spending) as arriving:
+        async with models.stream_answer(execution.agent, request, execution.spending) as arriving:
             answer.arriving = arriving
             await read_pieces(arriving, reader, answer, actions)
         for action in reader.finish(is_cut=arriving.is_cut):

@@ -41,7 +41,7 @@ def value_text(key: str, value: object) -> str:
     """
     flaw = _find_flaw(value, DEEPEST)
     if flaw is None:
-        return _written(value)
+        return _encode_loosely(value)
     path, what = flaw
     place = f" at `{path}`" if path else ""
     raise RegistryError(
@@ -50,7 +50,7 @@ def value_text(key: str, value: object) -> str:
     )
 
 
-def _written(value: object) -> str:
+def _encode_loosely(value: object) -> str:
     try:
         return _encode(value)
     except (TypeError, ValueError):

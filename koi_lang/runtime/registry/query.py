@@ -124,7 +124,7 @@ def _different_from(operand: object) -> Test:
     return lambda value: not _equal(value, operand)
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object], Test]:
+def _compare_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object], Test]:
     """An operator that puts a number beside a number or text beside text; anything else does not pass."""
 
     def build(operand: object) -> Test:
@@ -198,10 +198,10 @@ _EXAMPLE = (
 _OPERATORS: Mapping[str, Callable[[object], Test]] = {
     "$eq": _equal_to,
     "$ne": _different_from,
-    "$gt": _ordered(lambda value, limit: bool(value > limit)),
-    "$gte": _ordered(lambda value, limit: bool(value >= limit)),
-    "$lt": _ordered(lambda value, limit: bool(value < limit)),
-    "$lte": _ordered(lambda value, limit: bool(value <= limit)),
+    "$gt": _compare_ordered(lambda value, limit: bool(value > limit)),
+    "$gte": _compare_ordered(lambda value, limit: bool(value >= limit)),
+    "$lt": _compare_ordered(lambda value, limit: bool(value < limit)),
+    "$lte": _compare_ordered(lambda value, limit: bool(value <= limit)),
     "$in": _one_of,
     "$nin": _none_of,
     "$regex": _regex,

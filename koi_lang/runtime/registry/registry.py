@@ -39,12 +39,12 @@ class Registry:
         """
         name = key_text(key)
         text = value_text(name, value)
-        self._changed(lambda: self._store.write(name, text), once)
+        self._change(lambda: self._store.write(name, text), once)
 
     async def delete(self, key: str, *, once: IdempotencyKey | None = None) -> bool:
         """Forget a key; says whether it was there."""
         name = key_text(key)
-        return self._changed(lambda: self._store.remove(name), once)
+        return self._change(lambda: self._store.remove(name), once)
 
     async def has(self, key: str) -> bool:
         """Whether a key is set, whatever its value."""
@@ -70,7 +70,7 @@ class Registry:
 
     async def clear(self, *, once: IdempotencyKey | None = None) -> int:
         """Forget every entry; says how many there were."""
-        return self._changed(self._store.clear, once)
+        return self._change(self._store.clear, once)
 
     async def stats(self) -> dict[str, Any]:
         """`backend`, `count` of entries, `file` (None in memory) and `size` in bytes."""
@@ -90,7 +90,7 @@ class Registry:
         """The same for all keys of a run."""
         self._store.forget_run(run)
 
-    def _changed(self, change: Callable[[], T], once: IdempotencyKey | None) -> T:
+    def _change(self, change: Callable[[], T], once: IdempotencyKey | None) -> T:
         """What comes of a change; with a key, what came of it the first time."""
         return change() if once is None else self._store.once(once, change)
 

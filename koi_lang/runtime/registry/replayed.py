@@ -11,7 +11,7 @@ from koi_lang.runtime.guards.write_quota import count_written
 from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.replay.location import current_place, passing
+from koi_lang.runtime.replay.location import current_place, leaf_path
 from koi_lang.runtime.replay.recorder import Effects
 
 # How many changes whose outcome stands in the journal, too, the registry may still know.
@@ -34,11 +34,11 @@ class KeptRegistry:
 
     async def set(self, key: str, value: object) -> None:
         """Keep a JSON value under a key."""
-        await self._changed("set", key, value)
+        await self._change("set", key, value)
 
     async def delete(self, key: str) -> bool:
         """Forget a key; says whether it was there."""
-        return bool(await self._changed("delete", key))
+        return bool(await self._change("delete", key))
 
     async def has(self, key: str) -> bool:
         """Whether a key is set."""
@@ -54,7 +54,7 @@ class KeptRegistry:
 
     async def clear(self) -> int:
         """Forget every entry; says how many there were."""
-        return int(await self._changed("clear"))
+        return int(await self._change("clear"))
 
     async def stats(self) -> dict[str, Any]:
         """`backend`, `count`, `file` and `size`."""
@@ -80,9 +80,9 @@ class KeptRegistry:
     async def _once(self, name: str, *args: Any) -> Any:
         # Reading again does no harm.
         effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
-        return await self._effects.announced(effect, lambda: getattr(self._registry, name)(*args))
+        return await self._effects.perform_as_step(effect, lambda: getattr(self._registry, name)(*args))
 
-    async def _changed(self, name: str, *args: Any) -> Any:
+    async def _change(self, name: str, *args: Any) -> Any:
         # Carried out again, a change gives what came of it the first time: the registry knows its place in the run.
         effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
         keys: list[IdempotencyKey] = []
@@ -92,7 +92,7 @@ class KeptRegistry:
             return await getattr(self._registry, name)(*args, once=keys[0] if self._effects.is_kept else None)
 
         count_written(args)
-        outcome = await self._effects.announced(effect, work)
+        outcome = await self._effects.perform_as_step(effect, work)
         if not keys:
             await self.renew(name, *args)
         place = current_place()
@@ -103,7 +103,7 @@ class KeptRegistry:
         return outcome
 
     def _key(self, name: str) -> IdempotencyKey:
-        return IdempotencyKey(self._run, "/".join(passing(f"registry.{name}")))
+        return IdempotencyKey(self._run, "/".join(leaf_path(f"registry.{name}")))
 
     def _forget(self) -> None:
         """Let the registry forget the changes whose outcome is known elsewhere."""

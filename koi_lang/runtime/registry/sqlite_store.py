@@ -86,7 +86,7 @@ class DurableStore:
         """Carry out a change and keep what came of it, in one transaction; a known key gives that again."""
         connection = self._open()
         names = (key.run, key.place)
-        with _explained(self._path), _transaction(connection):
+        with _explain_errors(self._path), _transaction(connection):
             self._make_keys(connection)
             known = connection.execute(f"SELECT outcome FROM {_NAMED}", names).fetchone()
             if known is not None:
@@ -98,13 +98,13 @@ class DurableStore:
     def forget(self, keys: Collection[IdempotencyKey]) -> None:
         """Keep some keys no longer."""
         names = [(key.run, key.place) for key in keys]
-        with _explained(self._path), _transaction(connection := self._open()):
+        with _explain_errors(self._path), _transaction(connection := self._open()):
             self._make_keys(connection)
             connection.executemany(f"DELETE FROM {_NAMED}", names)
 
     def forget_run(self, run: str) -> None:
         """Keep no key of a run any longer."""
-        with _explained(self._path), _transaction(connection := self._open()):
+        with _explain_errors(self._path), _transaction(connection := self._open()):
             self._make_keys(connection)
             connection.execute("DELETE FROM idempotency_keys WHERE run = ?", (run,))
 
@@ -121,7 +121,7 @@ class DurableStore:
         """Bytes of the file and of the log that belongs to it."""
         self._open()
         log = self._path.with_name(self._path.name + "-wal")
-        with _explained(self._path):
+        with _explain_errors(self._path):
             return sum(file.stat().st_size for file in (self._path, log) if file.exists())
 
     def close(self) -> None:
@@ -133,17 +133,17 @@ class DurableStore:
 
     def _rows(self, query: str, *parameters: str) -> list[Any]:
         connection = self._open()
-        with _explained(self._path):
+        with _explain_errors(self._path):
             return connection.execute(query, (self._namespace, *parameters)).fetchall()
 
     def _change(self, statement: str, *parameters: str) -> int:
         connection = self._open()
-        with _explained(self._path):
+        with _explain_errors(self._path):
             return connection.execute(statement, (self._namespace, *parameters)).rowcount
 
     def _open(self) -> Connection:
         if self._connection is None:
-            with _explained(self._path):
+            with _explain_errors(self._path):
                 self._connection = self._connect()
         return self._connection
 
@@ -212,7 +212,7 @@ def _log_ahead(connection: Connection) -> None:
 
 
 @contextmanager
-def _explained(file: Path) -> Iterator[None]:
+def _explain_errors(file: Path) -> Iterator[None]:
     """Errors of the database and the disk inside the block become a RegistryError."""
     try:
         yield

@@ -32,7 +32,7 @@ class Effect:
     unseen: Any = None
     call: PythonCall | None = None
 
-    def told(self) -> dict[str, Any]:
+    def event_fields(self) -> dict[str, Any]:
         """What is told of its beginning."""
         careful = {} if self.safe else {"unsafe": True, "lasting": self.lasting}
         return {"intent": self.name, "fields": dict(self.given), **careful}

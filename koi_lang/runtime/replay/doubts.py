@@ -52,15 +52,15 @@ class Doubt:
     @property
     def text(self) -> str:
         """The same with what it is given, and where."""
-        return f"{self.reason}: {_shortened(self.fields)} at {' / '.join(self.path)}"
+        return f"{self.reason}: {_shorten_fields(self.fields)} at {' / '.join(self.path)}"
 
     @property
     def name_and_fields(self) -> str:
         """What it is, and what it is given."""
-        return f"`{self.name}` {_shortened(self.fields)}"
+        return f"`{self.name}` {_shorten_fields(self.fields)}"
 
 
-def _shortened(fields: Mapping[str, Any]) -> str:
+def _shorten_fields(fields: Mapping[str, Any]) -> str:
     text = json.dumps(fields, ensure_ascii=False, default=str)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 

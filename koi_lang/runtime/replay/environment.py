@@ -11,7 +11,7 @@ from koi_lang.events import TimerFired
 from koi_lang.js.environment import Firing, ForeignCall, OutputPort
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.replay.calls import Effect, is_over, never
-from koi_lang.runtime.replay.location import Path, branch, current_place, passing
+from koi_lang.runtime.replay.location import Path, branch, current_place, leaf_path
 from koi_lang.runtime.replay.module_state import state_key
 from koi_lang.runtime.replay.ordering import FIRED
 from koi_lang.runtime.replay.python_calls import InteropCall
@@ -39,7 +39,7 @@ class RunEnvironment:
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
     ) -> T:
         """Do something to the world once. Raises as the work does, or did."""
-        result: T = await self._effects.announced(Effect(name, given, safe=safe, unseen=unseen), work)
+        result: T = await self._effects.perform_as_step(Effect(name, given, safe=safe, unseen=unseen), work)
         return result
 
     def call_python(self, call: ForeignCall) -> Any:
@@ -47,8 +47,8 @@ class RunEnvironment:
         if not self._effects.is_kept:
             return call.make()
         interop = InteropCall(call)
-        effect = Effect(call.name, interop.given, safe=call.safe, lasting=False, call=interop)
-        perform = self._effects.announced if call.must_wait else self._effects.announced_nowait
+        effect = Effect(call.name, interop.comparable_arguments, safe=call.safe, lasting=False, call=interop)
+        perform = self._effects.perform_as_step if call.must_wait else self._effects.perform_as_step_nowait
         return perform(effect, call.make)
 
     def read_python(self, owner: Any, name: str, value: Any) -> Any:
@@ -61,7 +61,7 @@ class RunEnvironment:
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
-        return RecordedFiring(passing(TimerFired.type), self._effects, self._events)
+        return RecordedFiring(leaf_path(TimerFired.type), self._effects, self._events)
 
 
 @dataclass(frozen=True, slots=True)

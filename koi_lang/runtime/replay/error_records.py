@@ -10,7 +10,7 @@ from koi_lang.errors import AgentError, KoiError, RequestError
 from koi_lang.js.errors import MADE, AggregateErrorValue, ErrorValue, caught, thrown
 from koi_lang.js.inspect_value import inspect
 from koi_lang.js.tagged_json import is_plain
-from koi_lang.runtime.replay.location import passing
+from koi_lang.runtime.replay.location import leaf_path
 
 T = TypeVar("T")
 ORIGIN = "__koi_origin__"
@@ -29,7 +29,7 @@ FORMER_NAMES = {
 NOT_KEPT = ("help", "discarded", ORIGIN, MADE)
 
 
-def told(raised: BaseException) -> KoiError:
+def as_koi_error(raised: BaseException) -> KoiError:
     """What went wrong as a model or a person reads it, also where the code of a program failed."""
     if isinstance(raised, KoiError):
         return raised
@@ -43,7 +43,7 @@ def origin_of(raised: BaseException) -> list[str]:
     So it can be found out later which of the errors of a run led to its end.
     """
     known = next((getattr(error, ORIGIN) for error in _causes(raised) if hasattr(error, ORIGIN)), None)
-    path = passing("error") if known is None else known
+    path = leaf_path("error") if known is None else known
     if known is None:
         setattr(raised, ORIGIN, path)
     return list(path)
@@ -61,7 +61,7 @@ def _causes(raised: BaseException) -> Iterator[BaseException]:
 
 def data_of(raised: BaseException) -> dict[str, Any]:
     """What is kept of an error: `error`, its message, and what else makes it up."""
-    error = told(raised)
+    error = as_koi_error(raised)
     data: dict[str, Any] = {"error": error.message, "origin": origin_of(raised)}
     if error.help:
         data["help"] = error.help

@@ -58,7 +58,7 @@ class Location:
         count = self.counts[name] = self.counts.get(name, 0) + 1
         return count
 
-    def inside(self, name: str) -> Location:
+    def child(self, name: str) -> Location:
         """The place of something that begins here."""
         label = f"{name}#{self.occurrence(name)}"
         return Location(self, label, covered=self.covered, changed=self.changed, late=self.late)
@@ -72,7 +72,7 @@ class Location:
         finally:
             self.covered = before
 
-    def branched(self) -> Location:
+    def fork(self) -> Location:
         """The place of work that will go on beside this one."""
         number = self.occurrence(BRANCH)
         trail = f"{self.trail}.{number}" if self.trail else str(number)
@@ -81,7 +81,7 @@ class Location:
         outer = self.outer if self.trail else self
         return Location(outer, BRANCH + trail, trail, covered=self.covered, changed=self.changed, late=self.late)
 
-    def mark_changed(self) -> None:
+    def mark_diverged(self) -> None:
         """Note that what was recorded of later steps counts no more; a branch tells the code it was branched off."""
         self.changed = True
         if self.trail and self.outer is not None:
@@ -113,10 +113,10 @@ def current_place() -> Location | None:
 
 
 @contextmanager
-def step(name: str) -> Iterator[Location | None]:
+def enter(name: str) -> Iterator[Location | None]:
     """Be inside of something of a name for a while; None outside of runs."""
     place = _place.get()
-    own = None if place is None else place.inside(name)
+    own = None if place is None else place.child(name)
     token = _place.set(own)
     try:
         yield own
@@ -126,15 +126,15 @@ def step(name: str) -> Iterator[Location | None]:
             place.changed = True
 
 
-def passing(name: str) -> Path:
+def leaf_path(name: str) -> Path:
     """The path of something that is counted here and has nothing inside."""
     place = _place.get()
-    return () if place is None else place.inside(name).path
+    return () if place is None else place.child(name).path
 
 
 def branch() -> Context:
     """A copy of the context for work that goes on beside the current code."""
     context, place = copy_context(), _place.get()
     if place is not None:
-        context.run(_place.set, place.branched())
+        context.run(_place.set, place.fork())
     return context

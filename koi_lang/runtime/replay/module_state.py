@@ -117,7 +117,7 @@ def _snapshot(folder: str) -> dict[tuple[str, str], Shown | None]:
             if holder is None:
                 holder = held[owner] = getattr(held[""].get(owner), "__dict__", {})
             if name in holder:
-                found[module_name, f"{owner}.{name}" if owner else name] = _shown(holder[name])
+                found[module_name, f"{owner}.{name}" if owner else name] = _to_shown(holder[name])
     return found
 
 
@@ -155,7 +155,7 @@ def _stored_globals(code: CodeType) -> frozenset[str]:
     return frozenset(own).union(*(_stored_globals(each) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-def _shown(value: Any) -> Shown | None:
+def _to_shown(value: Any) -> Shown | None:
     if type(value) in (int, bool, type(None)):
         encoded = encode(value)
         return (type(value), encoded), [encoded]

@@ -21,7 +21,7 @@ class InteropCall:
         function, args = call.function, call.args
         owner = None if isinstance(function, type) else getattr(function, "__self__", None)
         self._args = {**{str(n): value for n, value in enumerate(args)}, **call.named}
-        self._before = {name: _shown(value) for name, value in self._args.items()}
+        self._before = {name: _to_comparable(value) for name, value in self._args.items()}
         self._count = len(args)
         self._state = ModuleState(function)
         self._objects = list({id(found): found for found in _objects_in([owner, *self._args.values()])}.values())
@@ -32,7 +32,7 @@ class InteropCall:
         return [*self._objects, *filter(None, [self._state.key])]
 
     @property
-    def given(self) -> dict[str, Any]:
+    def comparable_arguments(self) -> dict[str, Any]:
         """The arguments as they can be compared with what was given before."""
         shown = list(self._before.items())
         named = dict(shown[self._count :])
@@ -40,7 +40,7 @@ class InteropCall:
 
     def changes(self) -> dict[str, Any]:
         """What was changed of them meanwhile, by position or name; `opaque` where that cannot be done again."""
-        after = {name: _shown(value) for name, value in self._args.items()}
+        after = {name: _to_comparable(value) for name, value in self._args.items()}
         changed = {name: value for name, value in after.items() if value != self._before[name]}
         if any(not hasattr(self._args[name], "clear") or isinstance(changed[name], str) for name in changed):
             return {"opaque": True}
@@ -53,7 +53,7 @@ class InteropCall:
         return self._objects if self._state.restore(data) else self.objects
 
 
-def _shown(value: Value) -> Value:
+def _to_comparable(value: Value) -> Value:
     """An argument as it can be compared with what was given before."""
     try:
         return encode(value)

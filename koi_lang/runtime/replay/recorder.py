@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 from koi_lang.errors import AgentError, JournalError, KoiError
 from koi_lang.events import DoubtSettled, EffectEnded, EffectFailed, EffectStarted, EventData, TimedOut, ValueObserved
 from koi_lang.js.tagged_json import as_fields, from_fields
-from koi_lang.outcome import Outcome, end_of, failure_of
+from koi_lang.outcome import Outcome, capture, error_of
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.replay.calls import Effect, is_over, never
 from koi_lang.runtime.replay.doubts import Doubt
 from koi_lang.runtime.replay.error_records import data_of, from_data
-from koi_lang.runtime.replay.location import Location, Path, current_place, passing, step
+from koi_lang.runtime.replay.location import Location, Path, current_place, enter, leaf_path
 from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
 from koi_lang.runtime.tasks import together
@@ -76,7 +76,7 @@ class Effects:
 
     # ------------------------------------------------------------ what takes time
 
-    async def once(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def perform(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do what the action around the current code is for, or give what came of it before.
 
         Raises:
@@ -87,7 +87,7 @@ class Effects:
             return await work()
         if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
             await never()
-        known = self._known(place, effect, work)
+        known = self._recall_outcome(place, effect, work)
         if isinstance(known, Doubt):
             if known.why == "begun":
                 # Whoever ended it then, such as a group of which another member failed, ends it again before this.
@@ -98,19 +98,19 @@ class Effects:
             return known.result()
         with self.turns.held_for(END, place.path), place.cover():
             for call in self._missed_by(effect):
-                await end_of(_result(call.work))
+                await capture(_result(call.work))
             return await work()
 
-    async def announced(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def perform_as_step(self, effect: Effect, work: Callable[[], Awaitable[Any]]) -> Any:
         """Do something for code: once, with a path and events of its own. Raises as the work does."""
         if not self._is_looked_after():
             return await work()
-        with step(effect.name):
+        with enter(effect.name):
             require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
-            ended = await self.complete(self.once(effect, work))
+            ended = await self.complete(self.perform(effect, work))
             if ended.error is None and effect.safe:  # what has been changed is told in any case
-                refusal = failure_of(require_quota, ended.value, f"what `{effect.name}` gave")
+                refusal = error_of(require_quota, ended.value, f"what `{effect.name}` gave")
                 ended = ended if refusal is None else Outcome(error=refusal)
             if ended.error is not None:
                 self._tell_failure(effect, ended.error)
@@ -118,11 +118,11 @@ class Effects:
                 self._tell_end(effect, ended.value)
         return ended.result()
 
-    def announced_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
+    def perform_as_step_nowait(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """The same for what does not wait."""
         if not self._is_looked_after():
             return work()
-        with step(effect.name) as place:
+        with enter(effect.name) as place:
             assert place is not None
             require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
@@ -131,7 +131,7 @@ class Effects:
             with ExitStack() as ending:
                 ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
                 ending.callback(self.turns.pass_over, END, place.path)
-                known = self._known(place, effect, work)
+                known = self._recall_outcome(place, effect, work)
                 known = (self._settle(known) if isinstance(known, Doubt) else known) or self._lost(place, effect)
                 with place.cover():
                     value = self._do(effect, work) if known is None else known.result()
@@ -144,15 +144,15 @@ class Effects:
 
     def _tell_begin(self, effect: Effect) -> None:
         if not effect.safe:
-            self._events.emit(EffectStarted(**effect.told()), effect.agent)
+            self._events.emit(EffectStarted(**effect.event_fields()), effect.agent)
 
     def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
         if isinstance(raised, Exception):
-            failed = EffectFailed(**effect.told(), failure=data_of(raised), **_changes(effect))
+            failed = EffectFailed(**effect.event_fields(), failure=data_of(raised), **_changes(effect))
             self._events.emit(failed, effect.agent)
 
     def _tell_end(self, effect: Effect, value: Any) -> None:
-        ended = EffectEnded(**effect.told(), **(as_fields(value) | _changes(effect)))
+        ended = EffectEnded(**effect.event_fields(), **(as_fields(value) | _changes(effect)))
         self._events.emit(ended, effect.agent)
 
     async def complete(self, work: Awaitable[T]) -> Outcome[T]:
@@ -160,11 +160,11 @@ class Effects:
 
         So what follows from it happens in the order that is recorded, also in the run that records it.
         """
-        ended = await end_of(work)
-        await self.in_order()
+        ended = await capture(work)
+        await self.wait_turn()
         return ended
 
-    async def in_order(self, kind: str = END, path: Path | None = None) -> None:
+    async def wait_turn(self, kind: str = END, path: Path | None = None) -> None:
         """Wait until it is the turn of something to begin or to end, at the current place or on a path from there."""
         place = current_place()
         if place is not None and not place.covered and self.is_kept:
@@ -173,10 +173,10 @@ class Effects:
     def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """Do what does not wait."""
         for call in self._missed_by(effect):
-            failure_of(call.work)
+            error_of(call.work)
         return work()
 
-    def _known(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
+    def _recall_outcome(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
         """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
         past = self.past
         if past is None:
@@ -191,7 +191,7 @@ class Effects:
             if past.mode == "branch":
                 return self._again(effect, path)
         if before is None:
-            return self._unknown(place, effect, has_begun=begun is not None)
+            return self._doubt_unfinished(place, effect, has_begun=begun is not None)
         why = self._lack(before)
         if why is None:
             return self._recall(effect, before, work)
@@ -247,14 +247,14 @@ class Effects:
             return "opaque"
         return None if self.past is None or self.past.can_give(before) else "redacted"
 
-    def _unknown(self, place: Location, effect: Effect, *, has_begun: bool) -> Doubt | None:
+    def _doubt_unfinished(self, place: Location, effect: Effect, *, has_begun: bool) -> Doubt | None:
         """What is in doubt about an effect that has no outcome; None when it is to be done now."""
         assert self.past is not None
         if self.past.mode == "replay":
             raise NotRecordedError(f"the recording holds no outcome of `{effect.name}`")
         path = place.path
         if self.past.mode == "branch":
-            place.mark_changed()
+            place.mark_diverged()
         if has_begun and not effect.safe and not self.past.only_reads(path):
             return Doubt(effect.name, path, "begun", effect.given, effect.agent)
         return self._again(effect, path) or self._mark_in(effect, path)
@@ -289,7 +289,7 @@ class Effects:
         if self.past.mode == "resume":
             self.diverge(how, place.path)
         if self.past.mode == "branch":
-            place.mark_changed()
+            place.mark_diverged()
 
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before."""
@@ -304,22 +304,22 @@ class Effects:
         place = current_place()
         if place is None or place.covered or not self.is_kept:
             return look()
-        path = passing(what)
-        before = self._found(ValueObserved.type, place, path)
+        path = leaf_path(what)
+        before = self._find_entry(ValueObserved.type, place, path)
         is_known = before is not None and self.past is not None and self.past.can_give(before)
         value = before.data.get("value") if before is not None and is_known else look()
         self._events.emit(ValueObserved(what, value), path=path)
         return value
 
-    def show(self, shown: EventData, work: Callable[[], None]) -> None:
+    def show_once(self, shown: EventData, work: Callable[[], None]) -> None:
         """Show something to the person once, then tell it as an event."""
         place = current_place()
         if place is None or place.covered:
             work()
             self._events.emit(shown)
             return
-        path = passing(shown.type)
-        before = self._found(shown.type, place, path)
+        path = leaf_path(shown.type)
+        before = self._find_entry(shown.type, place, path)
         if self.past is None or before is None or self.past.mode == "replay" or not self._has_shown(before, shown):
             work()
         self._events.emit(shown, path=path)
@@ -329,15 +329,15 @@ class Effects:
         past, data = self.past, shown.as_data()
         return past is not None and all(past.is_same(before.data.get(name), data[name]) for name in data)
 
-    def _found(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
+    def _find_entry(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
         if self.past is None or place.changed:
             return None
         found = self.past.find(kind, path)
         if found is None and self.past.mode == "branch":
-            place.mark_changed()
+            place.mark_diverged()
         return found
 
-    async def as_long_as(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work at the current place gives.
 
         Work that took too long in an earlier part of the run gets as far as it had got then, and takes too long again.

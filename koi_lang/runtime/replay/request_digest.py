@@ -62,14 +62,14 @@ class ToldDigests:
         # The messages are the same objects as before, so that comparing them takes no time.
         if messages[:kept] != before.messages:
             kept, chain = _common(before.messages, messages), b""
-            chain = self._chained(chain, messages[:kept])
-        chain = self._chained(chain, messages[kept:])
+            chain = self._extend_chain(chain, messages[:kept])
+        chain = self._extend_chain(chain, messages[kept:])
         if place is not None:
             self._known[place] = _Known(request.system, messages, chain)
         system = None if request.system == before.system else request.system
         return RequestDelta(self._fingerprint(request, chain), kept, messages[kept:], system)
 
-    def _chained(self, chain: bytes, messages: Sequence[Message]) -> bytes:
+    def _extend_chain(self, chain: bytes, messages: Sequence[Message]) -> bytes:
         for message in messages:
             shown = "".join(f"\0{image.digest}" for image in message.images)
             text = f"{message.role}\0{self._redact(message.text)}{shown}".encode("utf-8", "surrogatepass")

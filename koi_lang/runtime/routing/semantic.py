@@ -19,7 +19,7 @@ from koi_lang.llm.usage import Candidate, Estimate, estimate
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.replay.location import Location, Path, passing, step
+from koi_lang.runtime.replay.location import Location, Path, enter, leaf_path
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank_by_meaning, texts
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Meaning:
         self._embedders: dict[str, Embedder] = {}
         self._told: set[str] = set()
 
-    async def ranked(
+    async def rank(
         self, agent: AgentPort, intent: str, offers: Sequence[Route], spending: BudgetAccount
     ) -> list[RouteMatch]:
         """The offers that mean what an intent says, nearest first; none where no model is asked, or it cannot answer.
@@ -62,7 +62,7 @@ class Meaning:
         settings = self._settings(agent)
         if not (intent.strip() and offers) or (settings is None and self._run.effects.past is None):
             return []
-        with step("meaning") as place:
+        with enter("meaning") as place:
             if not self._is_asked(settings, place):
                 return []
             with Payment(self._run, agent.name, spending) as payment:
@@ -70,7 +70,9 @@ class Meaning:
                     await payment.reserve(self._need(settings, texts(intent, offers), spending))
                 given = {"intent": intent, "offers": [offer.name for offer in offers]}
                 effect = Effect(RANK, given, agent.name, safe=True)
-                came = await self._run.effects.announced(effect, lambda: self._asked(agent, settings, intent, offers))
+                came = await self._run.effects.perform_as_step(
+                    effect, lambda: self._ask_for_ranking(agent, settings, intent, offers)
+                )
                 self._account(agent, came, payment)
         return _matches(came, offers)
 
@@ -112,7 +114,7 @@ class Meaning:
 
     # ------------------------------------------------------------ the effect
 
-    async def _asked(
+    async def _ask_for_ranking(
         self, agent: AgentPort, settings: Settings | None, intent: str, offers: Sequence[Route]
     ) -> dict[str, Any]:
         """The ranking, and what it took, as they are recorded; or why there is none."""
@@ -157,7 +159,7 @@ class Meaning:
 
     def _account(self, agent: AgentPort, came: Mapping[str, Any], payment: Payment) -> None:
         """Count what a ranking took, and tell of it, or of why there is none."""
-        events, path, model = self._run.events, passing(USE), str(came.get("model") or "")
+        events, path, model = self._run.events, leaf_path(USE), str(came.get("model") or "")
         if came.get("tokens"):
             payment.count(TextsEmbedded.type, path, came["tokens"], came.get("usd"))
             tokens = {"input": came["tokens"], "output": 0, "cached": 0}

@@ -51,7 +51,7 @@ def compare(operator: str, left: Value, right: Value) -> None:
         return
     found = difference(left, right)
     if (found is None) == operator.startswith("!"):
-        raise ExpectationError(MEANINGS[operator], details=(*_sides(left, right), *_told(found)))
+        raise ExpectationError(MEANINGS[operator], details=(*_sides(left, right), *_difference_lines(found)))
 
 
 def expect_failure(text: str, error: Exception | None = None) -> None:
@@ -79,7 +79,7 @@ def _sides(left: Value, right: Value) -> tuple[str, str]:
     return f"left:  {inspect(left, DEPTH)}", f"right: {inspect(right, DEPTH)}"
 
 
-def _told(found: Difference | None) -> tuple[str, ...]:
+def _difference_lines(found: Difference | None) -> tuple[str, ...]:
     """A line for the first difference, where it is not the whole."""
     if found is None or not found[0]:
         return ()

@@ -45,7 +45,7 @@ class StoredKey:
         return f"Found({self.name!r}, {self.place!r})"
 
     @property
-    def masked(self) -> str:
+    def masked_key(self) -> str:
         """What may be shown of the key: its end, if it is long."""
         return f"…{self.value[-4:]}" if len(self.value) >= LONG else "…"
 

@@ -21,7 +21,7 @@ def signing_key(folder: Path) -> bytes:
     """The key that is kept in a folder, made when it is first asked for. Raises SettingsError."""
     path = folder / FILE
     try:
-        text = _text(path) or _made(path)
+        text = _text(path) or _make_key(path)
     except OSError as error:
         help = "Set `KOI_CONFIG_DIR` to a folder you may write."
         raise SettingsError(f"the key `{path}` cannot be used: {reason(error)}", help=help) from error
@@ -45,7 +45,7 @@ def _text(path: Path) -> str:
         return file.read(4 * BYTES).decode("ascii", "replace").strip() or "-"
 
 
-def _made(path: Path) -> str:
+def _make_key(path: Path) -> str:
     """A new key, unless another process has made one meanwhile; nobody sees half of it. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as undo:

@@ -71,7 +71,7 @@ class KeyStore:
             return [KEYRING] if system.delete(name) else []
         with self._alone():
             entries = self._entries()
-            found = [KEYRING] if _deleted(name, listed=name in entries and entries[name] is None) else []
+            found = [KEYRING] if _delete_key(name, listed=name in entries and entries[name] is None) else []
             if name in entries:
                 found += [IN_FILE] if entries[name] else []
                 self._write({other: entry for other, entry in entries.items() if other != name})
@@ -122,7 +122,7 @@ class KeyStore:
             os.close(held)
 
 
-def _deleted(name: str, *, listed: bool) -> bool:
+def _delete_key(name: str, *, listed: bool) -> bool:
     """Whether the keyring had a key, which is then gone. A keyring that fails matters only for a listed key."""
     try:
         return system.delete(name)

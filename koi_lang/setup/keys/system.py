@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from koi_lang.errors import KoiError
 from koi_lang.lazy import lazy_module
-from koi_lang.outcome import failure_of
+from koi_lang.outcome import error_of
 
 if TYPE_CHECKING:
     import keyring
@@ -32,20 +32,20 @@ class KeyringError(KoiError):
 
 def backend(limit_s: float = LIMIT_S) -> str | None:
     """What kind of keyring there is, such as `SecretService Keyring`; None where there is none."""
-    found = _asked(lambda: keyring.get_keyring(), limit_s)
+    found = _ask_keyring(lambda: keyring.get_keyring(), limit_s)
     return None if type(found).__module__ in UNUSABLE else str(found.name)
 
 
 def read(name: str, limit_s: float = LIMIT_S) -> str | None:
     """The value under a name. Raises KeyringError."""
-    return _asked(lambda: keyring.get_password(SERVICE, name), limit_s)
+    return _ask_keyring(lambda: keyring.get_password(SERVICE, name), limit_s)
 
 
 def write(name: str, value: str) -> None:
     """Keep a value, and see that it is there. Raises KeyringError."""
     if backend() is None:
         raise KeyringError("this system has no keyring")
-    _asked(lambda: keyring.set_password(SERVICE, name, value), LIMIT_S)
+    _ask_keyring(lambda: keyring.set_password(SERVICE, name, value), LIMIT_S)
     if read(name) != value:
         raise KeyringError("the keyring does not keep what it is given")
 
@@ -54,18 +54,18 @@ def delete(name: str) -> bool:
     """Remove a value, and see that it is gone; says whether it was there. Raises KeyringError."""
     if backend() is None or read(name) is None:
         return False
-    _asked(lambda: keyring.delete_password(SERVICE, name), LIMIT_S)
+    _ask_keyring(lambda: keyring.delete_password(SERVICE, name), LIMIT_S)
     if read(name) is not None:
         raise KeyringError("the keyring does not remove what it keeps")
     return True
 
 
-def _asked(ask: Callable[[], T], limit_s: float) -> T:
+def _ask_keyring(ask: Callable[[], T], limit_s: float) -> T:
     """What the keyring answers. Raises KeyringError when it fails, or says nothing within the limit."""
     answers, failures = list[T](), list[Exception]()
 
     def look() -> None:
-        error = failure_of(lambda: answers.append(ask()))
+        error = error_of(lambda: answers.append(ask()))
         if error is not None:
             failures.append(error)
 
