@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import shutil
 import sys
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
+from koi_lang.settings import LIMITS, MODEL_OPTIONS, ROLES, SECTIONS
 from koi_lang.testing import blocks as tested
 from tests import pages, transcripts
 from tests.pages import ROOT
@@ -23,6 +26,8 @@ LINKING = [ROOT / name for name in (*MANUAL, "CONTRIBUTING.md")] + [
     path for folder in ("grammar", "examples", "stdlib_skills") for path in sorted((ROOT / folder).rglob("*.md"))
 ]
 PROGRAMS = ROOT / "examples" / "readme"
+DESIGN = [ROOT / "CONTRIBUTING.md", ROOT / "grammar" / "README.md", *sorted((ROOT / "docs" / "design").glob("*.md"))]
+PACKAGES = {path.stem for path in (ROOT / "koi_lang").iterdir()} | {"tests"}
 FILES = [path.read_text("utf-8") for path in (ROOT / "examples").rglob("*.koi")]
 # Pieces of a program that is nowhere as a whole, by what they begin with.
 PIECES = ("agent Clerk", "export function slug")
@@ -67,6 +72,25 @@ def test_every_page_is_listed() -> None:
     listed = {f"docs/{link}" for link in pages.links(MANUAL["docs/README.md"])}
 
     assert [] == sorted({*MANUAL} - listed - {"README.md", "docs/README.md"})
+
+
+@pytest.mark.parametrize("path", DESIGN, ids=lambda path: path.name)
+def test_what_is_named_is_there(path: Path) -> None:
+    """Files, folders, modules and what is in them, as pages for those who change the code name them, exist."""
+    named = pages.CODE.findall(pages.FENCE.sub("", path.read_text("utf-8")))
+
+    assert [] == [name for name in named if not exists(name.strip("`"))]
+
+
+def exists(name: str) -> bool:
+    """Whether a path or a dotted name leads somewhere in this checkout; anything else is no such name."""
+    if re.fullmatch(r"[a-z_./]+\.(py|md|lark)|[a-z_]+(/[a-z_]+)+", name):
+        return any((folder / name).exists() for folder in (ROOT, ROOT / "koi_lang", ROOT / "grammar"))
+    if re.fullmatch(r"[a-z_]+(\.\w+)+", name):
+        with suppress(ImportError, AttributeError):
+            return pkgutil.resolve_name(name if name.startswith("tests.") else f"koi_lang.{name}") is not None
+        return name.partition(".")[0] not in PACKAGES
+    return True
 
 
 @pytest.mark.parametrize("example", PRINTING)
@@ -169,3 +193,13 @@ def test_packages_are_counted() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
     assert f"and the {len(project['dependencies'])} packages it needs" in MANUAL["docs/models.md"]
+
+
+def test_every_command_and_setting_is_named(project: Project) -> None:
+    """The page of commands names each, and the page of settings all sections, limits and options of `koi.toml`."""
+    listed = project.koi("--help").stdout.partition("Commands:\n")[2]
+    words = re.findall(r"[\w-]+", MANUAL["docs/commands.md"])
+    settings = {*SECTIONS, *LIMITS, *ROLES, *MODEL_OPTIONS}
+
+    assert [] == [name for name in re.findall(r"^  (\w+)", listed, re.MULTILINE) if name not in words]
+    assert [] == sorted(name for name in settings if not re.search(rf"[`\[]{name}\b", MANUAL["docs/settings.md"]))

@@ -18,10 +18,10 @@ import pexpect
 from tests import forks
 from tests.projects import LIMIT_S, Project
 
-# What differs from run to run, and `…` for what is left out: lines where it is one, else text.
+# What differs from run to run, or with the length of prompts, and `…` for what is left out: lines where it is one.
 VARIES = re.compile(
     r"(?P<lines>^[│ ]*…\n)|(?P<text>…)|(?P<id>\b[0-9a-f]{12}\b)|(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)"
-    r"|(?P<seconds>\b\d+\.\d+ ?s\b)|(?P<tokens>\b\d,\d{3}\b)",
+    r"|(?P<seconds>\b\d+\.\d+ ?s\b)|(?P<tokens>\b(?:\d{1,3},)?\d{3,4}\b)",
     re.MULTILINE,
 )
 ANYTHING = {
@@ -30,7 +30,7 @@ ANYTHING = {
     "id": r"([0-9a-f]{12})",
     "time": r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d",
     "seconds": r"\d+\.\d+ ?s",
-    "tokens": r"\d,\d{3}",
+    "tokens": r"(?:\d{1,3},)?\d{3,4}",
 }
 # A question at a terminal, with what the page has the person answer.
 ANSWERED = re.compile(r"^(.*\?) (\S+)$", re.MULTILINE)
