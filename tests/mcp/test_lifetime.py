@@ -152,7 +152,7 @@ async def main():
     await servers.open()
     before = "mcp" in sys.modules
     ticking = asyncio.create_task(tick(pauses))
-    await servers.connected(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))
+    await servers.connect(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))
     ticking.cancel()
     await servers.close()
     print(before, len(pauses) > 20, max(pauses) < 0.4)
