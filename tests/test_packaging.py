@@ -41,7 +41,11 @@ def test_the_wheel_holds_what_a_run_needs(installed: Installed) -> None:
     names = set(zipfile.ZipFile(installed.wheel).namelist())
     skills = {f"koi_lang/stdlib_skills/{path.name}" for path in (CHECKOUT / "stdlib_skills").glob("*.koi")}
 
-    assert {"koi_lang/grammar/koi.lark", "koi_lang/cli/run.py"} | skills <= names
+    assert {
+        "koi_lang/grammar/koi.lark",
+        "koi_lang/cli/run.py",
+        "koi_lang/llm/rehearsal/languages.toml",
+    } | skills <= names
     assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.llm.messages import DelegateInfo
-from koi_lang.llm.rehearsal.patterns import english, spanish
+from koi_lang.llm.rehearsal.languages import compile_words
+from koi_lang.llm.rehearsal.patterns import form
 from koi_lang.llm.rehearsal.phrase_values import PhraseParts, evaluate
 from koi_lang.llm.rehearsal.quoting import QuotedPiece, mask
 from koi_lang.llm.rehearsal.state import (
@@ -18,18 +19,8 @@ from koi_lang.llm.rehearsal.state import (
     identifier_in,
 )
 
-DELEGATE = "delegate send forward pass hand give"
-DELEGA = "delega envía envia manda pasa"
-CALL = "call use run invoke execute perform"
-USA = "usa llama ejecuta invoca utiliza"
-QUALIFIED = r"(?P<target>\w+::\w+)"
 
-
-@english(f"{CALL} {DELEGATE} ask tell", rf"(?:to |on |the )*{QUALIFIED}(?:{{with}} (?P<data>.+))?")
-@english("", rf"{QUALIFIED}(?:{{with}} (?P<data>.+))?")
-@english(DELEGATE, rf"(?P<data>.+?) to {QUALIFIED}")
-@spanish(f"{USA} {DELEGA} pide", rf"(?:al? |en )?{QUALIFIED}(?:{{con}} (?P<data>.+))?")
-@spanish(DELEGA, rf"(?P<data>.+?) (?:a|en) {QUALIFIED}")
+@form
 def delegate_qualified(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Hand data to an event of a member, both written as `member::event`."""
     key, _, event = words.get("target").partition("::")
@@ -39,13 +30,7 @@ def delegate_qualified(words: PhraseParts, scene: RehearsalState) -> ProposedAct
     return _delegate(member, event, _data(words, scene))
 
 
-@english(
-    "ask tell have let get use", r"(?:the )?(?P<member>\w+)(?: agent| member)? to (?P<what>.+?)(?:{with} (?P<data>.+))?"
-)
-@english(DELEGATE, r"to (?:the )?(?P<member>\w+)(?: agent| member)?(?: to (?P<what>.+?))?(?:{with} (?P<data>.+))?")
-@english(DELEGATE, r"(?P<data>.+?) to (?:the )?(?P<member>\w+)(?: agent| member)?(?: to (?P<what>.+))?")
-@spanish("pide dile pídele ordena", r"(?:al? )?(?P<member>\w+) que (?P<what>.+?)(?:{con} (?P<data>.+))?")
-@spanish(DELEGA, r"(?P<data>.+?) (?:al?|en) (?P<member>\w+)(?: para que (?P<what>.+))?")
+@form
 def delegate_to(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Hand work to a member; the event is the one the sentence names, or the only one when it names none."""
     member = _member(words.get("member"), scene)
@@ -56,14 +41,7 @@ def delegate_to(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     return _delegate(member, event, _data(PhraseParts({"data": masked.text}, masked.pieces), scene))
 
 
-@english(
-    CALL,
-    r"(?:the )?(?:mcp )?tool (?P<tool>{name}) (?:of|from|on|in) (?:the )?(?:mcp )?(?:server )?(?P<mcp>{name})"
-    r"(?: server)?(?:{with} (?P<data>.+))?",
-)
-@english(CALL, r"(?:the )?(?P<mcp>\w+) (?:mcp )?tool (?P<tool>{name})(?:{with} (?P<data>.+))?")
-@english(CALL, r"(?:the )?(?:mcp )?(?:tool )?(?!args|state)(?P<mcp>[\w-]+)[./](?P<tool>[\w-]+)(?:{with} (?P<data>.+))?")
-@spanish(USA, r"(?:a )?la herramienta (?P<tool>{name}) del? (?:servidor )?(?P<mcp>{name})(?:{con} (?P<data>.+))?")
+@form
 def call_tool(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Call a tool of an MCP server."""
     data = _data(words, scene) if words.has("data") else {}
@@ -72,8 +50,7 @@ def call_tool(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     return ProposedAction({"actionType": "direct", **action}, tool)
 
 
-@english(CALL, r"(?:the )?(?:action )?(?P<action>{name})(?: action)?(?:{with} (?P<data>.+))?")
-@spanish(USA, r"(?:a )?(?:la )?(?:acción )?(?P<action>{name})(?:{con} (?P<data>.+))?")
+@form
 def call_action(words: PhraseParts, scene: RehearsalState) -> ProposedAction:
     """Do an action that is called by its own name."""
     name = words.name("action", scene)
@@ -119,13 +96,13 @@ def _data(words: PhraseParts, scene: RehearsalState) -> Mapping[str, Any]:
     piece = words.piece("data")
     if piece or not (several := _several(words.get("data"), scene)):
         value = words.value("data", scene)
-        return value if isinstance(value, Mapping) else {_called(words.get("data"), piece): value}
+        return value if isinstance(value, Mapping) else {_name_for(words.get("data"), piece): value}
     return several
 
 
 def _several(phrase: str, scene: RehearsalState) -> dict[str, Any]:
     """`the name and the age` as an object; empty when it is a single thing."""
-    parts = re.split(r"\s*,\s*|\s+(?:and|y)\s+", phrase)
+    parts = compile_words(r"\s*,\s*|\s+{and}\s+").split(phrase)
     if len(parts) < 2:
         return {}
     try:
@@ -136,7 +113,7 @@ def _several(phrase: str, scene: RehearsalState) -> dict[str, Any]:
         return {}
 
 
-def _called(phrase: str, piece: QuotedPiece | None) -> str:
+def _name_for(phrase: str, piece: QuotedPiece | None) -> str:
     if piece is None:
         return identifier_in(phrase)
     return identifier_in(piece.value.words) if piece.kind == "reference" else "value"

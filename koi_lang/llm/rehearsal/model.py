@@ -71,9 +71,9 @@ class Rehearsal:
     def _deeds(self, steps: list[PlaybookStep], scene: RehearsalState) -> Iterator[ProposedAction]:
         for step in steps:
             try:
-                deed = step.deed(scene)
+                deed = step.action_for(scene)
             except UnclearSentenceError:
-                self._note(scene.values.shown(step.source))
+                self._note(scene.values.excerpt(step.source))
                 scene.lose_track()
                 continue
             if deed.action is None:
@@ -84,13 +84,13 @@ class Rehearsal:
     def _may(self, deed: ProposedAction, step: PlaybookStep, scene: RehearsalState) -> bool:
         if deed.intent == "return":
             for name in deed.value or ():
-                self._note(scene.values.shown(f"`{name}` in: {step.source}"))
+                self._note(scene.values.excerpt(f"`{name}` in: {step.source}"))
             return True
         if step.action is not None or deed.action is None or deed.action["actionType"] == "delegate":
             return True
         if deed.intent in scene.task.actions:
             return True
-        self._note(scene.values.shown(f"{step.source} (the agent may not use `{deed.intent}`)"))
+        self._note(scene.values.excerpt(f"{step.source} (the agent may not use `{deed.intent}`)"))
         return False
 
     def _note(self, text: str) -> None:

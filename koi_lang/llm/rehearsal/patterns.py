@@ -1,12 +1,17 @@
-"""The table of sentences that are understood: which words begin them, how they go on, and what they come to."""
+"""The forms of sentences that are understood: which words begin them, how they go on, and what they come to.
+
+The forms stand in `languages.toml`; what each does is a function with the decorator `form` and its name.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
+from koi_lang.llm.rehearsal.languages import read_languages
 from koi_lang.llm.rehearsal.phrase_values import PhraseParts
 from koi_lang.llm.rehearsal.quoting import MARK
 from koi_lang.llm.rehearsal.sentences import Sentence
@@ -14,17 +19,8 @@ from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState
 
 Builder: TypeAlias = Callable[[PhraseParts, RehearsalState], ProposedAction]
 
-# Names for pieces that many patterns share; `{user}` in a pattern stands for the text here.
-PARTS = {
-    "mark": MARK,
-    "user": r"(?:(?:the |our )?(?:user|person|human|customer|visitor|player|client)|them|him|her)",
-    "usuario": r"(?:al? (?:la )?(?:usuari[oa]|persona|cliente|clienta|jugador[a]?))",
-    "to_user": r"(?: (?:to|for|on|in) (?:the )?(?:user|screen|console|terminal|them|person|customer))?",
-    "al_usuario": r"(?: (?:al usuario|a la usuaria|en (?:la )?(?:pantalla|consola|terminal)))?",
-    "name": rf"(?:{MARK}|[\w.:/\[\]-]+)",
-    "with": r"(?:,? (?:with|passing|using|giving it|sending)(?: the)?(?: data| input| arguments?)?:?|:)",
-    "con": r"(?:,? (?:con|pasando|usando)(?: los datos| la entrada)?:?|:)",
-}
+NAME = rf"(?:{MARK}|[\w.:/\[\]-]+)"
+BUILDERS: dict[str, Builder] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +35,46 @@ class Row:
     verbs: frozenset[str]
     pattern: str
     build: Builder
+    language: str
 
 
-ROWS: list[Row] = []
+def form(build: Builder) -> Builder:
+    """Enter a function into the table of what forms do."""
+    BUILDERS[build.__name__] = build
+    return build
 
 
-def english(verbs: str, pattern: str) -> Callable[[Builder], Builder]:
-    """Add an English form to the table; the first form in the table that can be built counts."""
-    return _form(verbs, pattern)
+@cache
+def list_rows() -> tuple[Row, ...]:
+    """All forms in the order in which they are tried."""
+    found: list[Row] = []
+    for each in read_languages()["forms"]:
+        for language in ("english", "spanish"):
+            for verbs, pattern in each.get(language, ()):
+                words = frozenset(_complete(verbs, language).split())
+                found.append(Row(words, _complete(pattern, language), BUILDERS[each["does"]], language))
+    return tuple(found)
 
 
-def spanish(verbs: str, pattern: str) -> Callable[[Builder], Builder]:
-    """Add a Spanish form to the table."""
-    return _form(verbs, pattern)
+def _complete(text: str, language: str) -> str:
+    """Verbs or a pattern with the words that `{name}` stands for."""
+    words = {name: forms[language] for name, forms in read_languages()["words"].items() if language in forms}
+    text = re.sub(r"\{([a-z_]+)\}", lambda found: words.get(found[1], found[0]), text)
+    return text.replace("{mark}", MARK).replace("{name}", NAME)
 
 
 def matches(sentence: Sentence) -> Iterator[tuple[Row, PhraseParts]]:
     """The forms a sentence has, in the order of the table, with its parts named."""
     verb, _, rest = sentence.text.partition(" ")
     verb, colon, _ = verb.partition(":")
-    for row in ROWS:
+    for row in list_rows():
         if row.verbs and verb.lower() not in row.verbs:
             continue
         text = f"{colon}{rest}".strip() if row.verbs else sentence.text
         if found := re.fullmatch(row.pattern, text, re.IGNORECASE | re.DOTALL):
-            yield row, PhraseParts(found.groupdict(), sentence.pieces, sentence.source, sentence.ending)
+            yield row, PhraseParts(found.groupdict(), sentence.pieces, sentence.source, sentence.ending, row.language)
 
 
 def verbs() -> frozenset[str]:
     """Every word that may begin an instruction."""
-    return frozenset().union(*(row.verbs for row in ROWS))
-
-
-def _form(verbs: str, pattern: str) -> Callable[[Builder], Builder]:
-    for name, text in PARTS.items():
-        pattern = pattern.replace("{" + name + "}", text)
-
-    def add(build: Builder) -> Builder:
-        ROWS.append(Row(frozenset(verbs.split()), pattern, build))
-        return build
-
-    return add
+    return frozenset().union(*(row.verbs for row in list_rows()))

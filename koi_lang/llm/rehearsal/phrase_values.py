@@ -6,29 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from koi_lang.llm.rehearsal.languages import merge
 from koi_lang.llm.rehearsal.literals import CONSTANTS, Reference
 from koi_lang.llm.rehearsal.quoting import QuotedPiece, piece_of, unmask
 from koi_lang.llm.rehearsal.state import RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.values import has_value
 
-NUMBER_WORDS = {
-    word: number
-    for words in (
-        "zero one two three four five six seven eight nine ten eleven twelve",
-        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    )
-    for number, word in enumerate(words.split())
-} | {"once": 1, "twice": 2, "thrice": 3, "una": 1}
-OPERATORS = {
-    "+": "+", "plus": "+", "más": "+",
-    "-": "-", "minus": "-", "menos": "-",
-    "*": "*", "times": "*", "por": "*",
-    "/": "/", "divided by": "/", "entre": "/",
-}  # fmt: skip
+OPERATORS = "+-*/"
 _EITHER = re.compile(r"\s*(?:\|\||\?\?)\s*")
-_SUM = re.compile(rf"(?P<left>.+)\s+(?P<by>{'|'.join(map(re.escape, OPERATORS))})\s+(?P<right>.+?)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 TEMPLATE = re.compile(r"\{\{\s*(?P<braces>.+?)\s*\}\}|\$\{\s*(?P<dollar>.+?)\s*\}|<(?P<angles>[A-Za-z_][\w .'-]*)>")
 _PLACEHOLDER = re.compile(r"\.\.\.|…|\w+(?:\s*\|\s*\w+)+|(?:your|the|a|an) [\w ]+ here")
@@ -41,12 +29,14 @@ class PhraseParts:
     Attributes:
         source: the whole sentence as it was written.
         ending: its exclamation mark, if it had one.
+        language: in which it was understood.
     """
 
     parts: Mapping[str, str | None]
     pieces: tuple[QuotedPiece, ...]
     source: str = ""
     ending: str = ""
+    language: str = "english"
 
     def has(self, name: str) -> bool:
         """Whether the sentence has this part."""
@@ -97,15 +87,22 @@ def evaluate(phrase: str, scene: RehearsalState) -> Any:
         return CONSTANTS[phrase]
     if _NUMBER.fullmatch(phrase):
         return json.loads(phrase)
-    if phrase.lower() in NUMBER_WORDS:
-        return NUMBER_WORDS[phrase.lower()]
+    if phrase.lower() in merge("numbers"):
+        return merge("numbers")[phrase.lower()]
     if len(choices := _EITHER.split(phrase)) > 1:
         return _first_known(choices, scene)
-    if found := _SUM.fullmatch(phrase):
+    if found := re.fullmatch(_sum(), phrase):
         sides = evaluate(found["left"], scene), evaluate(found["right"], scene)
-        return calculate(OPERATORS[found["by"]], *sides)
+        return calculate(str(merge("operators").get(found["by"], found["by"])), *sides)
     quoted = re.fullmatch(r"([\"'])(.*)\1", phrase)
     return quoted[2] if quoted else scene.find(phrase)
+
+
+@cache
+def _sum() -> str:
+    """The pattern of an operation with two sides."""
+    operators = "|".join(map(re.escape, (*OPERATORS, *merge("operators"))))
+    return rf"(?P<left>.+)\s+(?P<by>{operators})\s+(?P<right>.+?)"
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:

@@ -71,13 +71,13 @@ def _piece_at(text: str, at: int) -> QuotedPiece | None:
     if found := _REFERENCE.match(text, at):
         return QuotedPiece("reference", found[0], Reference(next(filter(None, found.groups())).strip()))
     if first in CLOSING_QUOTES:
-        return _quoted(text, at)
+        return _quote_at(text, at)
     if first == "{" or (first == "[" and _LIST.match(text, at)):
         return _literal(text, at)
     return None
 
 
-def _quoted(text: str, at: int) -> QuotedPiece | None:
+def _quote_at(text: str, at: int) -> QuotedPiece | None:
     end = _closing_quote(text, at)
     if end is None or end == at + 1:
         return None

@@ -6,18 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.llm.rehearsal.quoting import OPEN, QuotedPiece, mask, unmask
 
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.M)
-_BULLET = re.compile(r"(?:[-*•–]|\(?\d+[.)]|[a-z]\))\s+|(?:step|paso)\s+\d+\s*[:.)-]\s*", re.I)
+BULLET = r"(?:[-*•–]|\(?\d+[.)]|[a-z]\))\s+|{step}\s+\d+\s*[:.)-]\s*"
 _END = re.compile(r"(?<=[.!?;])\s+")
-_LEAD = re.compile(
-    r"(?:first(?:ly)?|second(?:ly)?|third(?:ly)?|then|next|finally|lastly|afterwards|after that|now|please|also|and"
-    r"|you (?:should|must|have to|need to|will)|primero|segundo|luego|después|despues|finalmente|por último|entonces"
-    r"|a continuación|ahora|por favor|también|y)\b[\s,:]*",
-    re.I,
-)
-_NO_STEP = re.compile(r"#|(?:you are|you're|your (?:job|task|role) is|eres|tu (?:tarea|trabajo) es)\b", re.I)
+LEAD = r"{lead}\b[\s,:]*"
+NO_STEP = r"#|{no_step}\b"
 _HEADING = re.compile(r"[\w ]{1,40}:")
 
 
@@ -63,7 +59,7 @@ def sentences_of(playbook: str) -> list[Sentence]:
 def without_lead(text: str) -> str:
     """The sentence without `first,`, `then`, `please` and the like in front."""
     text = text.strip()
-    while found := _LEAD.match(text):
+    while found := compile_words(LEAD).match(text):
         text = text[found.end() :].strip()
     return text
 
@@ -78,7 +74,7 @@ def _lines(text: str) -> Iterator[tuple[str, int]]:
             continue
         if pending:
             yield pending, depth
-        bullet = _BULLET.match(line)
+        bullet = compile_words(BULLET).match(line)
         depth = len(raw) - len(raw.lstrip()) + (1 if bullet else 0)
         pending = line[bullet.end() :] if bullet else line
     if pending:
@@ -89,10 +85,10 @@ def _goes_on(pending: str, line: str) -> bool:
     """Whether a line belongs to the one before it: it starts in lower case, or is the object after a colon."""
     if pending.endswith(":"):
         return line.startswith(OPEN)
-    return line[:1].islower() and pending[-1] not in ".!?;" and not _BULLET.match(line)
+    return line[:1].islower() and pending[-1] not in ".!?;" and not compile_words(BULLET).match(line)
 
 
 def _is_background(text: str) -> bool:
-    if _NO_STEP.match(text):
+    if compile_words(NO_STEP).match(text):
         return True
-    return bool(_HEADING.fullmatch(text)) and len(text.split()) <= 3 and not re.search(r"\d|times|veces", text)
+    return bool(_HEADING.fullmatch(text)) and len(text.split()) <= 3 and not compile_words(r"\d|{times}").search(text)

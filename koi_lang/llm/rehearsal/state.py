@@ -8,25 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.llm.messages import ActionResult, Task
+from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.llm.rehearsal.values import Values
 
-LAST = frozenset({"it", "that", "this", "result", "results", "output", "value", "last result", "last value"}) | {
-    "eso", "esto", "resultado", "salida", "valor", "último resultado", "lo anterior"
-}  # fmt: skip
-ANSWER = frozenset({"answer", "reply", "response", "input", "choice", "last answer"}) | {
-    "respuesta", "contestación", "última respuesta"
-}  # fmt: skip
 # Fields of actions in which the runtime looks for no references.
 UNREAD = frozenset({"options", "instruction"})
 # Fields of a result that change the state.
 STATE_UPDATES = frozenset({"state_updates", "stateUpdates"})
 SILENT = frozenset({"print", "update_state", "registry_set", "registry_delete"})
 _PATH = re.compile(r"(args|state)((?:\.\w+|\[\d+\])*)")
-_OWNER = re.compile(
-    r"(?:the|their|his|her|its|your|our|this|that|these|those|user'?s?|current|value of|contents? of"
-    r"|el|la|los|las|su|sus|tu|tus|valor de|contenido de)\s+",
-    re.I,
-)
 
 
 class UnclearSentenceError(Exception):
@@ -123,9 +113,9 @@ class RehearsalState:
         if path := _PATH.fullmatch(words):
             return self._walk(path[1], path[2])
         name = _plain(words)
-        if name in ANSWER and (self._answers or self.awaits_a_value):
+        if compile_words("{reply}").fullmatch(name) and (self._answers or self.awaits_a_value):
             return self._latest(self._answers or self._values)
-        if name in LAST and (self._values or self.awaits_a_value):
+        if compile_words("{last}").fullmatch(name) and (self._values or self.awaits_a_value):
             return self._latest(self._values if self._last_is_known else [])
         return self._by_name(name, words)
 
@@ -189,8 +179,8 @@ def _content(intent: str, value: Any) -> Any:
 def _plain(words: str) -> str:
     """A name in lower case with blanks between words, without articles and owners around it."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", words).strip()
-    spaced = re.sub(r" (?:of the user|del usuario|de la usuaria)$", "", spaced)
-    while found := _OWNER.match(spaced):
+    spaced = compile_words(" {of_user}$").sub("", spaced)
+    while found := compile_words(r"{owner}\s+").match(spaced):
         spaced = spaced[found.end() :]
     return " ".join(spaced.lower().split())
 

@@ -8,40 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from koi_lang.llm.rehearsal import delegation_forms, dialog_forms, return_forms, state_forms
+from koi_lang.llm.rehearsal.languages import compile_words
 from koi_lang.llm.rehearsal.patterns import matches, verbs
 from koi_lang.llm.rehearsal.phrase_values import PhraseParts, as_number
 from koi_lang.llm.rehearsal.sentences import Sentence, sentences_of, without_lead
 from koi_lang.llm.rehearsal.state import ProposedAction, RehearsalState, UnclearSentenceError
-from koi_lang.llm.rehearsal.written_actions import filled, ids_in, written_actions
+from koi_lang.llm.rehearsal.written_actions import fill_in, ids_in, written_actions
 
 # Importing these fills the table.
 FORMS = (dialog_forms, state_forms, delegation_forms, return_forms)
 MOST_REPETITIONS = 1000
-_CONDITION = re.compile(
-    r"\b(?:if|unless|until|while|when|whenever|otherwise|else|depending|for each|for every|except|instead"
-    r"|si|a menos que|hasta que|mientras|cuando|por cada|para cada|cada vez|de lo contrario|en caso)\b",
-    re.I,
-)
-_ASKS_IF = re.compile(r"\b(?:ask (?:the )?\w+ (?:if|when)|pregunta(?:le)?(?: (?:al|a la) \w+)? (?:si|cuando))\b", re.I)
-_NEGATION = re.compile(
-    r"(?:do not|don't|never|avoid|no(?! devuelvas nada)|nunca|evita|for example|e\.g\.|por ejemplo|example|ejemplo)\b",
-    re.I,
-)
+CONDITION = r"\b{condition}\b"
+ASKS_IF = r"\b{asks_if}\b"
+NEGATION = r"{negation}\b"
 _COUNT = r"(?P<count>\S+?|\S+ \S+)"
-_REPEAT = (
-    re.compile(
-        rf"(?:repeat|do|run)(?: this| the following| these steps?| it)? {_COUNT} times\s*[:,]?\s*(?P<rest>.*)", re.I
-    ),
-    re.compile(rf"{_COUNT} times\s*[:,]\s*(?P<rest>.*)", re.I),
-    re.compile(rf"(?:repite|haz)(?: esto| lo siguiente)? {_COUNT} veces\s*[:,]?\s*(?P<rest>.*)", re.I),
-    re.compile(rf"{_COUNT} veces\s*[:,]\s*(?P<rest>.*)", re.I),
-)
-_TWO_THINGS = re.compile(
-    r"(?P<ask>(?:ask|prompt|preg\w+|p[ií]de\w*) .*?)(?P<own>their|his|her|su) (?P<first>\w+(?: \w+)?) (?:and|y) "
-    r"(?:(?P=own) )?(?P<second>\w+(?: \w+)?)",
-    re.I,
-)
-_SUFFIX = re.compile(r"(?P<rest>.+?),? (?:(?P<count>\S+) (?:times|veces)|(?P<word>once|twice))", re.I)
+REPEAT = (rf"{{repeat}} {_COUNT} {{times}}\s*[:,]?\s*(?P<rest>.*)", rf"{_COUNT} {{times}}\s*[:,]\s*(?P<rest>.*)")
+TWO_THINGS = r"(?P<ask>{asks} .*?)(?P<own>{own}) (?P<first>\w+(?: \w+)?) {and} (?:(?P=own) )?(?P<second>\w+(?: \w+)?)"
+SUFFIX = r"(?P<rest>.+?),? (?:(?P<count>\S+) {times}|(?P<word>once|twice))"
+JOINT = r"\s*(?:,|;|\b)\s*{joint}\s+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +46,10 @@ class PlaybookStep:
         """How the playbook says it."""
         return self.sentence.source
 
-    def deed(self, scene: RehearsalState) -> ProposedAction:
+    def action_for(self, scene: RehearsalState) -> ProposedAction:
         """What to do for it. Raises Unclear when only a model could tell, NotYet when a result is missing."""
         if self.action is not None:
-            return ProposedAction(filled(self.action, scene, self.ids))
+            return ProposedAction(fill_in(self.action, scene, self.ids))
         if _needs_judgement(self.sentence):
             raise UnclearSentenceError("conditions are for a model")
         for row, words in matches(self.sentence):
@@ -99,8 +83,8 @@ def _expand(sentences: list[Sentence], scene: RehearsalState) -> Iterator[Playbo
 
 def _repetition(sentence: Sentence, scene: RehearsalState) -> tuple[int, Sentence] | None:
     """How often the rest of a sentence is to be done, None when it is no repetition of that kind."""
-    for pattern in _REPEAT:
-        if found := pattern.fullmatch(sentence.text):
+    for repeat in REPEAT:
+        if found := compile_words(repeat).fullmatch(sentence.text):
             times = _count(found["count"], sentence, scene)
             return None if times is None else (times, sentence.with_text(found["rest"]))
     return None
@@ -120,26 +104,28 @@ def _steps(sentence: Sentence, scene: RehearsalState) -> Iterator[PlaybookStep]:
 
 def _needs_judgement(sentence: Sentence) -> bool:
     """Whether a sentence is a condition, a prohibition or an example, all of which are for a model."""
-    return bool(_CONDITION.search(_ASKS_IF.sub("", sentence.text)) or _NEGATION.match(sentence.text))
+    return bool(
+        compile_words(CONDITION).search(compile_words(ASKS_IF).sub("", sentence.text))
+        or compile_words(NEGATION).match(sentence.text)
+    )
 
 
 def _clauses(sentence: Sentence) -> list[Sentence]:
     """`Ask … and then print …` as two sentences: a joint counts where a known verb follows it."""
     known = "|".join(sorted(map(re.escape, verbs()), key=len, reverse=True))
-    word = r"\s*(?:,|;|\b)\s*(?:and then|then|and|y luego|y después|luego|y|e)\s+"
-    parts = re.split(rf"(?:{word}|\s*[,;]\s*)(?=(?:{known})\b)", sentence.text, flags=re.I)
+    parts = compile_words(rf"(?:{JOINT}|\s*[,;]\s*)(?=(?:{known})\b)").split(sentence.text)
     clauses = [without_lead(part) for part in parts if part]
     return [sentence.with_text(single) for clause in clauses for single in _single_questions(clause)]
 
 
 def _single_questions(clause: str) -> list[str]:
     """`Ask for their name and age` as two questions, since a person is asked one thing at a time."""
-    found = _TWO_THINGS.fullmatch(clause)
+    found = compile_words(TWO_THINGS).fullmatch(clause)
     return [f"{found['ask']}{found['own']} {found[thing]}" for thing in ("first", "second")] if found else [clause]
 
 
 def _suffix(sentence: Sentence, scene: RehearsalState) -> tuple[int, Sentence]:
-    found = _SUFFIX.fullmatch(sentence.text)
+    found = compile_words(SUFFIX).fullmatch(sentence.text)
     if not found:
         return 1, sentence
     times = _count(found["count"] or found["word"], sentence, scene)

@@ -48,7 +48,7 @@ class Values:
         """A text that was read, with its values."""
         return self._each(text, lambda value: value.text)
 
-    def shown(self, text: str) -> str:
+    def excerpt(self, text: str) -> str:
         """A text that was read as people are told of it: on one line, long values cut off."""
         return " ".join(self._each(text, lambda value: _short(value.text)).split())
 

@@ -41,7 +41,7 @@ def ids_in(sentences: Sequence[Sentence]) -> frozenset[str]:
     )
 
 
-def filled(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str]) -> dict[str, Any]:
+def fill_in(action: Mapping[str, Any], scene: RehearsalState, ids: frozenset[str]) -> dict[str, Any]:
     """An action with what earlier sentences have brought; what the runtime knows better is left to it.
 
     What is to be done stands in the playbook: a value becomes no action, no name of one and no part of an expression.
@@ -67,11 +67,11 @@ class _ActionWriter:
         if key in NAMING and not _is_plain(value):
             raise UnclearSentenceError("what is to be done is not for a value to say")
         if key in NESTED:
-            return self._nested(value)
+            return self._fill_nested(value)
         if key == "condition":
             return self._condition(value)
         if key in UNREAD:
-            return self._values.plain(self._known(value))
+            return self._values.plain(self._fill_known(value))
         if key == "data" and isinstance(value, dict) and not has_data:
             return {self._values.put_in(name): self._field(name, item, has_data) for name, item in value.items()}
         return self._result(value) if key == "data" else self._value(value)
@@ -82,15 +82,15 @@ class _ActionWriter:
             raise UnclearSentenceError("what changes the state is not for a value to say")
         return written
 
-    def _nested(self, value: Any) -> Any:
+    def _fill_nested(self, value: Any) -> Any:
         """Actions inside of an action: objects that the playbook consists of, never values."""
         if isinstance(value, list):
-            return [self._nested(item) for item in value]
+            return [self._fill_nested(item) for item in value]
         if not isinstance(value, dict):
             raise UnclearSentenceError("what is to be done is not for a value to say")
         if NAMING & value.keys():
             return self.action(value)
-        return {key: self._nested(item) if key in GROUPS else self._value(item) for key, item in value.items()}
+        return {key: self._fill_nested(item) if key in GROUPS else self._value(item) for key, item in value.items()}
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, Reference):
@@ -112,11 +112,11 @@ class _ActionWriter:
         done = 0
         for found in _PIECE.finditer(text):
             yield text[done : found.start()], True
-            yield (found[0], True) if self._is_kept(found) else (self._written(found), False)
+            yield (found[0], True) if self._is_kept(found) else (self._write(found), False)
             done = found.end()
         yield text[done:], True
 
-    def _written(self, found: re.Match[str]) -> str:
+    def _write(self, found: re.Match[str]) -> str:
         if found["value"]:
             return self._values.put_in(found[0])
         return as_text(template_value(found, self._scene, strict=False))
@@ -125,20 +125,22 @@ class _ActionWriter:
         spelled = _HOLE.fullmatch(hole[0].strip())
         return spelled is not None and not self._names.isdisjoint(_WORD.findall(spelled[0]))
 
-    def _known(self, value: Any) -> Any:
+    def _fill_known(self, value: Any) -> Any:
         """A value for a field that the runtime does not look into."""
         if isinstance(value, Reference):
             return evaluate(value.words, self._scene)
         if isinstance(value, str):
             return "".join(part for part, _ in self._parts(value))
         if isinstance(value, dict):
-            return {key: self._known(item) for key, item in value.items()}
-        return [self._known(item) for item in value] if isinstance(value, list) else value
+            return {key: self._fill_known(item) for key, item in value.items()}
+        return [self._fill_known(item) for item in value] if isinstance(value, list) else value
 
     def _condition(self, value: Any) -> Any:
         """A condition: an expression in which values are constants, or what a model is to judge."""
         if isinstance(value, dict):
-            return {key: (self._known if key == "instruction" else self._value)(item) for key, item in value.items()}
+            return {
+                key: (self._fill_known if key == "instruction" else self._value)(item) for key, item in value.items()
+            }
         if isinstance(value, str):
             return _QUOTED.sub(self._constant, value)
         if isinstance(value, bool):
@@ -151,14 +153,14 @@ class _ActionWriter:
             value = self._values.find(found[0])
             return found[0] if value is None else code_of(value.value)
         if found["quoted"]:
-            return self._quoted(found[0])
+            return self._write_quote(found[0])
         return found[0] if self._is_kept(found) else code_of(template_value(found, self._scene, strict=False))
 
-    def _quoted(self, quoted: str) -> str:
+    def _write_quote(self, quoted: str) -> str:
         """A quoted text of an expression; what stands in it is written as its quotes ask for."""
 
         def inside(found: re.Match[str]) -> str:
-            return found[0] if self._is_kept(found) else code_of(self._written(found))[1:-1].replace("'", "\\u0027")
+            return found[0] if self._is_kept(found) else code_of(self._write(found))[1:-1].replace("'", "\\u0027")
 
         return _PIECE.sub(inside, quoted)
 

@@ -1,0 +1,41 @@
+"""The words of natural languages that the rehearsal reads and says, from `languages.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def read_languages() -> dict[str, Any]:
+    """The whole file; its comments say what stands where."""
+    return tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+
+
+def get_phrase(name: str, language: str) -> Any:
+    """What the rehearsal says, or reads in a part of a sentence, in a language."""
+    return read_languages()["phrases"][name][language]
+
+
+@cache
+def merge(name: str) -> dict[str, Any]:
+    """What words of all languages stand for, by the word."""
+    return {word: meant for words in read_languages()["anywhere"][name].values() for word, meant in words.items()}
+
+
+@cache
+def compile_words(text: str) -> re.Pattern[str]:
+    """A compiled pattern, which letters fit in either case; `{name}` in it is one of the words of any language."""
+    for name, words in read_languages()["anywhere"].items():
+        if f"{{{name}}}" in text:
+            text = text.replace(f"{{{name}}}", f"(?:{'|'.join(words.values())})")
+    return re.compile(text, re.IGNORECASE)
+
+
+@cache
+def list_verbs(name: str) -> tuple[str, ...]:
+    """The verbs of all languages that `{name}` stands for."""
+    return tuple(verb for verbs in read_languages()["words"][name].values() for verb in verbs.split())
