@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypedDict, Unpack
 
-from koi_lang import settings
 from koi_lang.api.callbacks import Approve, Ask, CallbackHost
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
@@ -20,6 +19,7 @@ from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
+from koi_lang.settings import project
 
 Place = str | os.PathLike[str]
 
@@ -145,7 +145,7 @@ def _limits(budget: Mapping[str, float]) -> dict[str, Any]:
     for name, most in budget.items():
         if name not in LIMITS:
             raise UsageError(f"a budget has no `{name}`", help=suggestion(name, list(LIMITS), "limit"))
-        is_whole = name in settings.WHOLE
+        is_whole = name in project.WHOLE
         if type(most) not in ((int,) if is_whole else (int, float)) or most <= 0:
             kind = "whole number" if is_whole else "number"
             raise UsageError(f"`{name}` of a budget is {most!r}", help=f"Give a {kind} above 0.")

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from koi_lang import settings
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
@@ -20,6 +19,7 @@ from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
 from koi_lang.sessions.browser import sign_in_with
+from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
@@ -27,7 +27,7 @@ from koi_lang.setup.keys.store import KEYRING
 def is_server(name: str, folder: Path) -> bool:
     """Whether a name is the address of a server, or one that files of a folder describe and no provider has."""
     is_provider = name.lower() in {row.name for row in PROVIDERS}
-    return "://" in name or (not is_provider and name in settings.mcp_servers(folder))
+    return "://" in name or (not is_provider and name in project.mcp_servers(folder))
 
 
 def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:

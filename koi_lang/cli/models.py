@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import click
 
-from koi_lang import settings
 from koi_lang.cli.ui.selection import pick_one
 from koi_lang.errors import EXIT_FAILED, MissingKeyError, ProviderError
 from koi_lang.llm.cards import PRICES_AS_OF
@@ -21,6 +20,7 @@ from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_listing import ModelInfo
 from koi_lang.llm.models import card_of
 from koi_lang.llm.providers import provider_named
+from koi_lang.settings import project
 from koi_lang.setup.availability import ProviderStatus, all_reached, ollama_address, set_up
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.preferences import name_of
@@ -46,7 +46,7 @@ def command(provider: str | None, refresh: bool, as_json: bool) -> None:
     listed = [each for each in found if each.error is None]
     if provider and found[0].error is not None:
         raise found[0].error
-    roles = {} if provider or as_json else settings.models(Path.cwd())
+    roles = {} if provider or as_json else project.models(Path.cwd())
     click.echo(
         json.dumps([_data(each) for each in listed], indent=2) if as_json else _page(listed) + _format_roles(roles)
     )

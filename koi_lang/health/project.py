@@ -21,18 +21,19 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.settings import project
 
 MOST_FILES = 50
 LIMIT_S = 3.0
 READERS: tuple[tuple[str, Callable[[Path], Any]], ...] = (
-    ("koi.toml", settings.limits),
-    ("koi.toml", settings.allowed_commands),
-    ("koi.toml", settings.allowed_hosts),
-    ("koi.toml", settings.allowed_tools),
-    ("koi.toml", settings.models),
+    ("koi.toml", project.limits),
+    ("koi.toml", project.allowed_commands),
+    ("koi.toml", project.allowed_hosts),
+    ("koi.toml", project.allowed_tools),
+    ("koi.toml", project.models),
     (".koi-config.json", settings.koi_config),
     (".env", settings.dotenv),
-    (".mcp.json or koi.toml", settings.mcp_servers),
+    (".mcp.json or koi.toml", project.mcp_servers),
 )
 
 
@@ -63,7 +64,7 @@ def servers(folder: Path, *, offline: bool) -> Iterator[Finding]:
 
 def _is_filled(name: str, folder: Path) -> bool:
     """Whether variables stand in the address of a server: these may be keys, and nobody has said to send them."""
-    _, about = settings.mcp_servers(folder)[name]
+    _, about = project.mcp_servers(folder)[name]
     return settings.FILLED.search(str(about.get("url", ""))) is not None
 
 
@@ -106,7 +107,7 @@ def _declared_servers(folder: Path) -> dict[str, dict[str, Any]]:
 def _described_servers(folder: Path) -> list[str]:
     """The names of the servers in the settings of a folder; none where these are broken, which is told elsewhere."""
     with suppress(KoiError):
-        return list(settings.mcp_servers(folder))
+        return list(project.mcp_servers(folder))
     return []
 
 

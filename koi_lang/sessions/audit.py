@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from koi_lang import settings
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
 from koi_lang.program import declarations, loader
@@ -19,6 +18,7 @@ from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.settings import project
 
 # What becomes of a command that no pattern covers.
 ALLOW, ASK, DENY = "allow", "ask", "deny"
@@ -41,7 +41,7 @@ def audit(
     module = loader.load(file)
     added = additions(module, use_installed=use_installed)
     run = run_of(module, _no_model, limits=limits, allow=allow, added=added)
-    hosts = settings.allowed_hosts(run.folder)
+    hosts = project.allowed_hosts(run.folder)
     return [_audit_agent(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
 
 

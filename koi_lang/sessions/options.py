@@ -10,6 +10,7 @@ from typing import Any
 
 from koi_lang import settings
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
+from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
 
 RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
@@ -55,7 +56,7 @@ class RunOptions:
     @property
     def limits_here(self) -> dict[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
-        return {**settings.limits(self.folder), **self.limits}
+        return {**project.limits(self.folder), **self.limits}
 
     @property
     def session_limits(self) -> dict[str, Any]:
@@ -70,8 +71,8 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
-        commands = (f"shell:{command}" for command in settings.allowed_commands(self.folder))
-        return [*self.allow, *commands, *settings.allowed_tools(self.folder)]
+        commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
+        return [*self.allow, *commands, *project.allowed_tools(self.folder)]
 
     def key_lookup(self) -> Keys:
         """Where the models of a run find their keys."""

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
+from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def name_of(options: Mapping[str, Any]) -> str:
 
 def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
     """What the person wants in a folder. Raises KoiError when a provider in it does not exist, or not for its role."""
-    usual = settings.models(folder)
+    usual = project.models(folder)
     if not usual and not model:
         return Preferences(keys)
     for role, options in usual.items():

@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx2
 
-from koi_lang import settings
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.settings import project
 from koi_lang.std.effects import folder
 from koi_lang.std.guarded_transport import Guarded
 from koi_lang.std.http_request import CheckedRequest
@@ -34,7 +34,7 @@ async def send_request(asked: CheckedRequest) -> dict[str, Any]:
 
 
 async def _receive(asked: CheckedRequest) -> dict[str, Any]:
-    guarded = Guarded(Allowed.of(settings.allowed_hosts(folder())))
+    guarded = Guarded(Allowed.of(project.allowed_hosts(folder())))
     headers = {"user-agent": "koi", "accept-encoding": "gzip", **asked.headers}
     async with httpx2.AsyncClient(
         transport=guarded, trust_env=False, follow_redirects=True, max_redirects=MOST_REDIRECTS, timeout=asked.timeout_s

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from io import TextIOBase
 from pathlib import Path
 
-from koi_lang import settings
 from koi_lang.diagnostics import CompileError, render
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
@@ -20,6 +19,7 @@ from koi_lang.program import loader
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.services import Factories
 from koi_lang.runtime.test_blocks.context import Trial, use_trial
+from koi_lang.settings import project
 from koi_lang.testing.cases import Broken, Case, CaseOutcome, Stopwatch, failed_outcome
 from koi_lang.testing.loops import JumpingLoop, Overtime
 from koi_lang.testing.surroundings import Audience, NoServers, TestModels
@@ -99,7 +99,7 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
         host=audience,
         folder=folder,
         config={"registry": {"backend": "memory"}},
-        limits=settings.limits(folder),
+        limits=project.limits(folder),
         clock=loop.time,
         seed=block.name,
         added=additions(module),

@@ -181,4 +181,4 @@ def test_broken_settings_and_rules_end_in_a_message(folder: Project) -> None:
         wrong.stderr.split("\n")[0],
     )
     assert (2, "") == (broken.returncode, broken.stdout)
-    assert broken.stderr.startswith("error: `[shell] allow` in `koi.toml` is no list of texts")
+    assert broken.stderr.startswith("error: `allow` in `[shell]` of `koi.toml` is no list of texts")

@@ -10,7 +10,7 @@ import pytest
 from koi_lang.grants import covers, matches
 from koi_lang.program.declarations import servers_of
 from koi_lang.runtime.host import Approval
-from koi_lang.settings import allowed_tools
+from koi_lang.settings.project import allowed_tools
 from tests.mcp.conftest import Shelf, call
 from tests.mcp.test_calls import HEADING
 from tests.mcp.test_errands import SAMPLE, Person

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from koi_lang import settings
 from koi_lang.errors import SettingsError
+from koi_lang.settings import project
 from tests.playbook.playing import act, done, solo
 from tests.projects import Project
 
@@ -106,12 +107,12 @@ def test_limits_are_read(tmp_path: Path, text: str, expected: dict[str, Any]) ->
     """The table may be missing, and holds numbers above 0."""
     (tmp_path / "koi.toml").write_text(text)
 
-    assert expected == settings.limits(tmp_path)
+    assert expected == project.limits(tmp_path)
 
 
 def test_a_project_without_file_has_no_settings(tmp_path: Path) -> None:
     """Where there is no `koi.toml`, nothing is limited and nothing allowed."""
-    assert ({}, {}, []) == (settings.project(tmp_path), settings.limits(tmp_path), settings.allowed_commands(tmp_path))
+    assert ({}, {}, []) == (project.read_toml(tmp_path), project.limits(tmp_path), project.allowed_commands(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -130,15 +131,23 @@ def test_limits_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> N
     (tmp_path / "koi.toml").write_text(text)
 
     with pytest.raises(SettingsError) as error:
-        settings.limits(tmp_path)
+        project.limits(tmp_path)
 
     assert error.value.message.startswith(problem)
 
 
-@pytest.mark.parametrize("text", ["shell = 5", "[shell]\nallow = 'ls'", "[shell]\nallow = [5]"])
-def test_permissions_that_make_no_sense(tmp_path: Path, text: str) -> None:
-    """`allow` is a list of texts."""
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("shell = 5", "`shell` in `koi.toml` is no table"),
+        ("[shell]\nallow = 'ls'", "`allow` in `[shell]` of `koi.toml` is no list of texts"),
+        ("[shell]\nallow = [5]", "`allow` in `[shell]` of `koi.toml` is no list of texts"),
+        ("[shell]\nalow = ['ls']", "`[shell]` in `koi.toml` has no `alow`"),
+    ],
+)
+def test_permissions_that_make_no_sense(tmp_path: Path, text: str, problem: str) -> None:
+    """`allow` is a list of texts, and nothing else is there."""
     (tmp_path / "koi.toml").write_text(text)
 
-    with pytest.raises(SettingsError, match="is no list of texts"):
-        settings.allowed_commands(tmp_path)
+    with pytest.raises(SettingsError, match=re.escape(problem)):
+        project.allowed_commands(tmp_path)

@@ -289,7 +289,7 @@ def test_a_broken_setting_is_told(site: Site) -> None:
     """A list that is none stops the request with the file that it stands in."""
     Path("koi.toml").write_text('[http]\nallow = "localhost"\n')
 
-    with pytest.raises(SettingsError, match=r"`\[http\] allow` in `koi.toml` is no list"):
+    with pytest.raises(SettingsError, match=r"`allow` in `\[http\]` of `koi.toml` is no list"):
         ask(f"http://localhost:{site.port}/")
 
 

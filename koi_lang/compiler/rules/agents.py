@@ -9,7 +9,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.program import handlers, place_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import nearest
-from koi_lang.settings import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
+from koi_lang.settings.project import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")

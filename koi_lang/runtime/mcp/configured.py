@@ -11,7 +11,8 @@ from koi_lang.diagnostics import nearest
 from koi_lang.errors import SettingsError
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.permissions import Access, rules_of
-from koi_lang.settings import fill_variables, mcp_servers
+from koi_lang.settings import fill_variables
+from koi_lang.settings.project import mcp_servers
 
 # The file that describes a server, and what it says.
 Description: TypeAlias = tuple[str, Mapping[str, Any]]

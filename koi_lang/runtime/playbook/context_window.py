@@ -13,7 +13,7 @@ from koi_lang.llm.messages import Adapter
 from koi_lang.llm.models import card_of
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import UNPAID
-from koi_lang.settings import COMPACT_OPTIONS
+from koi_lang.settings.project import COMPACT_OPTIONS
 
 RESERVE, KEEP, THRESHOLD = 16_384, 20_000, 100_000
 LEAST_RECORD = 250

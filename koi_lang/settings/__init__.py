@@ -1,0 +1,122 @@
+"""Environment variables and configuration files: only this package reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from koi_lang.errors import SettingsError, reason
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import platformdirs
+    from dotenv import parser as dotenv_parser
+else:
+    platformdirs, dotenv_parser = lazy_module("platformdirs"), lazy_module("dotenv.parser")
+
+
+def environment() -> Mapping[str, str]:
+    """The environment of the process as a read-only view."""
+    return dict(os.environ)
+
+
+def variable(name: str) -> str | None:
+    """One environment variable; None when it is unset or empty."""
+    return os.environ.get(name) or None
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept: KOI_CACHE_DIR, else the user's cache folder."""
+    return _folder_of_person("CACHE")
+
+
+def config_folder() -> Path:
+    """Where koi keeps what belongs to the person, such as keys: KOI_CONFIG_DIR, else the user's configuration."""
+    return _folder_of_person("CONFIG")
+
+
+def _folder_of_person(kind: Literal["CACHE", "CONFIG"]) -> Path:
+    """The folder that a variable names, else one such as `~/.config/koi`; macOS and Windows have others for new files.
+
+    Elsewhere the library, which takes a while to load, says the same and is not asked.
+    """
+    if chosen := variable(f"KOI_{kind}_DIR"):
+        return Path(chosen)
+    if base := variable(f"XDG_{kind}_HOME"):
+        return Path(base) / "koi"
+    folder = Path.home() / f".{kind.lower()}" / "koi"
+    if sys.platform not in ("darwin", "win32") or folder.is_dir():
+        return folder
+    of_system = platformdirs.user_cache_dir if kind == "CACHE" else platformdirs.user_config_dir
+    return Path(of_system("koi", appauthor=False))
+
+
+def dotenv(folder: Path) -> dict[str, str]:
+    """The variables of `.env` in a folder: `NAME=value` lines, quotes, comments, `export`; others are left out."""
+    try:
+        return _variables((folder / ".env").read_text("utf-8"))
+    except (FileNotFoundError, IsADirectoryError):
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"`.env` cannot be read: {error}", help="It holds lines like `NAME=value`, in UTF-8."
+        ) from error
+
+
+def variables_in(path: str) -> dict[str, str]:
+    """The variables of a file like `.env`. Raises SettingsError when it cannot be read."""
+    try:
+        return _variables(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        help = "It holds lines like `OPENAI_API_KEY=…`."
+        raise SettingsError(f"`{path}` cannot be read: {why}", help=help) from error
+
+
+def _variables(text: str) -> dict[str, str]:
+    """Variables by name. `${X}` in a value stays as it is: nothing of the environment is put anywhere unasked."""
+    lines = dotenv_parser.parse_stream(StringIO(text))
+    return {line.key: line.value for line in lines if line.key is not None and line.value is not None}
+
+
+def koi_config(folder: Path) -> Mapping[str, Any]:
+    """The content of `.koi-config.json` in a folder, empty without the file.
+
+    Raises:
+        SettingsError: the file is not a JSON object.
+    """
+    path = folder / ".koi-config.json"
+    try:
+        loaded = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`.koi-config.json` cannot be read: {error}", help="It holds one JSON object.") from error
+    if not isinstance(loaded, dict):
+        raise SettingsError("`.koi-config.json` holds no JSON object", help='Write `{ "registry": { … } }`.')
+    return loaded
+
+
+FILLED = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+def fill_variables(text: str, folder: Path) -> str:
+    """A text with `${NAME}` and `${NAME:-default}` replaced by variables of the environment, else of `.env`.
+
+    Raises:
+        SettingsError: a variable is not set and has no default.
+    """
+
+    def value_of(found: re.Match[str]) -> str:
+        value = variable(found[1]) or dotenv(folder).get(found[1]) or found[2]
+        if value is None:
+            raise SettingsError(f"the variable `{found[1]}` is not set", help=f"Set it, or write ${{{found[1]}:-…}}.")
+        return value
+
+    return FILLED.sub(value_of, text)

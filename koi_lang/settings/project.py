@@ -1,0 +1,255 @@
+"""The settings of a project: `koi.toml`, with one schema, and the MCP servers of `.mcp.json`.
+
+A section is a record whose fields say what they may hold; what is wrong with a file is found and told in one place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast
+
+from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
+from koi_lang.errors import SettingsError
+
+# What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
+Check: TypeAlias = "Callable[[Any, str], tuple[str, str | None] | None]"
+SectionT = TypeVar("SectionT")
+
+
+def _texts(example: str) -> Mapping[str, Any]:
+    """What a list of texts has to be."""
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        is_list = isinstance(value, list) and all(isinstance(text, str) for text in value)
+        return None if is_list else ("is no list of texts", f'Write `{name} = ["{example}"]`.')
+
+    return {"check": check}
+
+
+def _above_zero(kind: str, *types: type) -> Mapping[str, Any]:
+    """What a number above 0 has to be."""
+
+    def check(value: Any, name: str) -> tuple[str, str | None] | None:
+        return None if type(value) in types and value > 0 else (f"must be a {kind} above 0, not {value!r}", None)
+
+    return {"check": check, "kind": kind}
+
+
+def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
+    if not isinstance(value, (str, dict)) or not value:
+        return "names no model", f'Write `{name} = "provider/model"`.'
+    unknown = next((option for option in value if option not in MODEL_OPTIONS), "") if isinstance(value, dict) else ""
+    return (f"has no `{unknown}`", _advice(unknown, MODEL_OPTIONS)) if unknown else None
+
+
+COUNT, AMOUNT = _above_zero("whole number", int), _above_zero("number", int, float)
+MODEL: Mapping[str, Any] = {"check": _check_model}
+
+
+@dataclass(frozen=True, slots=True)
+class ShellSettings:
+    """`[shell]`: commands that need no question."""
+
+    allow: Sequence[str] = field(default=(), metadata=_texts("git status"))
+
+
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """`[http]`: hosts and networks of one's own that may be asked."""
+
+    allow: Sequence[str] = field(default=(), metadata=_texts("localhost:8080"))
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """`[mcp.NAME]`, beside the options of a server: tools that need no question."""
+
+    allow: Sequence[str] = field(default=(), metadata=_texts("write_*"))
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """`[limits]`: what a run may spend (`time` in seconds), and how patient it is."""
+
+    turns: int | None = field(default=None, metadata=COUNT)
+    tokens: int | None = field(default=None, metadata=COUNT)
+    requests: int | None = field(default=None, metadata=COUNT)
+    concurrency: int | None = field(default=None, metadata=COUNT)
+    repeats: int | None = field(default=None, metadata=COUNT)
+    alternations: int | None = field(default=None, metadata=COUNT)
+    failures: int | None = field(default=None, metadata=COUNT)
+    pivots: int | None = field(default=None, metadata=COUNT)
+    usd: float | None = field(default=None, metadata=AMOUNT)
+    time: float | None = field(default=None, metadata=AMOUNT)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """`[models]`: who answers for agents that do not say it, by role."""
+
+    default: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
+    small: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
+    judge: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
+    embedding: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
+
+
+SECTIONS: Mapping[str, type] = {
+    "http": HttpSettings,
+    "limits": LimitSettings,
+    "mcp": McpSettings,
+    "models": ModelSettings,
+    "shell": ShellSettings,
+}
+
+ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
+WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind"] == "whole number")
+# What an `llm` block and a role of `[models]` may hold, and their `compact`.
+MODEL_OPTIONS = (
+    "provider", "model", "temperature", "max_tokens", "context_tokens", "compact", "base_url", "fallback", "cache",
+)  # fmt: skip
+COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
+
+
+def read_toml(folder: Path) -> Mapping[str, Any]:
+    """The content of `koi.toml` in a folder, empty without the file.
+
+    Raises:
+        SettingsError: the file is no TOML, or has a misspelt section; others may belong to somebody else.
+    """
+    try:
+        loaded = tomllib.loads((folder / "koi.toml").read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`koi.toml` cannot be read: {error}", help="It holds TOML, such as `[shell]`.") from error
+    for name in loaded:
+        near = None if name in SECTIONS else nearest(name, SECTIONS, alike=SLIP_IN_FOUR)
+        if near is not None:
+            raise SettingsError(f"`koi.toml` has a section `{name}` that means nothing", help=f"Did you mean `{near}`?")
+    return loaded
+
+
+def allowed_commands(folder: Path) -> list[str]:
+    """The commands that `[shell] allow = ["git status", "ls *"]` in `koi.toml` allows. Raises SettingsError."""
+    return list(_read_section(folder, ShellSettings).allow)
+
+
+def allowed_hosts(folder: Path) -> list[str]:
+    """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
+    return list(_read_section(folder, HttpSettings).allow)
+
+
+def allowed_tools(folder: Path) -> list[str]:
+    """What `allow = ["write_*", "model"]` in `[mcp.NAME]` of `koi.toml` allows, as rules `mcp:NAME:write_*`.
+
+    Raises:
+        SettingsError: one is no list of texts, or a file is broken.
+    """
+    rules: list[str] = []
+    own = read_toml(folder).get("mcp", {})
+    for name, about in own.items() if isinstance(own, dict) else ():
+        given = {"allow": about["allow"]} if isinstance(about, dict) and "allow" in about else {}
+        spellings = dict.fromkeys((name, re.sub(r"\W", "_", name)))  # names of programs have no hyphens
+        allow = _read_table(McpSettings, given, f"mcp.{name}").allow
+        rules += [f"mcp:{spelling}:{pattern}" for spelling in spellings for pattern in allow]
+    return rules
+
+
+def limits(folder: Path) -> Mapping[str, Any]:
+    """The table `[limits]` of `koi.toml`: what runs in a folder may spend, and how patient they are.
+
+    Raises:
+        SettingsError: a limit is not known, or no number above 0.
+    """
+    return _written_fields(_read_section(folder, LimitSettings))
+
+
+def models(folder: Path) -> dict[str, dict[str, Any]]:
+    """The table `[models]` of `koi.toml` as options of models by role; `"provider/model"` stands for `{ model = … }`.
+
+    Raises:
+        SettingsError: a role is not known, or its value is neither a text nor a table of known options.
+    """
+    given = _written_fields(_read_section(folder, ModelSettings))
+    return {role: {"model": value} if isinstance(value, str) else dict(value) for role, value in given.items()}
+
+
+def _read_section(folder: Path, kind: type[SectionT]) -> SectionT:
+    name = next(name for name, section in SECTIONS.items() if section is kind)
+    return _read_table(kind, read_toml(folder).get(name, {}), name)
+
+
+def _read_table(kind: type[SectionT], given: Any, name: str) -> SectionT:
+    """A table of TOML as the record it is meant to be. Raises SettingsError."""
+    if not isinstance(given, dict):
+        raise SettingsError(f"`{name}` in `koi.toml` is no table", help=f"Write `[{name}]` on a line of its own.")
+    checks: Mapping[str, Check] = {each.name: each.metadata["check"] for each in fields(cast(Any, kind))}
+    for key, value in given.items():
+        if key not in checks:
+            raise SettingsError(f"`[{name}]` in `koi.toml` has no `{key}`", help=_advice(key, checks))
+        if problem := checks[key](value, key):
+            raise SettingsError(f"`{key}` in `[{name}]` of `koi.toml` {problem[0]}", help=problem[1])
+    return kind(**given)
+
+
+def _advice(name: str, known: Iterable[str]) -> str:
+    near = nearest(name, known)
+    listed = ", ".join(f"`{each}`" for each in known)
+    return f"Did you mean `{near}`? It may hold {listed}." if near else f"It may hold {listed}."
+
+
+def _written_fields(section: Any) -> dict[str, Any]:
+    """What a file says of a section, in the order of the schema."""
+    found = {each.name: getattr(section, each.name) for each in fields(section)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+# ---------------------------------------------------------------- MCP servers
+
+
+MCP_FILE = ".mcp.json"
+
+
+def mcp_servers(folder: Path) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """The MCP servers that `koi.toml` and `.mcp.json` describe, by name: the file and the options.
+
+    A server that both describe is that of `koi.toml`, as `[mcp.NAME]`; where that has neither `command` nor `url`, but
+    rules, for example, its options are laid over those of `.mcp.json`.
+
+    Raises:
+        SettingsError: a file is broken, or a server in it is not described by options.
+    """
+    found = {name: (MCP_FILE, about) for name, about in _mcp_file(folder).items()}
+    own = read_toml(folder).get("mcp", {})
+    for name, about in (own if isinstance(own, dict) else {"": own}).items():
+        found[name] = _laid_over(found.get(name), about)
+    for name, (file, about) in found.items():
+        if not isinstance(about, dict):
+            help = '`koi.toml` has `[mcp.NAME]`, `.mcp.json` has { "mcpServers": { "NAME": { "command": … } } }.'
+            raise SettingsError(f"`{name or 'mcp'}` in `{file}` describes no MCP server", help=help)
+    return found
+
+
+def _laid_over(described: tuple[str, Any] | None, about: Any) -> tuple[str, Any]:
+    if described is None or not isinstance(described[1], dict) or not isinstance(about, dict):
+        return "koi.toml", about
+    return ("koi.toml", about) if about.keys() & {"command", "url"} else (MCP_FILE, {**described[1], **about})
+
+
+def _mcp_file(folder: Path) -> dict[str, Any]:
+    try:
+        loaded = json.loads((folder / MCP_FILE).read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"`{MCP_FILE}` cannot be read: {error}", help="It holds one JSON object.") from error
+    servers = loaded.get("mcpServers", {}) if isinstance(loaded, dict) else None
+    if not isinstance(servers, dict):
+        help = 'Write { "mcpServers": { "NAME": { "command": … } } }.'
+        raise SettingsError(f"`{MCP_FILE}` holds no object `mcpServers`", help=help)
+    return servers
