@@ -136,8 +136,8 @@ class Program:
     @property
     def usage(self) -> ProgramUsage:
         """What its models have taken so far."""
-        known = self._statistics
-        tokens = known.tokens
+        known = self._statistics.usage
+        tokens = known.by_kind
         return ProgramUsage(
             known.requests, tokens["input"], tokens["output"], tokens["cached"], known.usd, not known.unpriced
         )

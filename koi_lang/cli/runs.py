@@ -17,7 +17,7 @@ import click
 from koi_lang.cli.options import seconds
 from koi_lang.cli.output import writing
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.text import count_text
+from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
 from koi_lang.runtime.journal import store
@@ -25,7 +25,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in
 from koi_lang.runtime.journal.reader import Journal, program_of, read_header
 from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
-from koi_lang.runtime.journal.totals import TOTALS, Totals
+from koi_lang.runtime.journal.totals import TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.text_width import clean
 
@@ -105,7 +105,7 @@ def _row(path: Path, summary: RunSummary) -> tuple[str, ...]:
         _duration(summary.seconds),
         str(summary.totals.requests),
         f"{summary.totals.tokens:,}",
-        _cost(summary.totals),
+        cost_text(summary.totals),
     )
 
 
@@ -135,7 +135,7 @@ def _facts(path: Path, summary: RunSummary) -> Mapping[str, str]:
         "command": " ".join(("koi", *header.words)),
         "version": header.version,
         "state": f"{summary.state} after {_duration(summary.seconds)}",
-        "models": f"{count_text(totals.requests, 'request')}, {totals.tokens:,} tokens, {_cost(totals)}",
+        "models": f"{count_text(totals.requests, 'request')}, {totals.tokens:,} tokens, {cost_text(totals)}",
     }
 
 
@@ -313,9 +313,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.1f}s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}m {rest:02}s" if minutes < 60 else f"{minutes // 60}h {minutes % 60:02}m"
-
-
-def _cost(totals: Totals) -> str:
-    if totals.unpriced:
-        return f"${totals.usd:.4f} or more" if totals.usd else "unknown"
-    return f"${totals.usd:.4f}"

@@ -174,6 +174,7 @@ class Session:
             async with opened.run as run, asyncio.TaskGroup() as group:
                 live = self._live = _Live(opened, copy_context(), group)
                 if run.effects.past is not None:
+                    self.statistics.usage = run.effects.past.usage()
                     await self._go_over(self, run.effects.past)
                 ready.set_result(None)
                 await live.over.wait()

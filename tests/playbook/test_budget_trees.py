@@ -17,7 +17,7 @@ from koi_lang.llm.retry import retry
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.journal.entries import entry_of
-from koi_lang.runtime.journal.totals import Totals
+from koi_lang.runtime.journal.totals import UsageTotals
 from tests.playbook.playing import Played, Player, act, ask, done
 
 AGENTS = 4
@@ -124,12 +124,16 @@ def played(play: Player, seed: int, *, honest: bool) -> tuple[Played, Liar, dict
 
 def sums(done: Played) -> set[tuple[int, int]]:
     """Tokens and requests as the budget of the run, the bill and the journal have them."""
-    bill, journal = CostMeter(), Totals()
+    bill, journal = CostMeter(), UsageTotals()
     for n, event in enumerate(done.events, 1):
         bill(event)
-        journal.add(entry_of(event, n))
+        journal.add_entry(entry_of(event, n))
     spent = done.run.spending
-    return {(spent.tokens, spent.requests), (bill.tokens, bill.requests), (journal.tokens, journal.requests)}
+    return {
+        (spent.tokens, spent.requests),
+        (bill.usage.tokens, bill.usage.requests),
+        (journal.tokens, journal.requests),
+    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)

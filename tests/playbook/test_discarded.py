@@ -53,7 +53,7 @@ def billed(played: Played) -> int:
     bill = CostMeter()
     for event in played.events:
         bill(event)
-    return bill.tokens
+    return bill.usage.tokens
 
 
 def test_attempts_before_an_answer_are_paid_for(play: Player) -> None:

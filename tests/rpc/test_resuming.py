@@ -10,6 +10,7 @@ import pytest
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.journal.reader import read
 from koi_lang.runtime.journal.store import path_of
+from koi_lang.runtime.journal.summary import summarise
 from tests.playbook.playing import act, done
 from tests.rpc.talking import Talk, Talker
 
@@ -100,6 +101,24 @@ def test_the_client_sees_what_was(talk: Talker) -> None:
         assert "resume_session" == client.messages[0].get("command")
         assert {True} == {event["recalled"] for event in client.events() if event["type"] == "printed"}
         assert before == (await client.data("get_session_stats"))["calls"]
+
+    talk(PROGRAM, test)
+
+
+def test_what_was_paid_before_counts_once(talk: Talker) -> None:
+    """A session that goes on has taken what it took before; a branch of it begins with nothing, as its journal says."""
+
+    async def test(client: Talk) -> None:
+        await said(client, "hi", act("print", message="Hello"), done())
+        before = await client.data("get_session_stats")
+        run = await resumed(client)
+        after = await client.data("get_session_stats")
+        await client.data("branch", entry=len(read(path_of(talk.folder, run)).entries))
+        branch = await client.data("get_session_stats")
+        journal = summarise(path_of(talk.folder, client.dispatcher.session.run.id)).totals
+
+        assert (2, before) == (before["requests"], after)
+        assert (0, 1, 0) == (branch["requests"], branch["calls"], journal.requests)
 
     talk(PROGRAM, test)
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.images import image_file, named_file
-from koi_lang.cli.chat.view import bill
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.text import brief, fit_text, one_line
+from koi_lang.cli.ui.text import brief, fit_text, one_line, usage_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
@@ -128,10 +127,10 @@ async def model(chat: ChatConversation, given: str) -> None:
 async def cost(chat: ChatConversation, given: str) -> None:
     """Show what the conversation took: requests, tokens, money."""
     statistics = chat.session.statistics
-    calls, requests = statistics.counts["calls"], statistics.requests
-    counted = f"{_count(calls, 'message')}, {_count(requests, 'request')}"
-    tokens = ", ".join(f"{count:,} {name}" for name, count in statistics.tokens.items())
-    chat.screen.say(f"{counted}, {bill(statistics)} ({tokens})")
+    calls, usage = statistics.counts["calls"], statistics.usage
+    counted = f"{_count(calls, 'message')}, {_count(usage.requests, 'request')}"
+    tokens = ", ".join(f"{count:,} {name}" for name, count in usage.by_kind.items())
+    chat.screen.say(f"{counted}, {usage_text(usage)} ({tokens})")
 
 
 @command("[PATH]")

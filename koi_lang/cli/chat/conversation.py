@@ -9,8 +9,8 @@ from typing import Any
 from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.event_view import EventView
 from koi_lang.cli.chat.images import Attached, pasted_images
-from koi_lang.cli.chat.view import APPROVALS, Request, Screen, bill
-from koi_lang.cli.ui.text import harmless, heard_when, one_line
+from koi_lang.cli.chat.view import APPROVALS, Request, Screen
+from koi_lang.cli.ui.text import harmless, heard_when, one_line, usage_text
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.events import CallEnded, CallStarted, Event, MessageDelivered, unless_omitted
 from koi_lang.llm.images import Image, require_few
@@ -229,7 +229,7 @@ class ChatConversation:
         """One line: the handler, its model, what was taken, and who is at work."""
         choice, asked = self.session.served.choice.name(), self.telling.model
         parts = [self.target.name, one_line(asked if self.is_busy else choice or asked)]
-        return "  ".join(part for part in (*parts, bill(self.session.statistics), self._state()) if part)
+        return "  ".join(part for part in (*parts, usage_text(self.session.statistics.usage), self._state()) if part)
 
     def _state(self) -> str:
         if self.requests:

@@ -11,7 +11,6 @@ from koi_lang.cli.ui.text import Theme, brief, duration, fit_text, harmless, one
 from koi_lang.runtime.host import visible, wish
 from koi_lang.runtime.model_calls.images import replace_images
 from koi_lang.sessions.client_host import APPROVAL
-from koi_lang.sessions.totals import Statistics
 
 # An action that takes less is not told how long it took.
 WORTH_TELLING_S = 1.0
@@ -103,14 +102,6 @@ def answer_text(result: Any) -> str:
         if isinstance(result, str)
         else json.dumps(replace_images(result), ensure_ascii=False, indent=2, default=str)
     )
-
-
-def bill(statistics: Statistics) -> str:
-    """What the models of a session took, in a few words."""
-    tokens = statistics.tokens["input"] + statistics.tokens["output"]
-    unknown = statistics.unpriced and not statistics.usd
-    cost = "cost unknown" if unknown else f"${statistics.usd:.4f}{' or more' if statistics.unpriced else ''}"
-    return f"{tokens:,} tokens, {cost}"
 
 
 def format_call(name: str, payload: Any, text: str) -> str:

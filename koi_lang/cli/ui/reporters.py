@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.cli.ui.text import count_text
-from koi_lang.events import PAID, ActionFailed, Detail, EffectFailed, Event, ModelFailed
+from koi_lang.cli.ui.text import count_text, usage_text
+from koi_lang.events import ActionFailed, Detail, EffectFailed, Event, ModelFailed
+from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.host import NobodyAllowsError
+from koi_lang.runtime.journal.totals import UsageTotals
 
 if TYPE_CHECKING:
     from koi_lang.runtime.run import Run
@@ -49,38 +51,22 @@ class Status:
 
 
 class CostMeter:
-    """Counts what the models of a run have taken."""
+    """Counts what models outside of this process have taken in this part of a run."""
 
     def __init__(self) -> None:
-        self.requests = self.tokens = 0
-        self.usd = self._since = self._until = 0.0
-        self.unpriced = False
+        self.usage = UsageTotals()
+        self._since = self._until = 0.0
 
     def __call__(self, event: Event) -> None:
         """Follow an event."""
         self._since, self._until = self._since or event.ts, event.ts
-        if (
-            event.type not in PAID
-            or event.recalled
-            or event.fields.get("model") in ("rehearsal", "scripted")
-            or event.fields.get("replayed")
-        ):
-            return
-        self.requests += 1
-        self.tokens += event.fields["tokens"]["input"] + event.fields["tokens"]["output"]
-        self.usd += event.fields["usd"] or 0.0
-        self.unpriced |= event.fields["usd"] is None
+        if getattr(event.data, "model", None) not in UNPAID:
+            self.usage.add(event)
 
     def line(self) -> str | None:
         """What it came to; None when no model was asked."""
-        if not self.requests:
-            return None
-        cost = (
-            "cost unknown"
-            if self.unpriced and not self.usd
-            else f"${self.usd:.4f}{' or more' if self.unpriced else ''}"
-        )
-        return f"{count_text(self.requests, 'request')}, {self.tokens:,} tokens, {cost}"
+        requests = self.usage.requests
+        return f"{count_text(requests, 'request')}, {usage_text(self.usage)}" if requests else None
 
     @property
     def seconds(self) -> float:

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from koi_lang import settings, text_width
 from koi_lang.cli.ui.colours import chosen_colours
+from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.model_calls.images import medium, replace_images
 from koi_lang.text_width import clean
 
@@ -180,6 +181,18 @@ def ending(text: str, columns: int, more: str) -> str:
 def count_text(number: int, noun: str) -> str:
     """A number of things: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def cost_text(usage: UsageTotals, unknown: str = "unknown") -> str:
+    """What something cost, as far as that is known."""
+    if usage.unpriced and not usage.usd:
+        return unknown
+    return f"${usage.usd:.4f}{' or more' if usage.unpriced else ''}"
+
+
+def usage_text(usage: UsageTotals) -> str:
+    """What models took, in a few words."""
+    return f"{usage.tokens:,} tokens, {cost_text(usage, 'cost unknown')}"
 
 
 def duration(seconds: float) -> str:

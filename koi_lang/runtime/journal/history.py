@@ -25,6 +25,7 @@ from koi_lang.events import (
 )
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal.entries import PASSED_ON, JournalEntry, Redact, kind_of, plain
+from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.location import Path, current_place
@@ -164,6 +165,10 @@ class History:
         if self._paid is None:
             self._paid = _paid_by_path(self.entries)
         return self._paid.get(path, (0, 0.0, 0))
+
+    def usage(self) -> UsageTotals:
+        """What the run itself took before; a branch has taken nothing yet, and a replay takes nothing."""
+        return UsageTotals.of(self.entries if self.mode == "resume" else ())
 
     def is_same(self, recorded: Any, now: Any) -> bool:
         """Whether a value is what was recorded, but for its secrets."""

@@ -12,7 +12,7 @@ from koi_lang.errors import JournalError, reason
 from koi_lang.runtime.journal.checksums import is_changed, is_sealed
 from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, header_of
 from koi_lang.runtime.journal.signatures import Authenticity, Signer
-from koi_lang.runtime.journal.totals import Totals
+from koi_lang.runtime.journal.totals import UsageTotals
 
 # No header is longer; a foreign file may be one endless line.
 LONGEST_HEADER = 1 << 20
@@ -53,7 +53,7 @@ class End:
 
     run: str
     count: int = 0
-    totals: Totals = field(default_factory=Totals)
+    totals: UsageTotals = field(default_factory=UsageTotals)
     size: int | None = None
     state: bytes = b""
 
@@ -82,7 +82,7 @@ class Journal:
         """Where it goes on."""
         count = self.entries[-1].n if self.entries else 0
         state = b"" if self.authenticity is None else self.authenticity.state
-        return End(self.header.run, count, Totals.of(self.entries), self.size, state)
+        return End(self.header.run, count, UsageTotals.of(self.entries), self.size, state)
 
 
 def read(path: Path, signer: Signer | None = None) -> Journal:

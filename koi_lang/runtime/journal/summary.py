@@ -19,7 +19,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry, entry_in, hea
 from koi_lang.runtime.journal.history import RESUMED
 from koi_lang.runtime.journal.reader import LONGEST_HEADER, open_journal
 from koi_lang.runtime.journal.store import is_running
-from koi_lang.runtime.journal.totals import TOTALS, Totals
+from koi_lang.runtime.journal.totals import TOTALS, UsageTotals
 
 State = Literal["ok", "failed", "interrupted", "running"]
 # Of runs that can go on.
@@ -46,14 +46,14 @@ class RunSummary:
     header: Header
     state: State = "interrupted"
     seconds: float = 0.0
-    totals: Totals = field(default_factory=Totals)
+    totals: UsageTotals = field(default_factory=UsageTotals)
 
     def add(self, entry: JournalEntry) -> None:
         """Count an entry."""
         self.seconds = max(self.seconds, entry.ts - self.header.started)
-        totals = Totals.of_data(entry.data.get(TOTALS))
+        totals = UsageTotals.of_data(entry.data.get(TOTALS))
         if totals is None:
-            self.totals.add(entry)
+            self.totals.add_entry(entry)
         else:
             self.totals = totals
         if entry.kind == RunEnded.type:
@@ -105,7 +105,7 @@ def _last_entries(file: BinaryIO, begin: int, size: int, run: str) -> list[Journ
         lines = _lines_from(file, start, size)[start > begin :]
         for at in reversed(range(len(lines))):
             entry = _sound_entry(lines[at], run) if MARK in lines[at] else None
-            if entry is not None and Totals.of_data(entry.data.get(TOTALS)) is not None:
+            if entry is not None and UsageTotals.of_data(entry.data.get(TOTALS)) is not None:
                 return [entry, *_telling_entries(lines[at + 1 :], run)]
         if start == begin:
             return []

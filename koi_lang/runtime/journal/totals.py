@@ -1,64 +1,84 @@
-"""The entries of a journal to what the models of its run took."""
+"""Events of a run, or the entries of its journal, to what its models took."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from koi_lang.events import PAID
+from koi_lang.events import PAID, Event
 from koi_lang.runtime.budget.limits import UNPAID
-from koi_lang.runtime.journal.entries import JournalEntry
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.journal.entries import JournalEntry
 
 # Where entries hold those so far.
 TOTALS = "totals"
 
 
 @dataclass(slots=True)
-class Totals:
-    """What models took, of the entries that were added.
+class UsageTotals:
+    """What models took, of the events that were added.
+
+    What is paid for counts once: where it happened. An event that is recalled tells of what an earlier part of the run
+    has counted, or the run that this one is a branch of; so totals that go on begin with what the earlier part took.
+    An answer that came from a cache, or was `replayed` by other means, took nothing and is no request.
 
     Attributes:
-        requests: answers of models and rankings by their embeddings, those from a cache not counted.
+        requests: answers of models, attempts that came to nothing, and rankings by embeddings.
+        tokens: read and written.
         usd: what is known of their price.
         unpriced: whether some of them have a price that is not known.
+        by_kind: tokens by what they were, such as `input`; totals that were read from a journal do not tell that.
     """
 
     requests: int = 0
     tokens: int = 0
     usd: float = 0.0
     unpriced: bool = False
+    by_kind: dict[str, int] = field(default_factory=lambda: {"input": 0, "output": 0, "cached": 0}, compare=False)
 
     @staticmethod
-    def of(entries: Iterable[JournalEntry]) -> Totals:
+    def of(entries: Iterable[JournalEntry]) -> UsageTotals:
         """What some entries tell."""
-        totals = Totals()
+        totals = UsageTotals()
         for entry in entries:
-            totals.add(entry)
+            totals.add_entry(entry)
         return totals
 
     @staticmethod
-    def of_data(value: Any) -> Totals | None:
+    def of_data(value: Any) -> UsageTotals | None:
         """Totals from their JSON form; None where a value is none."""
         given = value if isinstance(value, dict) else {}
         kinds = {name: type(number) for name, number in given.items()}
         fits = kinds == {"requests": int, "tokens": int, "usd": float, "unpriced": bool}
-        return Totals(**given) if fits else None
+        return UsageTotals(**given) if fits else None
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
         return {"requests": self.requests, "tokens": self.tokens, "usd": self.usd, "unpriced": self.unpriced}
 
-    def add(self, entry: JournalEntry) -> None:
-        """Count what an entry tells; what was known from an earlier run was paid for there."""
-        if entry.kind in PAID and not (entry.data.get("replayed") or entry.data.get("recalled")):
-            self._count(entry.data.get("tokens"), entry.data.get("usd"), entry.data.get("model"))
+    def add(self, event: Event) -> None:
+        """Count what an event tells."""
+        if event.type in PAID and not event.recalled:
+            self._count(event.fields)
 
-    def _count(self, tokens: Any, usd: Any, model: Any) -> None:
-        counted = tokens if isinstance(tokens, dict) else {}
+    def add_entry(self, entry: JournalEntry) -> None:
+        """Count what an entry tells, by the same rule."""
+        if entry.kind in PAID and not entry.data.get("recalled"):
+            self._count(entry.data)
+
+    def _count(self, paid: Mapping[str, Any]) -> None:
+        if paid.get("replayed"):
+            return
         self.requests += 1
-        self.tokens += sum(n for name in ("input", "output") if isinstance(n := counted.get(name), int))
+        tokens, usd = paid.get("tokens"), paid.get("usd")
+        counted = tokens if isinstance(tokens, dict) else {}
+        for name in self.by_kind:
+            number = counted.get(name)
+            self.by_kind[name] += number if isinstance(number, int) else 0
+            self.tokens += number if isinstance(number, int) and name != "cached" else 0
         if isinstance(usd, int | float):
             self.usd += usd
-        elif model not in UNPAID:
+        elif paid.get("model") not in UNPAID:
             self.unpriced = True

@@ -59,7 +59,7 @@ class Writer:
         self._redact, self._on_failure = redact, on_failure
         self._has_failed = self._has_ended = False
         end = begin if isinstance(begin, End) else End(begin.run)
-        self._run, self._count, self._totals = end.run, end.count, replace(end.totals)
+        self._run, self._count, self._totals = end.run, end.count, replace(end.totals, by_kind=dict(end.totals.by_kind))
         self._chain = None if signer is None else Chain(signer, end.state)
         self._is_copy = isinstance(begin, Header)
         self._is_named = not self._is_copy
@@ -112,7 +112,7 @@ class Writer:
 
     def _with_totals(self, entry: JournalEntry) -> JournalEntry:
         """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""
-        self._totals.add(entry)
+        self._totals.add_entry(entry)
         is_due = entry.kind == RunEnded.type or entry.kind in PAID or entry.n % EVERY == 0
         if self._has_ended or not is_due:
             return entry
