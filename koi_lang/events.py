@@ -314,7 +314,7 @@ class HandlerFailed(EventData):
 
 @event("timed_out", spread="failure")
 class TimedOut(EventData):
-    """Something took longer than it may; `failure` is the error that it ends with."""
+    """Something took longer than it may, and ends with an error."""
 
     failure: Mapping[str, Any]
 
@@ -392,7 +392,7 @@ class EffectStarted(EventData):
 
 @event("effect_ended", kind="done", detailed=["fields", "result"])
 class EffectEnded(EventData):
-    """Something that code did outside has given a result, and has `changed` what it was given, or `globals`."""
+    """Something that code did outside has given a result, and perhaps `changed` what it was given, or `globals`."""
 
     intent: str
     fields: Mapping[str, Any]
@@ -453,7 +453,7 @@ class TimerFired(EventData):
 
 @event("mcp_progress")
 class McpProgress(EventData):
-    """An MCP server says how far a call of a tool is; `total` is None where it does not know that."""
+    """An MCP server says how far a call of a tool is; `total` is null where it does not know."""
 
     mcp: str
     tool: str
@@ -467,7 +467,7 @@ class McpProgress(EventData):
 
 @event("model_asked", verbose=["request", "system", "messages"])
 class ModelAsked(EventData):
-    """A request to a model: a digest of it, and what is new in it behind the `kept` messages of the one before."""
+    """A request to a model: a digest of it, and what is new behind the `kept` messages of the one before."""
 
     model: str
     request: str = OMITTED

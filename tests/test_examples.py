@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
@@ -106,14 +107,19 @@ PRINTED = {
 }
 
 
+def run_example(name: str, folder: Path, *options: str) -> CompletedProcess[str]:
+    """The outcome of an example that is run offline, without a key, in a folder."""
+    words = ["run", *options, str(FOLDER / f"{name}.koi"), *_answers(name)]
+    (folder / "examples").symlink_to(FOLDER)
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    home = {"HOME": str(folder), "KOI_CACHE_DIR": str(folder), "PATH": path}
+    return forks.run(words, folder, home, STDIN.get(name, ""))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_prints_this(name: str, tmp_path: Path) -> None:
     """An example runs offline, without a key, and prints exactly what is written here."""
-    words = ["run", str(FOLDER / f"{name}.koi"), *_answers(name)]
-    (tmp_path / "examples").symlink_to(FOLDER)
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    home = {"HOME": str(tmp_path), "KOI_CACHE_DIR": str(tmp_path), "PATH": path}
-    done = forks.run(words, tmp_path, home, STDIN.get(name, ""))
+    done = run_example(name, tmp_path)
 
     assert (PRINTED[name], 0) == (done.stdout.splitlines(), done.returncode), done.stderr
 

@@ -19,7 +19,7 @@ from koi_lang.cli.running import run_program
 from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import JournalError, UsageError
-from koi_lang.events import Event, ModelAnswered
+from koi_lang.events import Event, LinePrinted, ModelAnswered
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal import store
@@ -206,7 +206,7 @@ def _tell(options: RunOptions, run: str, entries: Sequence[JournalEntry], *, is_
     how = "going on as a branch of" if is_branch else "resuming"
     counts = {"action": kinds["done"], "model answer": kinds[ModelAnswered.type]}
     if not any(counts.values()):
-        counts = {"line of output": kinds["printed"]}
+        counts = {"line of output": kinds[LinePrinted.type]}
     known = " and ".join(_count(number, what) for what, number in counts.items())
     allowed = f"; allowed as before: {', '.join(options.allow)}" if options.allow else ""
     click.echo(f"{how} {run}: {known} {'is' if sum(counts.values()) == 1 else 'are'} known{allowed}", err=True)

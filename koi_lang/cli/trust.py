@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from koi_lang.cli.doubts import can_ask
+from koi_lang.events import RuleAllowed
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.text_width import clean
 
@@ -25,6 +26,6 @@ def _facts(journal: Journal) -> Iterator[str]:
     header = journal.header
     yield f"  program  {header.program}"
     yield f"  command  koi {' '.join(header.words)}"
-    allowed = [str(entry.data.get("rule")) for entry in journal.entries if entry.kind == "allowed"]
+    allowed = [str(entry.data.get("rule")) for entry in journal.entries if entry.kind == RuleAllowed.type]
     if allowed:
         yield f"  allowed  {', '.join(allowed)}"

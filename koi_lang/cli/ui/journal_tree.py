@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import JournalError
+from koi_lang.events import HandlerStarted, LinePrinted, ModelAnswered
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
@@ -67,16 +68,16 @@ def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) ->
     """An entry one can go back to, in a line; empty for all others."""
     data = entry.data
     match entry.kind:
-        case "handler_started":
+        case HandlerStarted.type:
             return f"{entry.path[-1].partition('#')[0]} {_short(data.get('args'))}"
-        case "model_answered":
+        case ModelAnswered.type:
             return f"model: {_short(data.get('text'))}"
         case "done" | "failed":
             came = (
                 f"-> {_short(data.get('result'))}" if entry.kind == "done" else f"failed: {_short(data.get('error'))}"
             )
             return f"{data.get('intent')} {_short(inputs.get(entry.path, data.get('fields')))} {came}"
-        case "printed" if not entry.path[-2:-1] or not entry.path[-2].startswith("print#"):
+        case LinePrinted.type if not entry.path[-2:-1] or not entry.path[-2].startswith("print#"):
             return f"print {_short(data.get('message'))}"
         case "resumed":
             return "resumed"
