@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from koi_lang.events import ConsumerDropped, Event, EventData
 from koi_lang.outcome import error_of
-from koi_lang.runtime.guards.write_quota import count_written
+from koi_lang.runtime.guards.write_quota import count_written, has_quota
 from koi_lang.runtime.replay.location import Path, current_path
 
 Consumer = Callable[[Event], None]
@@ -57,7 +57,8 @@ class Events:
         if data.is_transient:
             return Event(0, self._clock(), self._run, agent, data, path)
         self._seq += 1
-        count_written(data.as_data())
+        if has_quota():
+            count_written(data.as_data())
         recalled = self._known is not None and self._known(data.type, path)
         return Event(self._seq, self._clock(), self._run, agent, data, path, recalled)
 

@@ -83,6 +83,11 @@ def _counting(quota: WriteQuota | None) -> Iterator[None]:
         _quota.reset(token)
 
 
+def has_quota() -> bool:
+    """Whether what is written here counts."""
+    return _quota.get() is not None
+
+
 def count_written(data: Any) -> None:
     """Count some data that is about to be written, by an event or to a file."""
     quota = _quota.get()
