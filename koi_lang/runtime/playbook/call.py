@@ -13,7 +13,7 @@ from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.interpolation import Rendered
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.messages import ActionResult
+from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.lookup import actions_of, find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, perform
@@ -24,8 +24,9 @@ from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.missing_references import require_results
-from koi_lang.runtime.playbook.prompting import SKIPPED, Feedback
+from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.turn import Turn, TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
@@ -44,7 +45,7 @@ _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way"
 
 
 @dataclass(slots=True)
-class Execution:
+class PlaybookCall:
     """One call of a playbook handler.
 
     Attributes:
@@ -52,6 +53,7 @@ class Execution:
         playbook: as rendered last.
         tools: what MCP servers offer it.
         conversation: what its model is told; None before it is told anything.
+        turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
         ended: whether `return` was carried out; `value` is its result.
         repeated: how many actions were carried out in loops and branches since the last one that the model asked for.
@@ -68,6 +70,7 @@ class Execution:
     playbook: Rendered = field(default_factory=Rendered)
     tools: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
+    turns: int = 0
     results: list[ActionResult] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
@@ -75,8 +78,13 @@ class Execution:
 
     # ------------------------------------------------------------ actions
 
-    async def carry_out(self, action: Action) -> Feedback:
-        """One action of an answer; gives the feedback for the model, whatever came of it.
+    def begin_turn(self, request: Request) -> Turn:
+        """The next turn, of which nothing has arrived yet."""
+        self.turns += 1
+        return Turn(self.turns, request)
+
+    async def carry_out(self, action: Action) -> TurnAction:
+        """Carry out one action of an answer; gives what came of it, whatever that is.
 
         Raises:
             LimitReachedError: a limit of this call, or of one around it, ends it.
@@ -86,16 +94,16 @@ class Execution:
         if ended.error is not None:
             return self._failure_feedback(action, ended.error)
         self.failures.record_success()
-        return prompting.success_feedback(action, ended.value)
+        return TurnAction(action, prompting.success_feedback(action, ended.value), ended.value)
 
-    def _failure_feedback(self, action: Action, raised: Exception) -> Feedback:
-        """What the model is told of a failure; everybody was told of it by an event. Raises LimitReachedError."""
+    def _failure_feedback(self, action: Action, raised: Exception) -> TurnAction:
+        """An action that failed; everybody was told of that by an event. Raises LimitReachedError."""
         if isinstance(raised, LimitReachedError) and raised.what in self.spending.names():
             raise raised
         error = as_koi_error(raised)
         self._note(action, False, error.message)
         self.failures.record_failure(f"{action.intent}: {error.message}")
-        return prompting.failure_feedback(action, error)
+        return TurnAction(action, prompting.failure_feedback(action, error), error=error)
 
     async def run_nested(self, action: Action, names: ActionScope) -> Any:
         """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
@@ -238,7 +246,7 @@ class Execution:
 class ActionBlock:
     """The body of a loop or branch: steps, each a group whose members run at the same time."""
 
-    def __init__(self, execution: Execution, around: ActionScope, steps: Sequence[tuple[Action, ...]]) -> None:
+    def __init__(self, execution: PlaybookCall, around: ActionScope, steps: Sequence[tuple[Action, ...]]) -> None:
         self._execution, self._steps = execution, steps
         self._names = around.child_scope()
 

@@ -28,14 +28,14 @@ from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask
 from koi_lang.runtime.replay.location import Location, current_place, enter, leaf_path
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.call import Execution
+    from koi_lang.runtime.playbook.call import PlaybookCall
 
 __all__ = ["AlreadyCompactedError", "Compacted", "NothingToCompactError", "request_compaction"]
 
 GIVE_LESS = "Give the agent a model that reads more, or have its actions give shorter results."
 
 
-async def request_compaction(subject: Agent | Execution, instructions: str = "") -> Compacted:
+async def request_compaction(subject: Agent | PlaybookCall, instructions: str = "") -> Compacted:
     """Shorten the conversation of a call before its next request, or what an idle agent remembers at once.
 
     Args:

@@ -135,35 +135,34 @@ class Feedback:
     """
 
     text: str
-    ok: bool
     images: tuple[Image, ...] = ()
 
 
 def success_feedback(action: Action, value: Any) -> Feedback:
     """Feedback on an action that was carried out, or skipped."""
     if value is SKIPPED:
-        return Feedback(f"{_label(action)} was skipped, because its condition does not hold", True)
+        return Feedback(f"{_label(action)} was skipped, because its condition does not hold")
     if value is undefined:
-        return Feedback(f"{DONE} {_label(action)} (nothing)", True)
+        return Feedback(f"{DONE} {_label(action)} (nothing)")
     shown, most = _result_text(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
     if len(shown) > most:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
-    return Feedback(f"{DONE} {_label(action)} -> {shown}", True, images_in(value))
+    return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value))
 
 
 def failure_feedback(action: Action, error: KoiError) -> Feedback:
     """Feedback on an action that was not."""
     if isinstance(error, PermissionDeniedError):
-        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", False)
+        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.")
     help = f". {error.help}" if error.help else ""
-    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", False)
+    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}")
 
 
 def unreadable(message: str, *, is_rest: bool) -> Feedback:
     """Feedback on an answer, or the end of one, that could not be read; it says what to write."""
     what = "The rest" if is_rest else "Nothing"
     not_done = "was not carried out" if is_rest else "was carried out"
-    return Feedback(f"{FAILED} {what} of your answer {not_done}: {message}. {GO_ON}", False)
+    return Feedback(f"{FAILED} {what} of your answer {not_done}: {message}. {GO_ON}")
 
 
 def clip_answer(answer: str) -> str:

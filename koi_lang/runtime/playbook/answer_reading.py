@@ -1,0 +1,99 @@
+"""The actions of an answer, read and carried out while it arrives."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.messages import Request
+from koi_lang.runtime.guards.write_quota import write_quota
+from koi_lang.runtime.model_calls.answer_stream import AnswerStream
+from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
+from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.reply_parser import ReplyReader
+from koi_lang.runtime.playbook.result_keys import shapes_of
+from koi_lang.runtime.playbook.turn import Turn
+from koi_lang.runtime.tasks import together
+
+# After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
+GRACE_S = 1.0
+
+
+async def carry_out(call: PlaybookCall, request: Request) -> Turn:
+    """Read an answer and carry out its actions as they become complete.
+
+    Reading goes on while an action runs. A failure or `return` ends the answer: what would follow is not read.
+    """
+    turn = call.begin_turn(request)
+    actions: asyncio.Queue[Action | None] = asyncio.Queue()
+    async with together() as group:
+        reading = group.create_task(read(call, turn, actions))
+        with write_quota():
+            await execute(call, turn, actions)
+        if call.ended:
+            await asyncio.wait([reading], timeout=GRACE_S)
+        reading.cancel()
+    turn.has_returned = call.ended
+    return turn
+
+
+async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | None]) -> None:
+    """Put the actions of an answer into a queue while it arrives, then None."""
+    reader, arriving = ReplyReader(shapes_of(call.playbook)), None
+    try:
+        async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
+            await read_pieces(arriving, reader, turn, actions)
+        for action in reader.finish(is_cut=arriving.is_cut):
+            actions.put_nowait(action)
+    except ReplyError as error:
+        turn.problem = error.message
+    except ProviderError as error:
+        turn.error, turn.problem = error, f"the connection broke: {error.message}"
+    finally:
+        turn.tokens = 0 if arriving is None else arriving.counted
+    actions.put_nowait(None)
+
+
+async def read_pieces(
+    arriving: AnswerStream, reader: ReplyReader, turn: Turn, actions: asyncio.Queue[Action | None]
+) -> None:
+    """Feed pieces of an answer to the reader; what an action was read from is kept before it can begin."""
+    async with aclosing(arriving.pieces()) as pieces:
+        async for piece in pieces:
+            turn.pieces.append(piece)
+            for action in reader.feed(piece):
+                arriving.keep()
+                actions.put_nowait(action)
+
+
+async def execute(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | None]) -> None:
+    """Carry out the actions of a queue in order; members of a parallel group run at the same time."""
+    waiting = await actions.get()
+    while waiting is not None and not stops(call, turn):
+        if waiting.group:
+            waiting = await execute_group(call, waiting, turn, actions)
+            continue
+        turn.add(await call.carry_out(waiting))
+        if not stops(call, turn):
+            waiting = await actions.get()
+
+
+async def execute_group(
+    call: PlaybookCall, first: Action, turn: Turn, actions: asyncio.Queue[Action | None]
+) -> Action | None:
+    """Start the members of a group as they come, and wait for all of them; gives what follows the group."""
+    following: Action | None = first
+    async with together() as group:
+        members = []
+        while following is not None and following.group == first.group:
+            members.append(group.create_task(call.carry_out(following)))
+            following = await actions.get()
+    for member in members:
+        turn.add(member.result())
+    return following
+
+
+def stops(call: PlaybookCall, turn: Turn) -> bool:
+    """Whether the rest of an answer is not carried out: the playbook has returned, or something failed."""
+    return call.ended or turn.has_failed
