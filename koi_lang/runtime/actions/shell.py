@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import re
-import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDeniedError, reason
+from koi_lang.process_groups import end_group
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
@@ -79,8 +78,7 @@ class Command:
 
     async def end(self) -> None:
         """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        end_group(self.process.pid)
         for pipe in map(self.transport.get_pipe_transport, (1, 2)):
             if pipe is not None:
                 pipe.close()  # the end of the process is not told while a pipe is open

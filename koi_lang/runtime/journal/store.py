@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import JournalError
+from koi_lang.file_locks import try_lock
 from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, read_header
@@ -86,7 +86,7 @@ def find(folder: Path, run: str) -> Path:
 def is_running(path: Path) -> bool:
     """Whether the run of a journal goes on. Raises JournalError when it cannot be read."""
     with open_journal(path) as file:
-        return not _try_lock(file, fcntl.LOCK_SH)
+        return not try_lock(file.fileno(), shared=True)
 
 
 def repair(path: Path) -> int:
@@ -149,18 +149,9 @@ def export(path: Path, target: BinaryIO, header: Header) -> int:
 def _alone(path: Path) -> Iterator[BinaryIO]:
     """A journal that nobody else writes. Raises JournalError."""
     with open_journal(path, "r+b") as file:
-        if not _try_lock(file, fcntl.LOCK_EX):
+        if not try_lock(file.fileno()):
             raise JournalError(f"the run `{path.stem}` goes on", help="Wait until it has ended, or end it first.")
         yield file
-
-
-def _try_lock(file: BinaryIO, how: int) -> bool:
-    """Whether a file could be locked, until it is closed."""
-    try:
-        fcntl.flock(file, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _end_of_whole_lines(file: BinaryIO) -> int:

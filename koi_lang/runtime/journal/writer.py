@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from asyncio import CancelledError
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import JournalError, reason
 from koi_lang.events import PAID, RunEnded
+from koi_lang.file_locks import sync_folder, try_lock
 from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, Redact, entry_of, json_line, line_of
 from koi_lang.runtime.journal.reader import End
@@ -150,7 +150,7 @@ class Writer:
         """Wait until everything is on the disk, the first time also the name of the file."""
         os.fsync(self._file)
         if not self._is_named:
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
             self._is_named = True
 
     def _add(self, content: Header | JournalEntry) -> None:
@@ -169,7 +169,8 @@ def _open_locked(path: Path, *, is_new: bool) -> int:
     """A journal to write, locked; a new one with its folder. Raises OSError, JournalError when it is being written."""
     if is_new:
         path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
+    flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0)
+    file = os.open(path, flags | (os.O_CREAT | os.O_EXCL if is_new else 0), 0o600)
     with ExitStack() as undo:
         undo.callback(os.close, file)
         if not _is_locked(file):
@@ -182,12 +183,9 @@ def _open_locked(path: Path, *, is_new: bool) -> int:
 def _is_locked(file: int) -> bool:
     """Whether a file could be locked: a process that was killed may have left a child that is about to give it free."""
     for pause_s in (*PAUSES_S, 0.0):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(pause_s)
-        else:
+        if try_lock(file):
             return True
+        time.sleep(pause_s)
     return False
 
 
@@ -199,12 +197,3 @@ def _unwritable(path: Path, error: OSError) -> JournalError:
 def _broken_off(run: str, error: OSError) -> JournalError:
     help = f"Make room, or make it writable; then go on with the run `{run}`."
     return JournalError(f"the journal cannot be written any more: {reason(error)}", help=help)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the name of a new file on disk, too."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

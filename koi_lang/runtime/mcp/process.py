@@ -7,10 +7,8 @@ any size, and leaves alive what a server that ends in time has started.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import shutil
-import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -22,6 +20,8 @@ from anyio.abc import ObjectSendStream
 from mcp.client._transport import ReadStream, TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+from koi_lang.process_groups import ask_group_to_end, end_group
 
 # How long a server may take to end by itself, and then by request.
 LEAVE_S = 2.0
@@ -79,7 +79,7 @@ async def process_streams(
                 with anyio.CancelScope(shield=True):
                     await _end(running)
     finally:
-        _signal_group(running.leader, signal.SIGKILL)
+        end_group(running.leader)
         running.transport.close()
 
 
@@ -195,7 +195,7 @@ async def _send(stdin: asyncio.StreamWriter, outgoing: ReadStream[SessionMessage
 async def _close_behind(running: _Running) -> None:
     """See to it that nothing is read of a process that has ended; what it has started may hold its stdout open."""
     await running.has_ended.wait()
-    _signal_group(running.leader, signal.SIGKILL)
+    end_group(running.leader)
     await asyncio.sleep(LAST_MESSAGES_S)
     running.stdout.feed_eof()
 
@@ -203,17 +203,12 @@ async def _close_behind(running: _Running) -> None:
 async def _end(running: _Running) -> None:
     """End a process in the way of the protocol: it is left alone, asked to end, killed; and then its group."""
     running.stdin.close()
-    for number in (None, signal.SIGTERM, signal.SIGKILL):
-        if number is not None:
-            _signal_group(running.leader, number)
+    for end in (None, ask_group_to_end, end_group):
+        if end is not None:
+            end(running.leader)
         with suppress(TimeoutError):
             await asyncio.wait_for(running.has_ended.wait(), LEAVE_S)
             return
-
-
-def _signal_group(leader: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
 
 
 @asynccontextmanager

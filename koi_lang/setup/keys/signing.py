@@ -6,12 +6,12 @@ every run needs it.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import ExitStack
 from pathlib import Path
 
 from koi_lang.errors import SettingsError, reason
+from koi_lang.file_locks import locked_folder
 
 FILE = "signing.key"
 BYTES = 32
@@ -38,7 +38,7 @@ def signing_key(folder: Path) -> bytes:
 def _text(path: Path) -> str:
     """What is in the file, which is no longer than a key; empty where there is none. Raises OSError."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return ""
     with os.fdopen(descriptor, "rb") as file:
@@ -49,9 +49,7 @@ def _make_key(path: Path) -> str:
     """A new key, unless another process has made one meanwhile; nobody sees half of it. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as undo:
-        folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-        undo.callback(os.close, folder)
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        undo.enter_context(locked_folder(path.parent))
         known = _text(path)
         if known:
             return known

@@ -5,7 +5,6 @@ The file also lists which keys the keyring has, so that nobody has to ask it for
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError, SettingsError, reason
+from koi_lang.file_locks import locked_folder
 from koi_lang.setup.keys import system
 
 FILE, BEGUN = "keys.json", ".keys-"
@@ -108,18 +108,12 @@ class KeyStore:
         """Hold the folder, so that two commands do not undo each other; what a killed one began is removed."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            held = os.open(self.folder, os.O_RDONLY)
+            with locked_folder(self.folder):
+                for begun in self.folder.glob(f"{BEGUN}*"):
+                    begun.unlink()
+                yield
         except OSError as error:
             raise _unusable(self.folder, error) from error
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            for begun in self.folder.glob(f"{BEGUN}*"):
-                begun.unlink()
-            yield
-        except OSError as error:
-            raise _unusable(self.folder, error) from error
-        finally:
-            os.close(held)
 
 
 def _delete_key(name: str, *, listed: bool) -> bool:

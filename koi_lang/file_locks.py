@@ -1,0 +1,95 @@
+"""Locks of files between processes, on POSIX and on Windows; the system gives them free when their process ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import KoiError
+
+# Where the byte stands that is locked on Windows, where a locked byte cannot be read: the last that it can lock there.
+FAR = 0x7FFF_FFFE
+# What stands for a folder where folders cannot be opened.
+FOLDER_LOCK = ".lock"
+
+
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file until it is closed, unless another process has; says whether it could be.
+
+    Args:
+        shared: whether others may lock it so, too; Windows knows no such locks, so that the first one has it.
+    """
+    try:
+        _locking()(descriptor, shared, False)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(descriptor: int) -> None:
+    """Lock an open file until it is closed, once nobody else has."""
+    _locking()(descriptor, False, True)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """A context that only one process enters at a time. Raises OSError."""
+    try:
+        held = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # what Windows says of folders
+        held = os.open(folder / FOLDER_LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        wait_for_lock(held)
+        yield
+    finally:
+        os.close(held)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names of new files on disk, too; Windows does so by itself. Raises OSError."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        if os.name == "nt":
+            return
+        raise
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _locking() -> Callable[[int, bool, bool], None]:
+    """What locks an open file: it is told whether others may lock it, too, and whether to wait. Raises KoiError."""
+    for name, lock in (("fcntl", _lock_posix), ("msvcrt", _lock_windows)):
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return lambda descriptor, shared, waits: lock(module, descriptor, shared, waits)
+    raise KoiError("files cannot be locked on this system", help="Run with `--no-record`.")
+
+
+def _lock_posix(fcntl: Any, descriptor: int, shared: bool, waits: bool) -> None:
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+
+
+def _lock_windows(msvcrt: Any, descriptor: int, shared: bool, waits: bool) -> None:
+    """A lock of one byte, which is found by the position in the file; waiting for it ends after 10 s, so it goes on."""
+    before = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, FAR, os.SEEK_SET)
+    try:
+        while True:
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK, 1)
+            except OSError:
+                if not waits:
+                    raise BlockingIOError from None
+            else:
+                return
+    finally:
+        os.lseek(descriptor, before, os.SEEK_SET)
