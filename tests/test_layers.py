@@ -45,7 +45,7 @@ LAYERS = (
 )
 GROUND = {
     *("source", "diagnostics", "errors", "outcome", "lazy", "settings", "resources", "redaction"),
-    *("interpolation", "grants", "text_width", "file_locks", "process_groups", "events"),
+    *("interpolation", "grants", "text_width", "file_locks", "process_groups", "readable", "events"),
 }
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # A compiled program runs without the compiler, and the compiler knows nothing of runs.

@@ -18,11 +18,13 @@ from koi_lang.cli import late
 from koi_lang.runtime.cancellation import CancelScope
 
 # What ends a command in order, each with what the person is told.
-SIGNALS = {
-    signal.SIGINT: "interrupted; Ctrl-C once more ends it at once",
-    signal.SIGTERM: "ended by SIGTERM",
-    signal.SIGHUP: "ended by SIGHUP",
+MESSAGES = {
+    "SIGINT": "interrupted; Ctrl-C once more ends it at once",
+    "SIGTERM": "ended by SIGTERM",
+    "SIGHUP": "ended by SIGHUP",
 }
+# Windows has no SIGHUP.
+SIGNALS = {number: MESSAGES[number.name] for number in signal.Signals if number.name in MESSAGES}
 # A signal that follows sooner is the same one: a terminal and a parent process may both have sent it.
 SAME_S = 0.3
 # What a shell adds to the number of the signal that ended a process.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import stat
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from koi_lang.errors import KoiError
+from koi_lang.readable import read_when_ready
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import LineSplitter, line_of, message_in
 from koi_lang.rpc.incoming import Incoming
@@ -43,6 +43,9 @@ async def serve_stdio(
     Args:
         earlier: opens the run of a session that goes on.
     """
+    if not hasattr(select, "poll"):
+        help = "Run it in WSL, or run the program from Python with `koi_lang.open`."
+        raise KoiError("this system has no pipes that `koi rpc` could watch", help=help)
     with _own_streams() as (incoming, outgoing), suppress(ClientGoneError):
         outbox = Outbox(outgoing)
         dispatcher = Dispatcher(served, lambda message: outbox.add(line_of(message, redact)), answer_s=answer_s)
@@ -188,15 +191,7 @@ async def lines_from(descriptor: int) -> AsyncIterator[bytes | None]:
 
 async def _read(descriptor: int) -> bytes:
     """What there is to read, once there is something; nothing at the end."""
-    status = os.fstat(descriptor)
-    if stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode) or os.isatty(descriptor):
-        loop, ready = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_reader(descriptor, ready.set)
-        try:
-            await ready.wait()
-        finally:
-            loop.remove_reader(descriptor)
     try:
-        return os.read(descriptor, READ_SIZE)
+        return await read_when_ready(descriptor, READ_SIZE)
     except ConnectionResetError:
         return b""

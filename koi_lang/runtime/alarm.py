@@ -54,8 +54,9 @@ class Alarm:
 
 
 def alarm_of_process(ring: Ring) -> Alarm | None:
-    """The alarm of this process; None in other threads than the main one, and where somebody else uses the timer."""
-    if threading.current_thread() is not threading.main_thread():
+    """The alarm of this process; None in other threads than the main one, where somebody else uses the timer, and on
+    Windows, which has none: there, code that computes is not interrupted."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return None
     known = signal.getsignal(signal.SIGALRM)
     if isinstance(known, Alarm):

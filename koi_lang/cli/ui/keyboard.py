@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 import re
-import termios
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 # Cursor keys and the like, which mean nothing here; the beginning of one waits for its end.
@@ -34,7 +34,8 @@ class Keyboard:
 
     def take(self) -> None:
         """Have single keys handed over; not in the background, and not by a terminal that may be another session's."""
-        if self.is_captured or not in_foreground():
+        termios = _terminal_modes_module()
+        if self.is_captured or termios is None or not in_foreground():
             return
         try:
             usual = termios.tcgetattr(0)
@@ -50,33 +51,44 @@ class Keyboard:
         if self._usual is None:
             return
         usual, self._usual = self._usual, None
-        if in_foreground():
-            try:
-                termios.tcsetattr(0, termios.TCSADRAIN, usual)
-            except termios.error:  # the terminal is gone, and its modes with it
-                return
+        _set_modes(usual, "TCSADRAIN")
 
 
 def terminal_modes() -> list[Any] | None:
-    """How the terminal at standard input works now; None where there is none."""
+    """How the terminal at standard input works now; None where there is none, or it has no modes, as on Windows."""
+    termios = _terminal_modes_module()
     try:
-        return termios.tcgetattr(0)
+        return None if termios is None else list(termios.tcgetattr(0))
     except termios.error:
         return None
 
 
 def set_terminal_modes(modes: list[Any]) -> None:
     """Have the terminal at standard input work as it did before."""
-    if in_foreground():
+    _set_modes(modes, "TCSANOW")
+
+
+def _set_modes(modes: list[Any], when: str) -> None:
+    termios = _terminal_modes_module()
+    if termios is not None and in_foreground():
         try:
-            termios.tcsetattr(0, termios.TCSANOW, modes)
+            termios.tcsetattr(0, getattr(termios, when), modes)
         except termios.error:  # the terminal is gone, and its modes with it
             return
 
 
+def _terminal_modes_module() -> Any:
+    """`termios`; None where there is none, as on Windows."""
+    try:
+        return import_module("termios")
+    except ImportError:
+        return None
+
+
 def in_foreground() -> bool:
     """Whether the terminal at standard input is the controlling one, and this process in its foreground."""
-    return _foreground_group() == os.getpgrp()
+    foreground = _foreground_group()
+    return foreground is not None and foreground == os.getpgrp()
 
 
 def in_background() -> bool:
@@ -84,11 +96,15 @@ def in_background() -> bool:
 
     Only the controlling terminal does that: another one, or one that is gone, is read as any file.
     """
-    return _foreground_group() not in (None, os.getpgrp())
+    foreground = _foreground_group()
+    return foreground is not None and foreground != os.getpgrp()
 
 
 def _foreground_group() -> int | None:
-    """The process group in the foreground; None where standard input is not the controlling terminal."""
+    """The process group in the foreground; None where standard input is not the controlling terminal, or groups are
+    unknown, as on Windows."""
+    if not hasattr(os, "tcgetpgrp"):
+        return None
     try:
         return os.tcgetpgrp(0)
     except OSError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TextIO
 from koi_lang import settings
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
 from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, look_of, width, writable
@@ -80,12 +80,11 @@ class LiveView(LineReporter):
     def show_run(self, run: Run) -> Iterator[None]:
         """A context in which the terminal is followed when its size changes; it is clean afterwards."""
         run.events.subscribe(self, transient=True)
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGWINCH, self._block.change, 0.0)
+        add_signal_handler("SIGWINCH", self._block.change, 0.0)
         try:
             yield
         finally:
-            loop.remove_signal_handler(signal.SIGWINCH)
+            remove_signal_handler("SIGWINCH")
             self._block.close()
 
     def __call__(self, event: Event) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from koi_lang.cli import late
+from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
+from koi_lang.readable import read_when_ready
 from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option, wish
 from koi_lang.text_width import clean
 
@@ -146,8 +147,8 @@ class Terminal:
 
     @contextmanager
     def listening(self, heard: Heard) -> Iterator[None]:
-        """Have a function told every line that is typed at a terminal and is no answer."""
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        """Have a function told every line that is typed at a terminal and is no answer; not on Windows."""
+        if not (sys.stdin.isatty() and sys.stderr.isatty() and hasattr(os, "tcgetpgrp")):
             yield
             return
         self._heard = heard
@@ -161,7 +162,7 @@ class Terminal:
             loop.remove_reader(0)
             if self._keyboard is not None:
                 self._keyboard.give_back()
-                loop.remove_signal_handler(signal.SIGTSTP)
+                remove_signal_handler("SIGTSTP")
 
     def _grab(self) -> None:
         """Take single keys where lines at the bottom change: what is typed is shown among them."""
@@ -169,7 +170,7 @@ class Terminal:
             return
         if self._keyboard is None:
             self._keyboard, self._draft = late.Keyboard(), late.LineEditor()
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, self._stop)
+            add_signal_handler("SIGTSTP", self._stop)
         self._keyboard.take()
 
     def _stop(self) -> None:
@@ -185,6 +186,9 @@ class Terminal:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Leave standard input to somebody else for a while."""
+        if self._heard is None:
+            yield
+            return
         asyncio.get_running_loop().remove_reader(0)
         try:
             yield
@@ -237,9 +241,17 @@ class Terminal:
 
     def _read(self) -> None:
         try:
-            read = os.read(0, READ_SIZE)
+            self._keep(os.read(0, READ_SIZE))
         except OSError:  # the terminal is gone
-            read = b""
+            self._keep(b"")
+
+    async def _read_when_ready(self) -> None:
+        try:
+            self._keep(await read_when_ready(0, READ_SIZE))
+        except OSError:  # the terminal is gone
+            self._keep(b"")
+
+    def _keep(self, read: bytes) -> None:
         self._pending += read
         self._ended = not read
 
@@ -252,8 +264,7 @@ class Terminal:
             finally:
                 self._asked = None
         while b"\n" not in self._pending and not self._ended:
-            await _readable(0)
-            self._read()
+            await self._read_when_ready()
         line, _, self._pending = self._pending.partition(b"\n")
         return None if self._ended and not line and not self._pending else line.decode("utf-8", "replace")
 
@@ -271,16 +282,3 @@ def _write(stream: TextIO, text: str) -> None:
 def _plain(text: str) -> str:
     """A question without anything that could make it look like another one."""
     return clean(text)
-
-
-async def _readable(descriptor: int) -> None:
-    """Wait until there is something to read; files always have."""
-    if stat.S_ISREG(os.fstat(descriptor).st_mode) or os.fstat(descriptor).st_rdev == os.stat(os.devnull).st_rdev:
-        return
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        loop.remove_reader(descriptor)
