@@ -9,8 +9,10 @@ import site
 import sys
 import tomllib
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
+from hatch_build import with_links
 from koi_lang import resources
 from tests.wheel import CHECKOUT, EXAMPLE, Installed
 
@@ -69,6 +71,32 @@ def test_the_wheel_brings_the_command(installed: Installed) -> None:
     assert done.stdout.startswith("koi ")
 
 
+def test_the_page_of_the_package_has_no_dead_links(installed: Installed) -> None:
+    """An index shows the README without the files around it: what is a link there leads somewhere."""
+    archive = zipfile.ZipFile(installed.wheel)
+    (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    about = message_from_bytes(archive.read(name))
+    page = str(about.get_payload())
+
+    assert ("text/markdown", "Typing :: Typed") == (
+        about["Description-Content-Type"],
+        about.get_all("Classifier", [])[-1],
+    )
+    assert "# Koi" in page
+    assert [] == re.findall(r"\]\((?!https?:|#)[^)]*\)", page)
+
+
+def test_links_lead_to_the_repository_that_is_given() -> None:
+    """Once there is a URL; other links stay as they are."""
+    text = "![A](docs/a.svg)\n[b](docs/b.md#c) [d](https://example.org) [e](#f)"
+
+    assert with_links(text, "https://example.org/blob/main/") == (
+        "![A](https://example.org/blob/main/docs/a.svg)\n[b](https://example.org/blob/main/docs/b.md#c)"
+        " [d](https://example.org) [e](#f)"
+    )
+    assert with_links(text, "") == "b [d](https://example.org) [e](#f)"
+
+
 def test_what_is_imported_is_declared() -> None:
     """Every package that a module imports is one that the project asks for, and the other way round."""
     imported = imports_of(resources.PACKAGE)
@@ -81,7 +109,7 @@ def test_what_tests_import_is_declared() -> None:
     extra = packages_in(PROJECT["optional-dependencies"]["dev"])
     imported = imports_of(CHECKOUT / "tests") | imports_of(CHECKOUT / "benchmarks")
 
-    assert imported - packages_in(PROJECT["dependencies"]) - {"tests", "benchmarks"} == extra - COMMANDS
+    assert imported - packages_in(PROJECT["dependencies"]) - {"tests", "benchmarks", "hatch_build"} == extra - COMMANDS
 
 
 def packages_in(requirements: list[str]) -> set[str]:
