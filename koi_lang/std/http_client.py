@@ -10,9 +10,9 @@ import httpx2
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.guards.hosts import Allowed
+from koi_lang.runtime.guards.transport import Guarded
 from koi_lang.settings import project
 from koi_lang.std.effects import folder
-from koi_lang.std.guarded_transport import Guarded
 from koi_lang.std.http_request import CheckedRequest
 
 MOST_REDIRECTS = 5

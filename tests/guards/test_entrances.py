@@ -38,8 +38,7 @@ ENTRANCES = {
     # Files beside the journal, under names of our own.
     ("files", "koi_lang.runtime.actions.command_output"): "",
     ("processes", "koi_lang.runtime.actions.shell"): "commands",
-    ("servers", "koi_lang.std.guarded_transport"): "hosts",
-    ("servers", "koi_lang.std.http_client"): "hosts",
+    ("servers", "koi_lang.std.http_client"): "transport",
 }
 FOLDERS = ("std", "runtime/actions")
 

@@ -1,4 +1,4 @@
-"""Requests to connections with hosts that may be reached, each looked up once and reached at that very number."""
+"""A transport of HTTP that guards hosts: each is looked up once and reached at that very number, or not at all."""
 
 from __future__ import annotations
 
