@@ -15,7 +15,7 @@ import pytest
 from koi_lang.cli.chat.commands import COMMANDS
 from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
-from koi_lang.settings import LIMITS, MODEL_OPTIONS, ROLES, SECTIONS
+from koi_lang.settings.project import LIMITS, MODEL_OPTIONS, ROLES, SECTIONS
 from koi_lang.testing import blocks as tested
 from tests import pages, transcripts
 from tests.pages import ROOT
