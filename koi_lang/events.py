@@ -13,7 +13,7 @@ known, or whose fields do not fit it, is an `UnknownEvent`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 VERSION = 1
@@ -177,6 +177,7 @@ class Event:
     data: EventData
     path: tuple[str, ...] = ()
     recalled: bool = False
+    _fields: dict[str, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def type(self) -> str:
@@ -185,8 +186,11 @@ class Event:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What it holds, by the names on the wire."""
-        return self.data.as_data()
+        """What it holds, by the names on the wire; all consumers are given the same object."""
+        if self._fields is None:
+            object.__setattr__(self, "_fields", self.data.as_data())
+        assert self._fields is not None
+        return self._fields
 
     def as_data(self, detail: Detail = "verbose") -> dict[str, Any]:
         """The JSON form; transient events have neither number nor time."""

@@ -127,7 +127,16 @@ def changes_in(text: str) -> Iterator[Change]:
 
 def has_telling_name(text: str) -> bool:
     """Whether a text has a name of a secret in it, whatever follows."""
-    return any(True for _ in _telling_names(text))
+    return _has_stem(text) and any(True for _ in _telling_names(text))
+
+
+def _has_stem(text: str) -> bool:
+    """Whether a text may hold names of secrets; most do not."""
+    lower = text.lower()
+    for stem in STEMS:
+        if stem in lower:
+            return True
+    return len(lower) != len(text)
 
 
 def _telling_names(text: str) -> Iterator[tuple[int, int, str, Secrecy]]:
@@ -147,7 +156,7 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     if len(lower) != len(text):
         lower = text.translate(_ASCII)
     seen = set()
-    for stem in [stem for stem in STEMS if stem in lower]:
+    for stem in STEMS:
         at = lower.find(stem)
         while at >= 0:
             if lower.startswith(COUNTED, at):

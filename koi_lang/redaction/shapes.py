@@ -213,7 +213,8 @@ def spans_in(text: str) -> list[tuple[int, int]]:
 
 def has_spans(text: str) -> bool:
     """Whether a secret of any shape stands in a text."""
-    return any(True for shape in _likely(text) for _ in shape.spans(text))
+    likely = _likely(text)
+    return bool(likely) and any(True for shape in likely for _ in shape.spans(text))
 
 
 def _likely(text: str) -> list[Shape]:

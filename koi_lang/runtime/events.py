@@ -57,10 +57,11 @@ class Events:
         if data.is_transient:
             return Event(0, self._clock(), self._run, agent, data, path)
         self._seq += 1
-        if has_quota():
-            count_written(data.as_data())
         recalled = self._known is not None and self._known(data.type, path)
-        return Event(self._seq, self._clock(), self._run, agent, data, path, recalled)
+        event = Event(self._seq, self._clock(), self._run, agent, data, path, recalled)
+        if has_quota():
+            count_written(event.fields)
+        return event
 
     def _drop(self, consumer: Consumer) -> None:
         if consumer not in self._consumers:  # it broke at an event of its own, too
