@@ -1,21 +1,24 @@
-"""Recorded runs to what their journal costs beside the same runs without one, and what a lasting effect waits for."""
+"""What the journals of runs cost beside the same runs without, one by one and many at once, and lasting effects."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from types import ModuleType
+from typing import Any
 
 from benchmarks.measuring import Figure
-from benchmarks.playbooks import RETURN, Quiet
+from benchmarks.playbooks import RETURN, Quiet, print_answers
 from benchmarks.programs import PLAYBOOKS
 from koi_lang.events import ActionStarted, Event
-from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
+from koi_lang.llm.messages import Adapter, Delta, Request, StreamEnd, TextDelta
+from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.program import loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.journal.entries import Header
@@ -27,6 +30,7 @@ from koi_lang.runtime.services import Services
 
 SIGNER = Signer(b"0123456789abcdef" * 2, "/work")
 ACTIONS, LATENCY_S, PAIRS, EFFECTS = 200, 0.010, 7, 200
+RUNS, ACTIONS_OF_MANY, PAIRS_OF_MANY = 1000, 10, 3
 
 
 class Slow:
@@ -61,13 +65,43 @@ def figures(folder: Path) -> list[Figure]:
     waits = [_wait_ms(folder) for _ in range(PAIRS)]
     return [
         Figure(f"{ACTIONS} actions with a journal", 1.03, ratios, "×"),
+        Figure(f"CPU of {RUNS:,} runs at once with journals", 1.3, _shares_of_many(module, folder), "×"),
         Figure("a lasting effect waits for the disk", 10, waits, "ms"),
     ]
 
 
-async def _run(module: ModuleType, folder: Path | None) -> float:
+def _shares_of_many(module: ModuleType, folder: Path) -> list[float]:
+    """CPU time of many runs in one event loop with journals, for each second of the same without."""
+    with _enough_files(RUNS):
+        asyncio.run(_run_many(module, folder, 10))
+        return [
+            asyncio.run(_run_many(module, folder, RUNS)) / asyncio.run(_run_many(module, None, RUNS))
+            for _ in range(PAIRS_OF_MANY)
+        ]
+
+
+async def _run_many(module: ModuleType, folder: Path | None, count: int) -> float:
+    """CPU seconds of some runs at once, whose models answer without a wait."""
+    answers = [*print_answers(ACTIONS_OF_MANY - 1), RETURN]
+    start_s = time.process_time()
+    await asyncio.gather(*(_run(module, folder, lambda _: ScriptedModel(answers)) for _ in range(count)))
+    return time.process_time() - start_s
+
+
+@contextmanager
+def _enough_files(count: int) -> Iterator[None]:
+    """Have so many files open at once; each journal that is written is one."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, max(least, count + 100)), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+
+
+async def _run(module: ModuleType, folder: Path | None, connect: Callable[[Any], Adapter] = lambda _: Slow()) -> float:
     """Seconds of a run, recorded if there is a folder for it."""
-    run = Run(Services(lambda _: Slow(), Quiet(), detailed=folder is not None))
+    run = Run(Services(connect, Quiet(), detailed=folder is not None))
     start_s = time.perf_counter()
     if folder is None:
         async with run:

@@ -129,11 +129,12 @@ def _costs(module: ModuleType) -> list[Figure]:
 
 def _cost(module: ModuleType, count: int) -> float:
     """Milliseconds of CPU time of an action, where every answer has one."""
-    model = ScriptedModel([*_prints(count - 1), RETURN])
+    model = ScriptedModel([*print_answers(count - 1), RETURN])
     return asyncio.run(run_playbook(module.Single, lambda _: model)) / count * 1000
 
 
-def _prints(count: int) -> list[str]:
+def print_answers(count: int) -> list[str]:
+    """Answers of a model that has one thing after the other printed."""
     return [json.dumps({"actionType": "direct", "intent": "print", "message": f"n {n}"}) for n in range(count)]
 
 
@@ -141,7 +142,7 @@ def _prints(count: int) -> list[str]:
 
 
 def _told(module: ModuleType) -> list[Figure]:
-    model = ScriptedModel([*_prints(9), RETURN])
+    model = ScriptedModel([*print_answers(9), RETURN])
     asyncio.run(run_playbook(module.Single, lambda _: model))
     told = [request.system + "".join(message.text for message in request.messages) for request in model.requests]
     shares = [_shared(one, following) / len(one) * 100 for one, following in pairwise(told)]
