@@ -96,7 +96,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     told = kept.line(journal.entries)
     if told and going.parent is not None and not options.quiet:
         click.echo(told, err=True)
-    left = going.past.left_behind() if going.past is not None else []
+    left = going.history.left_behind() if going.history is not None else []
     if left and not options.quiet:
         redact = options.key_lookup().redactor(options.payload)
         click.echo(clean(redact(f"left behind, which this branch has not done: {_list_effects(left)}")), err=True)
@@ -160,13 +160,13 @@ def _continuation(
     redact = options.key_lookup().redactor(options.payload)
     wishes.doubts.decide_beforehand(in_doubt(entries))
     lasting = lasting_entries(journal.entries)
-    past = History(entries, "branch" if is_branch else "resume", redact, wishes.doubts, lasting)
+    history = History(entries, "branch" if is_branch else "resume", redact, wishes.doubts, lasting)
     _tell(options, header.run, entries, is_branch=is_branch)
-    behind = [entry for entry in past.left_behind() if past.outcome(entry.path) is None]
+    behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:
         told = f"the run did this later on; you are asked before it is done again: {_list_effects(behind)}"
         click.echo(clean(redact(told)), err=True)
-    return going_on(past, journal, wishes.at, header.words)
+    return going_on(history, journal, wishes.at, header.words)
 
 
 def _is_branch(path: Path, journal: Journal, entry: cache.CachedModule, wishes: ResumeOptions) -> bool:

@@ -68,8 +68,8 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         host.note,
         payload=options.payload,
         verbatim=options.debug,
-        detailed=options.record is not False or going.past is not None,
-        past=going.past,
+        detailed=options.record is not False or going.history is not None,
+        history=going.history,
         id=going.run,
         seed=going.seed,
     )
@@ -88,8 +88,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
 
 def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:
     """A context in which what is typed steers the run, where somebody is at a terminal."""
-    past = run.effects.past
-    if not (sys.stdin.isatty() and sys.stderr.isatty()) or (past is not None and past.mode == "replay"):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()) or not run.recorded.policy.has_outside:
         return nullcontext()
     return typing(host, run)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
     from koi_lang.runtime.playbook.steering import Steering
     from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.replay.recorded_run import RecordedRun
     from koi_lang.runtime.replay.recorder import Effects
     from koi_lang.runtime.routing.lexical import Route, RouteMatch
 
@@ -200,6 +201,7 @@ class RunPort(Protocol):
     id: str
     events: Events
     effects: Effects
+    recorded: RecordedRun
     host: Host
     ledger: Ledger
     spending: BudgetAccount

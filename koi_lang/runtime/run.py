@@ -41,12 +41,12 @@ from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.environment import RunEnvironment
 from koi_lang.runtime.replay.error_records import origin_of
 from koi_lang.runtime.replay.location import enter_run, leaf_path, leave_run
+from koi_lang.runtime.replay.recorded_run import RecordedRun
 from koi_lang.runtime.replay.recorder import Effects
 from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
 if TYPE_CHECKING:
     from koi_lang.runtime import forms
-    from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.ports import AgentPort
     from koi_lang.runtime.registry import KeptRegistry
@@ -61,6 +61,7 @@ class Run:
     Attributes:
         id: names the run.
         seed: what random numbers of the program follow from.
+        recorded: what an earlier part of it came to.
         effects: its way to the outside.
         host: the person and the terminal.
         events: what happens.
@@ -83,19 +84,20 @@ class Run:
         self.id = services.id or os.urandom(6).hex()
         self.seed = services.seed or os.urandom(16).hex()
         self.detailed, self.redact = services.detailed, services.redact
-        self.events = Events(self.id, known=None if services.past is None else services.past.has_happened)
-        self.effects = Effects(self.events, self.halt, recorded=services.detailed, seed=self.seed, past=services.past)
+        self.recorded = RecordedRun(services.history)
+        self.events = Events(self.id, known=None if self.recorded.is_live else self.recorded.has_happened)
+        self.effects = Effects(self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed)
         self.host: Host = _Announcing(services.host, self.events, self.effects)
         self.evaluate, self.clock = services.evaluate, services.clock
-        rules = (*services.allow, *_allowed_before(services.past))
+        rules = (*services.allow, *_allowed_before(self.recorded))
         self.permissions = Permissions(rules, lambda rule: self.events.emit(RuleAllowed(rule)))
-        self.ledger = Ledger(services.limits, self.clock, services.past)
+        self.ledger = Ledger(services.limits, self.clock, self.recorded)
         self.spending = self.ledger.spending
         self.patience = GuardLimits.of(services.limits)
-        self.steering = Steering(self.events, services.past)
+        self.steering = Steering(self.events, self.recorded)
         self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
-            state.begin(self.events, services.past)
+            state.begin(self.events, self.recorded)
         self.servers, self.folder = factories.servers(self, services), services.folder
         self._services, self._factories = services, factories
         self._agents: dict[type[Agent], Agent] = {}
@@ -116,7 +118,7 @@ class Run:
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
             ending.enter_context(self.effects.count_steps())
-            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects, self.events)))
+            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects, self.events, self.recorded)))
             use_marks()
             await self.servers.open()
             self.keep_until_end(self.servers.close)
@@ -301,10 +303,6 @@ class _Nobody(Agent, koi_name="nobody"):
     """Stands in where a prompt is rendered without an agent."""
 
 
-def _allowed_before(past: History | None) -> Sequence[str]:
+def _allowed_before(recorded: RecordedRun) -> Sequence[str]:
     """What the person has allowed for always in an earlier part of the run."""
-    if past is None:
-        return ()
-    return [
-        str(entry.data["rule"]) for entry in past.entries if entry.kind == RuleAllowed.type and "rule" in entry.data
-    ]
+    return [str(entry.data["rule"]) for entry in recorded.entries_of(RuleAllowed.type) if "rule" in entry.data]

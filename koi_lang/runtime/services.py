@@ -51,7 +51,7 @@ class Services:
         verbatim: whether events carry all that a model is told.
         detailed: whether events carry what handlers and actions are given and give, and what models answer.
         redact: takes secrets out of a text, as whoever keeps the events does.
-        past: what an earlier run came to, where this one goes on from it or repeats it.
+        history: what an earlier run came to, where this one goes on from it or repeats it.
         id: names the run; empty makes a new name.
         seed: what random numbers of the program follow from; empty makes a new one.
         models: the settings of models by purpose, such as `small`, for agents that declare none for it.
@@ -74,7 +74,7 @@ class Services:
     verbatim: bool = False
     detailed: bool = False
     redact: Callable[[str], str] = str
-    past: History | None = None
+    history: History | None = None
     id: str = ""
     seed: str = ""
     models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)

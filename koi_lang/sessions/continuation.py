@@ -18,7 +18,7 @@ class Continuation:
     """What a run goes on from, or repeats; nothing for one that begins.
 
     Attributes:
-        past: what is known of it.
+        history: what is known of it.
         run: id of the run that goes on; empty for a new one, such as a branch.
         seed: what its random numbers follow from.
         end: of its journal; None for a run with a new one.
@@ -29,7 +29,7 @@ class Continuation:
         consumers: are told every event.
     """
 
-    past: History | None = None
+    history: History | None = None
     run: str = ""
     seed: str = ""
     end: End | None = None

@@ -51,10 +51,10 @@ def continuation(
     for doubt in doubts(entries):
         note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
     is_branch = at is not None or is_changed(header, ready.entry)
-    past = History(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
+    history = History(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
     if ready.options.model:
-        return going_on(past, journal, at)
-    return replace(going_on(past, journal, at, header.words), model=_model_of(header, entries))
+        return going_on(history, journal, at)
+    return replace(going_on(history, journal, at, header.words), model=_model_of(header, entries))
 
 
 def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:

@@ -13,6 +13,7 @@ from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import History
 from koi_lang.runtime.journal.reader import Journal, read
+from koi_lang.runtime.replay.policies import BRANCH
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.trust import signer_or_none
@@ -52,7 +53,7 @@ def require_entry(at: int, journal: Journal) -> None:
         raise UsageError(f"there is no entry {at} to go back to", help="`koi runs tree ID` shows them.")
 
 
-def going_on(past: History, journal: Journal, at: int | None, words: Sequence[str] = ()) -> Continuation:
+def going_on(history: History, journal: Journal, at: int | None, words: Sequence[str] = ()) -> Continuation:
     """What a run goes on with: in its own journal, or, as a branch, in a new one.
 
     Args:
@@ -61,6 +62,6 @@ def going_on(past: History, journal: Journal, at: int | None, words: Sequence[st
     """
     header = journal.header
     last = journal.entries[-1].n if journal.entries else 0
-    if past.mode == "branch":
-        return Continuation(past, seed=header.seed, parent=(header.run, last if at is None else at), words=words)
-    return Continuation(past, header.run, header.seed, journal.end)
+    if history.policy is BRANCH:
+        return Continuation(history, seed=header.seed, parent=(header.run, last if at is None else at), words=words)
+    return Continuation(history, header.run, header.seed, journal.end)

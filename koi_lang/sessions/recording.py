@@ -37,7 +37,7 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path 
     try:
         writer = _writer(run, ready, going)
     except JournalError as error:
-        if options.record or going.past is not None:
+        if options.record or going.history is not None:
             raise
         run.host.log(f"warning: {error.message}")
         yield None

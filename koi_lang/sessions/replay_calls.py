@@ -15,17 +15,17 @@ from koi_lang.sessions.session import Session, SessionCall
 from koi_lang.sessions.targets import agent_named, handler_named
 
 
-async def go_over(session: Session, past: History) -> None:
+async def go_over(session: Session, history: History) -> None:
     """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
-    await _use_model(session, past)
-    for entry in past.entries:
+    await _use_model(session, history)
+    for entry in history.entries:
         if entry.kind in AGAIN:
             await AGAIN[entry.kind](session, entry)
 
 
-async def _use_model(session: Session, past: History) -> None:
+async def _use_model(session: Session, history: History) -> None:
     """Use the model that was chosen last, unless one has been chosen now."""
-    chosen = [str(entry.data.get("model", "")) for entry in past.entries if entry.kind == ModelChanged.type]
+    chosen = [str(entry.data.get("model", "")) for entry in history.entries if entry.kind == ModelChanged.type]
     choice = session.served.choice
     if not chosen or choice.name():
         return
@@ -38,19 +38,19 @@ async def _use_model(session: Session, past: History) -> None:
 
 
 async def _call(session: Session, entry: JournalEntry) -> None:
-    past = session.run.effects.past
-    assert past is not None, "a session that goes on"
-    ended = past.find(CallEnded.type, entry.path)
+    history = session.run.recorded.history
+    assert history is not None, "a session that goes on"
+    ended = history.find(CallEnded.type, entry.path)
     call = _begun(session, entry)
     if ended is not None and is_cut(ended):
         await session.follow_to_its_cut(call)
-    elif call.task is not None and (ended is not None or _is_followed(past, entry)):
+    elif call.task is not None and (ended is not None or _is_followed(history, entry)):
         await asyncio.wait([call.task])
 
 
-def _is_followed(past: History, call: JournalEntry) -> bool:
+def _is_followed(history: History, call: JournalEntry) -> bool:
     """Whether there was another call, so that this one had ended even if its end cannot be read."""
-    return any(entry.kind == CallStarted.type and entry.n > call.n for entry in past.entries)
+    return any(entry.kind == CallStarted.type and entry.n > call.n for entry in history.entries)
 
 
 def _begun(session: Session, entry: JournalEntry) -> SessionCall:

@@ -173,9 +173,9 @@ class Session:
             opened.run.events.subscribe(self._tell, transient=True)
             async with opened.run as run, asyncio.TaskGroup() as group:
                 live = self._live = _Live(opened, copy_context(), group)
-                if run.effects.past is not None:
-                    self.statistics.usage = run.effects.past.usage()
-                    await self._go_over(self, run.effects.past)
+                if run.recorded.history is not None:
+                    self.statistics.usage = run.recorded.history.usage()
+                    await self._go_over(self, run.recorded.history)
                 ready.set_result(None)
                 await live.over.wait()
 
@@ -315,14 +315,11 @@ class Session:
         assert task is not None, "a call that has begun"
         root = live.context.run(current_place)
         assert root is not None, "a run that has been entered"
-        root.late = True
-        try:
+        with root.time_out():
             async with together() as group:
                 turn = group.create_task(live.opened.run.effects.turns.take(LATE, call.path))
                 await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
                 turn.cancel()
-        finally:
-            root.late = False
         self._cancel()
         await asyncio.wait([task])
 

@@ -150,8 +150,8 @@ async def _replay(
 ) -> Replayed:
     entries = until_interrupted(journal.entries)
     redact = redactor(environment())
-    past = History(entries, "replay", redact)
-    comparison = Comparison(past, redact, module)
+    history = History(entries, "replay", redact)
+    comparison = Comparison(history, redact, module)
     run = run_of(
         module,
         lambda llm: Recorded(),
@@ -162,7 +162,7 @@ async def _replay(
         limits=_limits(journal),
         detailed=True,
         redact=redact,
-        past=past,
+        history=history,
         added=additions(module, use_installed="--no-extensions" not in journal.header.words),
         id=journal.header.run,
         seed=journal.header.seed,
@@ -204,8 +204,8 @@ class _Shown(SilentHost):
 class Comparison:
     """A consumer of events that holds each against what was recorded."""
 
-    def __init__(self, past: History, redact: Callable[[str], str], module: ModuleType) -> None:
-        self._past, self._redact, self._module = past, redact, module
+    def __init__(self, history: History, redact: Callable[[str], str], module: ModuleType) -> None:
+        self._history, self._redact, self._module = history, redact, module
         self._seen: set[tuple[str, tuple[str, ...]]] = set()
         self._result = Replayed()
         self._order: list[tuple[float, Difference]] = []
@@ -214,7 +214,7 @@ class Comparison:
         """Compare an event."""
         entry = entry_in(line_of(entry_of(event, 1), self._redact))
         assert entry is not None, "what is written can be read"
-        before = self._past.find(entry.kind, entry.path)
+        before = self._history.find(entry.kind, entry.path)
         if entry.kind == ModelAsked.type:
             self._compare_request(entry, before)
         elif entry.kind in COMPARED:

@@ -58,7 +58,7 @@ def is_done(intent: str) -> Any:
 
 def go_on(play: Player, first: Played, after: str, added: Additions, answers: Any = BATCH) -> Played:
     """The run again, from the end of an action on."""
-    return play(STATE, answers, added=added, detailed=True, past=past_of(first, is_done(after)))
+    return play(STATE, answers, added=added, detailed=True, history=past_of(first, is_done(after)))
 
 
 def test_known_actions_are_not_asked_about(play: Player) -> None:
@@ -96,7 +96,7 @@ def test_a_denial_counts_again(play: Player, intent: str) -> None:
     person = Person(decisions=["no"])
     first = play(STATE, batch, added=hooks(careful), host=person, detailed=True)
     past = past_of(first, lambda entry: entry.kind == "failed")
-    second = play(STATE, batch, added=hooks(careful), host=person, detailed=True, past=past)
+    second = play(STATE, batch, added=hooks(careful), host=person, detailed=True, history=past)
 
     assert (second.printed, second.state("Main")["n"], len(person.asked)) == ((), 0, 1)
     assert second.feedback[-1] == first.feedback[-1]
@@ -113,7 +113,9 @@ def test_a_denial_that_ended_a_run_is_over(play: Player, by_code: bool) -> None:
     first = play(source, answers, added=hooks(saying(Deny("shut"))), detailed=True, limits={"turns": 1})
     past = past_of(first)
     again = saying()
-    second = play(source, answers, added=hooks(again), allow=["shell"], detailed=True, past=past, limits={"turns": 1})
+    second = play(
+        source, answers, added=hooks(again), allow=["shell"], detailed=True, history=past, limits={"turns": 1}
+    )
 
     assert (first.error is not None, in_doubt(past.entries), len(again.seen)) == (True, [], 1 if by_code else 0)
     assert not by_code or second.result["exitCode"] == 0
@@ -128,7 +130,7 @@ def test_replaced_results_come_again(play: Player) -> None:
     answers = [{"batch": COUNT[:3]}, done(n=1)]
     first = play(STATE, answers, added=hooks(other, kind="after_action"), detailed=True)
     silent = hooks(lambda call, result: None, kind="after_action")
-    second = play(STATE, answers, added=silent, detailed=True, past=past_of(first, is_done("print")))
+    second = play(STATE, answers, added=silent, detailed=True, history=past_of(first, is_done("print")))
 
     assert "other update_state" in first.feedback[1]
     assert second.feedback[-1] == first.feedback[1]
@@ -153,7 +155,7 @@ def test_requests_are_not_asked_about_again(play: Player) -> None:
     first = play(solo(), answers, added=hooks(marked, kind="before_model"), detailed=True)
     again = saying()
     past = past_of(first, is_done("print"))
-    second = play(solo(), answers, added=hooks(again, kind="before_model"), detailed=True, past=past)
+    second = play(solo(), answers, added=hooks(again, kind="before_model"), detailed=True, history=past)
 
     assert (first.requests[0].system, second.result) == ("rewritten", {"n": 1})
     assert (len(again.seen), len(second.requests)) == (1, 1)
@@ -174,7 +176,7 @@ def test_a_denied_request_fails_again(play: Player) -> None:
     first = play(source, [], added=hooks(saying(Deny("no")), kind="before_model"), detailed=True)
     again = saying()
     past = past_of(first, lambda entry: entry.kind == "printed")
-    second = play(source, [], added=hooks(again, kind="before_model"), detailed=True, past=past)
+    second = play(source, [], added=hooks(again, kind="before_model"), detailed=True, history=past)
 
     assert (len(first.printed), again.seen, second.printed) == (2, [], ("x",))
 
@@ -229,7 +231,7 @@ def test_a_decision_without_its_secret_is_made_again(play: Player) -> None:
     first = play(STATE, BATCH, added=hooks(saying(Rewrite({"updates": {"n": "key abc"}}))), detailed=True)
     again = saying(Rewrite({"updates": {"n": "key abc"}}))
     past = past_of(first, is_done("print"), lambda text: text.replace("abc", HIDDEN))
-    second = play(STATE, BATCH, added=hooks(again), detailed=True, past=past)
+    second = play(STATE, BATCH, added=hooks(again), detailed=True, history=past)
 
     assert (second.state("Main")["n"], [call.intent for call in again.seen]) == ("key abc", ["update_state", "return"])
 

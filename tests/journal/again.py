@@ -60,11 +60,11 @@ class Recorder:
             return Decision(decisions[doubt.path]) if decisions and doubt.path in decisions else STOP
 
         before = (*entries, JournalEntry(len(entries) + 1, 0.0, RESUMED))
-        return self._played(before, payload, past=History(lasting_entries(entries), "resume", str, decide))
+        return self._played(before, payload, history=History(lasting_entries(entries), "resume", str, decide))
 
     def over(self, past: History, payload: Any = None) -> Tape:
         """What a run comes to that is given what is known of an earlier one."""
-        return self._played((), payload, past=past)
+        return self._played((), payload, history=past)
 
     def _played(self, before: Sequence[JournalEntry], payload: Any, **services: Any) -> Tape:
         answers = self.answers() if callable(self.answers) else self.answers

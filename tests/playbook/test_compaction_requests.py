@@ -192,7 +192,7 @@ def session(
     main = main or Teller(in_turn(*plenty(9), done(ok=1)), name="main")
     small = small or Teller(copier("much"), name="small")
     past = None if events is None else past_of(events)
-    played = outgrow(play, main, small, detailed=True, past=past, seed="s", **services)
+    played = outgrow(play, main, small, detailed=True, history=past, seed="s", **services)
     return played, main, small
 
 

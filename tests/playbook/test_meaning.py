@@ -207,7 +207,7 @@ def test_a_replay_and_a_resumed_run_ask_nobody(play: Player) -> None:
     recorder = Recorder(play, DECLARED, lambda: answering(PARAPHRASE), connected(server))
     tape = served(server, recorder.run)
     (ranked,) = [entry.data["result"] for entry in tape.entries if entry.data.get("intent") == "rank_by_meaning"]
-    replayed = play(DECLARED, answering(PARAPHRASE), detailed=True, past=History(tape.entries, "replay"))
+    replayed = play(DECLARED, answering(PARAPHRASE), detailed=True, history=History(tape.entries, "replay"))
     resumed = Recorder(play, DECLARED, lambda: answering(PARAPHRASE)).again(tape.entries[:-3])
 
     assert ("editor::condense", {"ranked", "model", "tokens", "usd"}) == (ranked["ranked"][0][0], set(ranked))
@@ -222,7 +222,7 @@ def test_what_was_decided_by_words_stays_so(play: Player) -> None:
     tape = recorder.run()
     connect = partial(embedder, key=lambda name: None)
     past = History(tape.entries, "replay")
-    replayed = play(DECLARED, answering("look for mistakes"), detailed=True, past=past, connect_embedder=connect)
+    replayed = play(DECLARED, answering("look for mistakes"), detailed=True, history=past, connect_embedder=connect)
 
     assert ({"by": ["proofread"]}, ()) == (replayed.result, replayed.logged)
 

@@ -214,7 +214,7 @@ def test_a_run_that_goes_on_hears_the_same(play: Player, last: str) -> None:
     past = past_of(whole.events, last)
     known = sum(entry.kind == "model_answered" for entry in past.entries)
 
-    resumed = play(solo(), voice(ANSWERS[known:], {}), detailed=True, past=past)
+    resumed = play(solo(), voice(ANSWERS[known:], {}), detailed=True, history=past)
 
     assert (None, {"n": 2}) == (resumed.error, resumed.result)
     asked = [event.fields["messages"] for event in whole.events if event.type == "model_asked"]
@@ -226,7 +226,7 @@ def test_a_note_that_was_not_delivered_is_delivered_later(play: Player) -> None:
     first = voice([act("print", message="a")], {0: lambda steering: steering.say("1")})
     past = past_of(play(solo(), first, detailed=True, limits={"turns": 1}).events)
 
-    resumed = play(solo(), voice([act("print", message="b"), done()], {}), detailed=True, past=past)
+    resumed = play(solo(), voice([act("print", message="b"), done()], {}), detailed=True, history=past)
 
     assert [["1"], ["1"]] == [heard(request) for request in resumed.requests]
     assert [1] == [event.fields["id"] for event in resumed.events if event.type == "steered"]
@@ -240,6 +240,6 @@ def test_nothing_new_is_said_where_the_run_goes_over_what_it_did(play: Player) -
             current_run().steering.say("late")
 
     past = past_of(play(solo(), voice(ANSWERS[:2], {}), detailed=True, limits={"turns": 2}).events)
-    resumed = play(solo(), voice([done()], {}), detailed=True, past=past, consumers=(say,))
+    resumed = play(solo(), voice([done()], {}), detailed=True, history=past, consumers=(say,))
 
     assert (None, [["late"]]) == (resumed.error, [heard(request) for request in resumed.requests])

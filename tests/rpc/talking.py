@@ -41,7 +41,7 @@ MODELS = [{"model": "some/model", "provider": "some", "name": "model"}]
 class Going:
     """What a session goes on from; nothing for a new one."""
 
-    past: History | None = None
+    history: History | None = None
     run: str = ""
     seed: str = ""
     end: End | None = None
@@ -170,8 +170,8 @@ class Talker:
 
         @contextmanager
         def open_run(host: Host, consumers: Sequence[Consumer], going: Going = NEW) -> Iterator[PreparedRun]:
-            past = {"past": going.past, "id": going.run, "seed": going.seed}
-            run = Run(self._services(module, talk, host, consumers, {**how, **past}))
+            kept = {"history": going.history, "id": going.run, "seed": going.seed}
+            run = Run(self._services(module, talk, host, consumers, {**how, **kept}))
             if not recorded:
                 yield PreparedRun(run)
                 return

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from koi_lang.llm.calibration import Calibration
     from koi_lang.runtime.budget import reservations
     from koi_lang.runtime.budget.reservations import Reservations
-    from koi_lang.runtime.journal.history import History
+    from koi_lang.runtime.replay.recorded_run import RecordedRun
 else:
     reservations = lazy_module("koi_lang.runtime.budget.reservations")
     calibration = lazy_module("koi_lang.llm.calibration")
@@ -31,15 +31,15 @@ class Ledger:
     Args:
         limits: as in `Services`.
         clock: seconds that only grow.
-        past: what an earlier part of the run came to.
+        recorded: what an earlier part of the run came to.
 
     Attributes:
         spending: what everything together spends.
     """
 
-    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], past: History | None) -> None:
+    def __init__(self, limits: Mapping[str, Any], clock: Callable[[], float], recorded: RecordedRun) -> None:
         self._limits, self._clock = limits, clock
-        self._past = past if past is not None and past.mode == "resume" else None
+        self._recorded = recorded
         self._overspent: list[LimitReachedError] = []
         self._is_told = False
         self.spending = self._with_paid(BudgetAccount(replace(Budget.of(limits), turns=None), RUN, clock), ())
@@ -81,13 +81,12 @@ class Ledger:
 
     def _with_paid(self, spending: BudgetAccount, path: Path) -> BudgetAccount:
         """A call with what it had taken when the run was interrupted."""
-        if self._past is not None:
-            spending.tokens, spending.usd, spending.requests = self._past.paid(path)
+        spending.tokens, spending.usd, spending.requests = self._recorded.paid(path)
         return spending
 
     def has_counted(self, type: str, path: Path) -> bool:
         """Whether something was paid for before the run was interrupted, so that it was counted from the beginning."""
-        return self._past is not None and self._past.has_happened(type, path)
+        return self._recorded.has_paid(type, path)
 
     # ------------------------------------------------------------ calls that took more than they might
 

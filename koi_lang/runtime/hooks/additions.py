@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.actions.registered import ActionKind
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.hooks.types import Hook
-    from koi_lang.runtime.journal.history import History
+    from koi_lang.runtime.replay.recorded_run import RecordedRun
 
 
 class ExtensionState(MutableMapping[str, Any]):
@@ -34,11 +34,11 @@ class ExtensionState(MutableMapping[str, Any]):
         self._events: Events | None = None
         self._changes = 0
 
-    def begin(self, events: Events, past: History | None) -> None:
+    def begin(self, events: Events, recorded: RecordedRun) -> None:
         """Tell changes as events from now on; where the run goes on, first take what was kept last."""
         self._events = events
-        for entry in () if past is None else past.entries:
-            if entry.kind == ExtensionStateChanged.type and entry.data.get("extension") == self.extension:
+        for entry in recorded.entries_of(ExtensionStateChanged.type):
+            if entry.data.get("extension") == self.extension:
                 self._values, self._changes = dict(entry.data["state"]), entry.data["change"]
 
     def __getitem__(self, name: str) -> Any:

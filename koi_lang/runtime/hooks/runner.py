@@ -32,7 +32,7 @@ from koi_lang.runtime.hooks.types import (
     Rewrite,
 )
 from koi_lang.runtime.host import NobodyAllowsError, visible
-from koi_lang.runtime.replay.location import Path, current_place, leaf_path
+from koi_lang.runtime.replay.location import Path, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.llm.messages import Request
@@ -106,13 +106,13 @@ class Hooks:
 
     async def _revise_result(self, call: ActionCall, value: Any, path: Path) -> Any:
         """The result of an action after its hooks; none of them is asked about what had ended before."""
-        past, place = self._run.effects.past, current_place()
-        if past is not None and place is not None and not place.changed and past.outcome(place.path) is not None:
-            before = past.find(HookReplaced.type, path)
-            if before is None or before.data.get("opaque"):
+        recorded = self._run.recorded
+        if recorded.recall_outcome().entry is not None:
+            before = recorded.recall(HookReplaced.type, path)
+            if before.entry is None or before.entry.data.get("opaque"):
                 return value
-            if past.can_give(before):
-                return from_fields(before.data)
+            if before.is_whole:
+                return from_fields(before.entry.data)
         revised = await self._after("after_action", call, value)
         if revised is not value:
             self._run.events.emit(HookReplaced(call.intent, **as_fields(revised)), call.agent, path=path)
@@ -120,15 +120,13 @@ class Hooks:
 
     def _decided_before(self, path: Path) -> Decision | None:
         """What was decided about an action in an earlier part of the run; None when hooks are to be asked."""
-        past, place = self._run.effects.past, current_place()
-        if past is None or place is None or place.changed:
-            return None
-        entry = past.find(HookDecided.type, path)
-        if entry is not None:
+        recorded = self._run.recorded
+        known = recorded.recall(HookDecided.type, path)
+        if known.entry is not None:
             # What held a secret that was not written down is only known to the hook.
-            return _decision_of(entry) if past.can_give(entry) else None
+            return _decision_of(known.entry) if known.is_whole else None
         # What had ended when there was no hook yet is not asked about.
-        return Allow() if past.outcome(place.path) is not None else None
+        return Allow() if recorded.recall_outcome().entry is not None else None
 
     def _tell(self, call: ActionCall, path: Path, decision: Decision) -> None:
         if isinstance(decision, Allow) and not self._run.detailed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from koi_lang.events import (
     PAID,
@@ -30,8 +30,8 @@ from koi_lang.runtime.replay.doubts import Decide, stop_always
 from koi_lang.runtime.replay.effect_inputs import is_same_input
 from koi_lang.runtime.replay.location import Path, current_place
 from koi_lang.runtime.replay.ordering import BEGIN, END, FIRED, LATE
+from koi_lang.runtime.replay.policies import BRANCH, POLICIES, Mode
 
-Mode = Literal["resume", "branch", "replay"]
 RESUMED = "resumed"
 # Why an answer ended that was not read to its end.
 CUT = "cut"
@@ -77,6 +77,7 @@ class History:
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
 
     Attributes:
+        policy: what its outcomes are for.
         order: what happened at a moment that the clock decided, each as its kind of turn and its path.
     """
 
@@ -88,10 +89,10 @@ class History:
         decide: Decide = stop_always,
         parent: Sequence[JournalEntry] = (),
     ) -> None:
-        self.mode, self._redact, self.decide = mode, redact, decide
+        self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
-        self._left = unsafe_effects(parent) if mode == "branch" else []
+        self._left = unsafe_effects(parent) if self.policy is BRANCH else []
         self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}
         for entry in self.entries:
@@ -107,7 +108,7 @@ class History:
     def has_happened(self, type: str, path: Path) -> bool:
         """Whether an event had happened, where what was recorded still counts for the current code."""
         place = current_place()
-        return self.has(kind_of(type), path) and (place is None or not place.changed)
+        return self.has(kind_of(type), path) and (place is None or not place.state.has_diverged)
 
     def find(self, kind: str, path: Path) -> JournalEntry | None:
         """An entry; of several the latest."""
@@ -134,7 +135,7 @@ class History:
     def was_killed_at(self, path: Path) -> bool:
         """Whether a request was under way when the process was killed, so that nobody has counted it."""
         asked = self.find(ModelAsked.type, path)
-        return self.mode == "resume" and asked is not None and bool(asked.data.get(KILLED))
+        return self.policy.is_same_run and asked is not None and bool(asked.data.get(KILLED))
 
     def only_reads(self, path: Path) -> bool:
         """Whether it was found out, when an effect took place, that it changes nothing."""
@@ -154,11 +155,11 @@ class History:
 
     def can_give(self, entry: JournalEntry) -> bool:
         """Whether the program can be given what an entry holds: not where a secret was taken out, but for a replay."""
-        return self.mode == "replay" or not entry.lacks_secret
+        return not self.policy.has_outside or not entry.lacks_secret
 
     def passes_mark_on(self, given: Any) -> bool:
         """Whether something that is given to an effect now has the mark of a secret, and may have it from here."""
-        return self._passes_on and self.mode != "replay" and HIDDEN in str(given)
+        return self._passes_on and self.policy.has_outside and HIDDEN in str(given)
 
     def paid(self, path: Path) -> tuple[int, float, int]:
         """What models took at a path and inside of it: tokens, usd where that is known, and how many requests."""
@@ -168,7 +169,7 @@ class History:
 
     def usage(self) -> UsageTotals:
         """What the run itself took before; a branch has taken nothing yet, and a replay takes nothing."""
-        return UsageTotals.of(self.entries if self.mode == "resume" else ())
+        return UsageTotals.of(self.entries if self.policy.is_same_run else ())
 
     def is_same(self, recorded: Any, now: Any) -> bool:
         """Whether a value is what was recorded, but for its secrets."""

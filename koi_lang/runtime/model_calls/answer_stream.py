@@ -17,36 +17,14 @@ from koi_lang.llm.usage import usage_of, weight
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.budget.payment import PaidRequest, Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts
+from koi_lang.runtime.replay.answers import CutOffError, RecordedBefore
 from koi_lang.runtime.replay.calls import never
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import Path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.hooks.runner import HookedRequest
-    from koi_lang.runtime.journal.history import History, RecordedAnswer
     from koi_lang.runtime.ports import AgentPort, RunPort
-
-
-class CutOffError(ProviderError):
-    """The run was interrupted while an answer arrived; nothing is wrong with the model."""
-
-
-class RecordedBefore:
-    """What is known of an answer beforehand.
-
-    Attributes:
-        answer: its text; None when there was none.
-        failure: what it broke off with.
-        unended: whether its call took too long before it could end or break off.
-    """
-
-    def __init__(self, answer: RecordedAnswer | None, failure: BaseException | None, *, unended: bool = False) -> None:
-        self.answer, self.failure, self.unended = answer, failure, unended
-        if failure is None and answer is not None and not answer.is_whole:
-            self.failure = CutOffError("the run was interrupted while the answer arrived")
-
-
-NO_ANSWER = ProviderError("the recording holds no answer to this request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +245,16 @@ class AnswerStream:
     def _next_attempt(self) -> Path:
         return (*self._path, f"attempt#{self._attempts + 1}")
 
-    def recall_discarded(self, past: History) -> None:
+    def recall_discarded(self) -> None:
         """Count the attempts of an earlier part of the run again; those that are made now follow them.
 
         One that was under way when the process was killed is counted for the first time.
         """
-        while (known := past.find(AnswerDiscarded.type, self._next_attempt())) is not None:
+        recorded = self._run.recorded
+        while (known := recorded.recall(AnswerDiscarded.type, self._next_attempt()).entry) is not None:
             self._payment.count_again(known)
             self._attempts += 1
-        if self._before is None and self._model.provider not in UNPAID and past.was_killed_at(self._path):
+        if self._before is None and self._model.provider not in UNPAID and recorded.was_killed_at(self._path):
             name = self.request.model or self._model.model
             self._payment.count_killed(AnswerDiscarded, self._next_attempt(), name, usage_of(self.request, 0, None))
             self._attempts += 1

@@ -12,18 +12,17 @@ from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.llm.usage import estimate
-from koi_lang.runtime.budget.limits import RUN, UNPAID, BudgetAccount, LimitReachedError, current_spending
+from koi_lang.runtime.budget.limits import UNPAID, BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.budget.payment import Payment
-from koi_lang.runtime.model_calls.answer_stream import NO_ANSWER, AnswerStream, ModelRequest, RecordedBefore
+from koi_lang.runtime.model_calls.answer_stream import AnswerStream, ModelRequest
 from koi_lang.runtime.model_calls.pool import Connect, Connections
-from koi_lang.runtime.replay.calls import is_over
-from koi_lang.runtime.replay.error_records import class_name, data_of, from_data
-from koi_lang.runtime.replay.location import Location, Path, current_place, leaf_path
+from koi_lang.runtime.replay.answers import RecordedBefore, recall_answer
+from koi_lang.runtime.replay.error_records import data_of
+from koi_lang.runtime.replay.location import Path, current_place, leaf_path
 from koi_lang.runtime.replay.request_digest import ToldDigests
 
 if TYPE_CHECKING:
     from koi_lang.runtime.hooks.runner import HookedRequest
-    from koi_lang.runtime.journal.history import Mode
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
@@ -83,8 +82,8 @@ class ModelGateway:
         async with self._connections.hold_open(self.of(agent, use)) as model:
             path, place = leaf_path("model"), current_place()
             news = self._told.news(place, request) if run.effects.is_kept else None
-            before = None if news is None else self._before(model, place, path, news.fingerprint)
-            if not request.json and self._lacks_secret(before):
+            before = None if news is None else self._before(model, path, news.fingerprint)
+            if not request.json and before is not None and before.lacks_secret:
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
             with Payment(run, agent.name, spending) as payment:
                 asked = ModelRequest(agent, model, request, path, payment)
@@ -94,8 +93,7 @@ class ModelGateway:
                 arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
                 told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
                 run.events.emit(ModelAsked(asked.name, **told), agent.name, path=path)
-                if run.effects.past is not None and place is not None and not place.changed:
-                    arriving.recall_discarded(run.effects.past)
+                arriving.recall_discarded()
                 with arriving:
                     yield arriving
 
@@ -145,39 +143,10 @@ class ModelGateway:
             self._unpriced.add(name)
             self._run.host.log(f"the price of `{name}` is not known, so no budget in usd bounds what it takes")
 
-    def _before(self, model: Adapter, place: Location | None, path: Path, fingerprint: str) -> RecordedBefore | None:
+    def _before(self, model: Adapter, path: Path, fingerprint: str) -> RecordedBefore | None:
         """What is known of the answer beforehand; None when the model is to be asked."""
-        past = self._run.effects.past
-        if past is None or place is None or place.changed:
-            return None
-        asked = past.find(ModelAsked.type, path)
-        if past.mode != "replay" and asked is not None and asked.data.get("request") != fingerprint:
-            if past.mode == "resume":
-                self._run.effects.diverge("a model is asked something else than before", path)
-            place.mark_diverged()
-            return None
-        answer, failed = past.answer(path), past.find(ModelFailed.type, path)
-        if is_over(place) and failed is None and (answer is None or not answer.is_whole):
-            return RecordedBefore(answer, None, unended=True)
-        if answer is not None and not answer.is_whole and model.provider in UNPAID and past.mode != "replay":
-            return None  # a model of this process answers the same again
-        if answer is None and failed is None:
-            if past.mode == "branch":
-                place.mark_diverged()
-            return RecordedBefore(None, NO_ANSWER) if past.mode == "replay" else None
-        is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__
-        is_changed = answer is not None and answer.end is not None and answer.end.data.get("changed")
-        if past.mode == "branch" and (is_changed or is_refused):
-            place.mark_diverged()
-        failure = None if failed is None else from_data(failed.data)
-        if isinstance(failure, LimitReachedError) and _is_open_again(failure, past.mode):
-            return None
-        return RecordedBefore(answer, failure)
-
-    def _lacks_secret(self, before: RecordedBefore | None) -> bool:
-        """Whether an answer cannot be given again, since a secret was taken out of it."""
-        past, end = self._run.effects.past, None if before is None or before.answer is None else before.answer.end
-        return past is not None and end is not None and not past.can_give(end)
+        run, is_repeatable = self._run, model.provider in UNPAID
+        return recall_answer(run.recorded, path, fingerprint, run.effects.diverge, is_repeatable=is_repeatable)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""
@@ -198,8 +167,3 @@ class ModelGateway:
         request = Request(instruction, (message_of(data),))
         async with self.stream_answer(agent, request, spending, use) as arriving:
             return await arriving.text()
-
-
-def _is_open_again(refusal: LimitReachedError, mode: Mode) -> bool:
-    """Whether a refused request is made again when a run goes on, since another budget may count then."""
-    return mode == "branch" or (mode == "resume" and refusal.what == RUN)

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from koi_lang.errors import ContextOverflowError, ProviderError
-from koi_lang.events import CompactionRequested, ConversationCompacted, ModelAsked
+from koi_lang.events import CompactionRequested, ConversationCompacted
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import CHARACTERS_PER_TOKEN, tokens_of
 from koi_lang.runtime.agents.agent import Agent
@@ -25,7 +25,7 @@ from koi_lang.runtime.playbook.conversation import (
     Reason,
 )
 from koi_lang.runtime.playbook.summaries import ConversationSummary, SummaryTask, plain, summed_up
-from koi_lang.runtime.replay.location import Location, current_place, enter, leaf_path
+from koi_lang.runtime.replay.location import enter, leaf_path
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.call import PlaybookCall
@@ -142,8 +142,8 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
         return None  # the record would take as much
     agent, most = conversation.agent, window.record * CHARACTERS_PER_TOKEN
     subject = SummaryTask(agent, conversation.spending, gone, conversation.playbook, wish, most)
-    with enter("compaction") as place:
-        record, fallback = _recall_summary(subject, place) or await summed_up(subject)
+    with enter("compaction"):
+        record, fallback = _recall_summary(subject) or await summed_up(subject)
         standing = conversation.stand_in(record, cut)
         before, kept = conversation.tokens(), conversation.messages[cut:]
         after = tokens_of((standing, *kept), conversation.system)
@@ -154,26 +154,22 @@ async def _compact(conversation: Conversation, reason: Reason, wish: str = "") -
     return done
 
 
-def _recall_summary(subject: SummaryTask, place: Location | None) -> tuple[str, str] | None:
+def _recall_summary(subject: SummaryTask) -> tuple[str, str] | None:
     """A record that was made without a model in an earlier part of the run; no model is asked for it now."""
-    past = subject.agent.run.effects.past
-    if past is None or place is None or place.changed:
-        return None
-    before = past.find(ConversationCompacted.type, place.path)
+    before = subject.agent.run.recorded.recall(ConversationCompacted.type).entry
     fallback = before.data.get("fallback") if before is not None else None
     return (plain(subject), str(fallback)) if fallback else None
 
 
 def _next_wish(conversation: Conversation) -> str | None:
     """What is wished for before this request, now or in an earlier part of the run; None when nothing is."""
-    run, place, path = conversation.agent.run, current_place(), leaf_path(CompactionRequested.type)
-    past, wishes = run.effects.past, [wish.instructions for wish in conversation.wishes]
-    wish = "\n".join(wishes) if wishes else None
-    if past is not None and place is not None and not place.changed:
-        before = past.find(CompactionRequested.type, path)
-        asked = (*place.path, f"model#{place.counts.get('model', 0) + 1}")
-        is_over = past.mode == "replay" or past.has(ModelAsked.type, asked)
-        wish = str(before.data.get("instructions", "")) if before is not None else None if is_over else wish
+    run, path = conversation.agent.run, leaf_path(CompactionRequested.type)
+    before = run.recorded.recall(CompactionRequested.type, path).entry
+    wish: str | None = None
+    if before is not None:
+        wish = str(before.data.get("instructions", ""))
+    elif conversation.wishes and run.recorded.accepts_input():
+        wish = "\n".join(wish.instructions for wish in conversation.wishes)
     if wish is not None:
         run.events.emit(CompactionRequested(wish), conversation.agent.name, path=path)
     return wish

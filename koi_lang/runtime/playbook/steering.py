@@ -16,10 +16,7 @@ from koi_lang.errors import AgentError
 from koi_lang.events import (
     OMITTED,
     EventData,
-    HandlerEnded,
-    HandlerFailed,
     MessageDelivered,
-    ModelAsked,
     QueueChanged,
     RunContinued,
     RunPaused,
@@ -27,14 +24,13 @@ from koi_lang.events import (
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
-from koi_lang.runtime.replay.calls import is_over
-from koi_lang.runtime.replay.location import Location, Path, current_place, leaf_path
+from koi_lang.runtime.replay.location import Path, leaf_path
+from koi_lang.runtime.replay.recorded_run import RecordedRun
 
 if TYPE_CHECKING:
     from koi_lang.llm import messages
     from koi_lang.llm.images import Image
     from koi_lang.llm.messages import Message
-    from koi_lang.runtime.journal.history import History
 else:
     messages = lazy_module("koi_lang.llm.messages")
 
@@ -111,14 +107,14 @@ class Steering:
         held: names of the agents that wait because the run is paused.
     """
 
-    def __init__(self, events: Events, past: History | None = None) -> None:
+    def __init__(self, events: Events, recorded: RecordedRun | None = None) -> None:
         self.modes: dict[How, Mode] = {"steer": "one", "follow_up": "one"}
         self.at_work: list[ActivePlaybook] = []
         self.held: list[str] = []
-        self._events, self._past = events, past
+        self._events, self._recorded = events, recorded or RecordedRun(None)
         self._free = asyncio.Event()
         self._free.set()
-        self._queue, self._last_id = _left(past)
+        self._queue, self._last_id = _left(self._recorded)
         self._told: dict[str, int] = {}
 
     # ------------------------------------------------------------ what surfaces do
@@ -177,7 +173,7 @@ class Steering:
         type = data.type
         before = self._told.get(type)
         if before is None:
-            before = 0 if self._past is None else sum(entry.kind == type for entry in self._past.entries)
+            before = len(self._recorded.entries_of(type))
         self._told[type] = before + 1
         self._events.emit(data, path=(f"{type}#{before + 1}",))
 
@@ -211,9 +207,10 @@ class Steering:
         return self._deliver("follow_up", agent, delegated)
 
     def _deliver(self, how: How, agent: str, delegated: bool) -> list[QueuedMessage]:
-        place, path = current_place(), leaf_path(POINTS[how])
-        known = [] if place is None else self._recall_messages(place, path)
-        new = [] if place is not None and self._goes_over(place, how) else self._next(how, agent, delegated)
+        path = leaf_path(POINTS[how])
+        known = self._recall_messages(path)
+        is_new = self._recorded.accepts_input(before_request=how == "steer")
+        new = self._next(how, agent, delegated) if is_new else []
         for number, note in enumerate([*known, *new], 1):
             self._events.emit(note.as_delivered(), agent, path=(*path, f"{MessageDelivered.type}#{number}"))
         if new:
@@ -227,33 +224,22 @@ class Steering:
 
     # ------------------------------------------------------------ runs that go on
 
-    def _recall_messages(self, place: Location, path: Path) -> list[QueuedMessage]:
+    def _recall_messages(self, path: Path) -> list[QueuedMessage]:
         """What was delivered here in an earlier part of the run."""
         notes: list[QueuedMessage] = []
-        if self._past is None or place.changed:
-            return notes
-        while entry := self._past.find(MessageDelivered.type, (*path, f"{MessageDelivered.type}#{len(notes) + 1}")):
+        while entry := self._recorded.recall(
+            MessageDelivered.type, (*path, f"{MessageDelivered.type}#{len(notes) + 1}")
+        ).entry:
             notes.append(note_of(entry.data))
         return notes
 
-    def _goes_over(self, place: Location, how: How) -> bool:
-        """Whether a run that goes on does here what it has done before, so that nothing new may be said."""
-        past = self._past
-        if past is None or place.changed:
-            return False
-        path, asked = place.path, f"model#{place.counts.get('model', 0) + 1}"
-        if past.mode == "replay" or is_over(place) or (how == "steer" and past.has(ModelAsked.type, (*path, asked))):
-            return True
-        around = [path[:n] for n in range(1, len(path) + 1)]
-        return any(past.has(kind, outer) for outer in around for kind in (HandlerEnded.type, HandlerFailed.type))
 
-
-def _left(past: History | None) -> tuple[list[QueuedMessage], int]:
+def _left(recorded: RecordedRun) -> tuple[list[QueuedMessage], int]:
     """What an earlier part of a run left in its queues, and the last number of a note."""
-    if past is None or past.mode == "replay":
+    if not recorded.policy.has_outside:
         return [], 0
-    delivered = {entry.data.get("id") for entry in past.entries if entry.kind == MessageDelivered.type}
-    told = [entry.data for entry in past.entries if entry.kind == QueueChanged.type]
+    delivered = {entry.data.get("id") for entry in recorded.entries_of(MessageDelivered.type)}
+    told = [entry.data for entry in recorded.entries_of(QueueChanged.type)]
     listed = [[note_of(data) for name in ("steering", "follow_up") for data in each.get(name, ())] for each in told]
     ids = [note.id for notes in listed for note in notes]
     waiting = [note for note in (listed[-1] if listed else []) if note.id not in delivered]

@@ -96,7 +96,8 @@ class KeptRegistry:
         if not keys:
             await self.renew(name, *args)
         place = current_place()
-        if place is None or not place.covered:  # else it is known elsewhere when the action around it has ended
+        # Inside of an action it is known elsewhere when that has ended.
+        if place is None or not place.state.is_covered:
             self._over += keys
         if len(self._over) >= MOST_OVER:
             self._forget()

@@ -54,7 +54,7 @@ class PythonCall(Protocol):
 
 def is_over(place: Location | None) -> bool:
     """Whether nothing new begins at a place, because it took too long when it was recorded."""
-    return place is not None and place.late and not place.changed
+    return place is not None and place.state.is_over
 
 
 async def never() -> None:

@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 from koi_lang.events import TimerFired
 from koi_lang.js.environment import Firing, ForeignCall, OutputPort
 from koi_lang.runtime.events import Events
-from koi_lang.runtime.replay.calls import Effect, is_over, never
-from koi_lang.runtime.replay.location import Path, branch, current_place, leaf_path
+from koi_lang.runtime.replay.calls import Effect, never
+from koi_lang.runtime.replay.location import Path, branch, leaf_path
 from koi_lang.runtime.replay.module_state import state_key
 from koi_lang.runtime.replay.ordering import FIRED
 from koi_lang.runtime.replay.python_calls import InteropCall
+from koi_lang.runtime.replay.recorded_run import RecordedRun
 from koi_lang.runtime.replay.recorder import Effects
 
 T = TypeVar("T")
@@ -27,13 +28,14 @@ class RunEnvironment:
         output: the host of the run.
         effects: its way to the outside.
         events: what is told of it.
+        recorded: what is known of it beforehand.
     """
 
-    def __init__(self, output: OutputPort, effects: Effects, events: Events) -> None:
+    def __init__(self, output: OutputPort, effects: Effects, events: Events, recorded: RecordedRun) -> None:
         self.print, self.log = output.print, output.log
         self.observe, self.random_bytes = effects.observe, effects.random_bytes
         self.fork_context = branch
-        self._effects, self._events = effects, events
+        self._effects, self._events, self._recorded = effects, events, recorded
 
     async def perform(
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
@@ -61,7 +63,7 @@ class RunEnvironment:
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
-        return RecordedFiring(leaf_path(TimerFired.type), self._effects, self._events)
+        return RecordedFiring(leaf_path(TimerFired.type), self._effects, self._events, self._recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +73,18 @@ class RecordedFiring:
     path: Path
     effects: Effects
     events: Events
+    recorded: RecordedRun
 
     def skips_clock(self) -> bool:
         """Whether it has fired before, or never will."""
-        past = self.effects.past
-        return past is not None and (past.has(TimerFired.type, self.path) or is_over(current_place()))
+        known = self.recorded.recall(TimerFired.type, self.path)
+        return known.entry is not None or known.must_not_begin
 
     def turn(self) -> Awaitable[None] | None:
         """Its turn among what happens at moments that the clock decides."""
         if not self.effects.is_kept:
             return None
-        past = self.effects.past
-        if is_over(current_place()) and past is not None and not past.has(TimerFired.type, self.path):
+        if self.recorded.recall(TimerFired.type, self.path).must_not_begin:
             return never()
         return self.effects.turns.take(FIRED, self.path)
 

@@ -10,13 +10,37 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, Token, copy_context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 Path = tuple[str, ...]
 # A branch of a branch says where it comes from; past this many characters a hash says it, so that a timer that sets
 # the next one for days keeps a short path.
 LONGEST_TRAIL = 32
 BRANCH = "~"
+
+
+@dataclass(frozen=True, slots=True)
+class LocationState:
+    """What counts at a location of what was recorded; one begins as the one around it is.
+
+    Attributes:
+        is_covered: whether what happens is part of one effect, which is recorded as a whole.
+        has_diverged: whether something that was done before has turned out differently, so that what was recorded of
+            later steps counts no more.
+        has_timed_out: whether it took too long when it was recorded, and is followed up to there.
+    """
+
+    is_covered: bool = False
+    has_diverged: bool = False
+    has_timed_out: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing begins that had not begun when it was recorded."""
+        return self.has_timed_out and not self.has_diverged
+
+
+FOLLOWING = LocationState()
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -28,19 +52,15 @@ class Location:
         label: its own part of the path, empty for the whole run.
         trail: numbers of the branches that lead here, empty when it is no branch.
         counts: how often something of a name has begun right in it.
-        covered: whether what happens inside is part of one effect, which is recorded as a whole.
-        changed: whether something that was done before has turned out differently here, so that what was recorded of
-            later steps counts no more. Steps that were already under way beside it do not take part.
-        late: whether it took too long when it was recorded, so that nothing begins inside that had not begun then.
+        state: what counts here of what was recorded. Steps that were already under way beside a location do not take
+            part in its changes.
     """
 
     outer: Location | None = None
     label: str = ""
     trail: str = ""
     counts: dict[str, int] = field(default_factory=dict)
-    covered: bool = False
-    changed: bool = False
-    late: bool = False
+    state: LocationState = FOLLOWING
 
     @property
     def path(self) -> Path:
@@ -58,19 +78,24 @@ class Location:
         count = self.counts[name] = self.counts.get(name, 0) + 1
         return count
 
+    def next_label(self, name: str) -> str:
+        """What something of a name will be called that begins here next."""
+        return f"{name}#{self.counts.get(name, 0) + 1}"
+
     def child(self, name: str) -> Location:
         """The place of something that begins here."""
         label = f"{name}#{self.occurrence(name)}"
-        return Location(self, label, covered=self.covered, changed=self.changed, late=self.late)
+        return Location(self, label, state=self.state)
 
     @contextmanager
     def cover(self) -> Iterator[None]:
         """While an effect is carried out here, what happens inside is part of it; its end is its own again."""
-        before, self.covered = self.covered, True
+        before = self.state.is_covered
+        self.state = replace(self.state, is_covered=True)
         try:
             yield
         finally:
-            self.covered = before
+            self.state = replace(self.state, is_covered=before)
 
     def fork(self) -> Location:
         """The place of work that will go on beside this one."""
@@ -79,13 +104,23 @@ class Location:
         if len(trail) > LONGEST_TRAIL:
             trail = hashlib.sha256(trail.encode()).hexdigest()[:16]
         outer = self.outer if self.trail else self
-        return Location(outer, BRANCH + trail, trail, covered=self.covered, changed=self.changed, late=self.late)
+        return Location(outer, BRANCH + trail, trail, state=self.state)
 
-    def mark_diverged(self) -> None:
+    @contextmanager
+    def time_out(self) -> Iterator[None]:
+        """While work that took too long is done again here, nothing begins that had not begun then."""
+        before = self.state.has_timed_out
+        self.state = replace(self.state, has_timed_out=True)
+        try:
+            yield
+        finally:
+            self.state = replace(self.state, has_timed_out=before)
+
+    def diverge(self) -> None:
         """Note that what was recorded of later steps counts no more; a branch tells the code it was branched off."""
-        self.changed = True
+        self.state = replace(self.state, has_diverged=True)
         if self.trail and self.outer is not None:
-            self.outer.changed = True
+            self.outer.state = replace(self.outer.state, has_diverged=True)
 
 
 _place: ContextVar[Location | None] = ContextVar("koi_place", default=None)
@@ -122,8 +157,8 @@ def enter(name: str) -> Iterator[Location | None]:
         yield own
     finally:
         _place.reset(token)
-        if place is not None and own is not None and own.changed:
-            place.changed = True
+        if place is not None and own is not None and own.state.has_diverged:
+            place.state = replace(place.state, has_diverged=True)
 
 
 def leaf_path(name: str) -> Path:

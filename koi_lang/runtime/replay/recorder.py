@@ -23,11 +23,11 @@ from koi_lang.runtime.replay.error_records import data_of, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place, enter, leaf_path
 from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
+from koi_lang.runtime.replay.recorded_run import RecordedRun
 from koi_lang.runtime.tasks import together
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
-    from koi_lang.runtime.journal.history import History
 
 
 T = TypeVar("T")
@@ -45,12 +45,12 @@ class Effects:
     """The way of one run to the outside.
 
     Attributes:
-        past: what is known beforehand.
         is_kept: whether outcomes are told with what makes them up, or looked up.
         turns: what happens at moments that the clock decides, in order.
 
     Args:
-        recorded: whether outcomes are kept for later; without that, and without a past, nothing is looked up.
+        recorded: what is known beforehand.
+        is_kept: whether outcomes are kept for later; without that, and where nothing is known, nothing is looked up.
         seed: what random numbers follow from.
         halt: ends the run with an error.
     """
@@ -59,15 +59,15 @@ class Effects:
         self,
         events: Events,
         halt: Callable[[KoiError], NoReturn],
+        recorded: RecordedRun,
         *,
-        recorded: bool = False,
+        is_kept: bool = False,
         seed: str = "",
-        past: History | None = None,
     ) -> None:
-        self.past = past
+        self._recorded, self._past = recorded, recorded.history
         self._events, self._halt, self._seed = events, halt, seed
-        self.is_kept = recorded or past is not None
-        self.turns = CompletionOrder(past.order if past is not None else ())
+        self.is_kept = is_kept or not recorded.is_live
+        self.turns = CompletionOrder(self._past.order if self._past is not None else ())
         self._missed = MissedCalls()
 
     def count_steps(self) -> AbstractContextManager[None]:
@@ -83,9 +83,9 @@ class Effects:
             Exception: as the work did, now or then.
         """
         place = current_place()
-        if place is None or place.covered:
+        if place is None or place.state.is_covered:
             return await work()
-        if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
+        if is_over(place) and self._past is not None and self._past.outcome(place.path) is None:
             await never()
         known = self._recall_outcome(place, effect, work)
         if isinstance(known, Doubt):
@@ -126,7 +126,7 @@ class Effects:
             assert place is not None
             require_quota(effect.given, f"what `{effect.name}` is given")
             self._tell_begin(effect)
-            if is_over(place) and self.past is not None and self.past.outcome(place.path) is None:
+            if is_over(place) and self._past is not None and self._past.outcome(place.path) is None:
                 raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that
             with ExitStack() as ending:
                 ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
@@ -140,7 +140,7 @@ class Effects:
 
     def _is_looked_after(self) -> bool:
         place = current_place()
-        return place is not None and not place.covered and self.is_kept
+        return place is not None and not place.state.is_covered and self.is_kept
 
     def _tell_begin(self, effect: Effect) -> None:
         if not effect.safe:
@@ -167,7 +167,7 @@ class Effects:
     async def wait_turn(self, kind: str = END, path: Path | None = None) -> None:
         """Wait until it is the turn of something to begin or to end, at the current place or on a path from there."""
         place = current_place()
-        if place is not None and not place.covered and self.is_kept:
+        if place is not None and not place.state.is_covered and self.is_kept:
             await self.turns.take(kind, place.path if path is None else path)
 
     def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
@@ -178,38 +178,38 @@ class Effects:
 
     def _recall_outcome(self, place: Location, effect: Effect, work: Callable[[], Any]) -> Outcome[Any] | Doubt | None:
         """How an effect ended before, or what is in doubt about that; None when it is to be done now."""
-        past = self.past
+        past = self._past
         if past is None:
             return None
-        if place.changed:
+        if place.state.has_diverged:
             return self._again(effect, place.path)
         path = place.path
         before, begun = past.outcome(path), past.find("begun", path)
         asked = begun or before
         if asked is not None and "fields" in asked.data and not past.is_same(asked.data["fields"], dict(effect.given)):
             self._differ(place, f"`{effect.name}` is given something else than before")
-            if past.mode == "branch":
+            if past.policy.on_different == "diverge":
                 return self._again(effect, path)
         if before is None:
             return self._doubt_unfinished(place, effect, has_begun=begun is not None)
         why = self._lack(before)
         if why is None:
             return self._recall(effect, before, work)
-        if effect.safe or past.only_reads(path) or past.mode == "replay":
+        if effect.safe or past.only_reads(path) or not past.policy.has_outside:
             return self._mark_in(effect, path)
         detail = f"`{before.data['opaque']}`" if isinstance(before.data.get("opaque"), str) else ""
         return Doubt(effect.name, path, why, effect.given, effect.agent, detail)
 
     def _mark_in(self, effect: Effect, path: Path) -> Doubt | None:
         """The doubt about an effect that is to be done with the mark of a secret instead of that."""
-        if self.past is None or not self.past.passes_mark_on((effect.given, effect.unseen)):
+        if self._past is None or not self._past.passes_mark_on((effect.given, effect.unseen)):
             return None
         return Doubt(effect.name, path, "unknown", effect.given, effect.agent)
 
     def _recall(self, effect: Effect, before: JournalEntry, work: Callable[[], Any]) -> Outcome[Any]:
         """The outcome in an entry, with what it did to what the effect was given."""
-        if self.past is not None and not effect.safe:
-            self.past.take_over(effect.name, dict(effect.given))
+        if self._past is not None and not effect.safe:
+            self._past.take_over(effect.name, dict(effect.given))
         if effect.call is not None:
             lacking = effect.call.restore(before.data)
             self._missed.add(effect.name, lacking, work, safe=effect.safe)
@@ -217,7 +217,7 @@ class Effects:
 
     def _lost(self, place: Location, effect: Effect) -> Outcome[Any] | None:
         """What was decided where an effect works on objects that lack calls; None when these are made, and then it."""
-        if effect.call is None or self.past is None or self.past.mode == "replay":
+        if effect.call is None or self._past is None or not self._past.policy.has_outside:
             return None
         missed = self._missed.of(effect.call.objects)
         if all(call.safe for call in missed):
@@ -234,7 +234,7 @@ class Effects:
     def look_at(self, owner: Any, name: str, look: Callable[[], Any]) -> Any:
         """What a Python object has, once it has been through the calls that were made on it before."""
         place = current_place()
-        if self.past is None or place is None or place.covered or not self._missed.of((owner,)):
+        if self._past is None or place is None or place.state.is_covered or not self._missed.of((owner,)):
             return look()
         effect = Effect(name, call=_Looking((owner,)))
         known = self._lost(place, effect)
@@ -245,23 +245,23 @@ class Effects:
         """Why an outcome cannot be given again as it was; None when it can."""
         if before.data.get("opaque"):
             return "opaque"
-        return None if self.past is None or self.past.can_give(before) else "redacted"
+        return None if self._past is None or self._past.can_give(before) else "redacted"
 
     def _doubt_unfinished(self, place: Location, effect: Effect, *, has_begun: bool) -> Doubt | None:
         """What is in doubt about an effect that has no outcome; None when it is to be done now."""
-        assert self.past is not None
-        if self.past.mode == "replay":
+        assert self._past is not None
+        if self._past.policy.on_missing == "refuse":
             raise NotRecordedError(f"the recording holds no outcome of `{effect.name}`")
         path = place.path
-        if self.past.mode == "branch":
-            place.mark_diverged()
-        if has_begun and not effect.safe and not self.past.only_reads(path):
+        if self._past.policy.on_missing == "diverge":
+            place.diverge()
+        if has_begun and not effect.safe and not self._past.only_reads(path):
             return Doubt(effect.name, path, "begun", effect.given, effect.agent)
         return self._again(effect, path) or self._mark_in(effect, path)
 
     def _again(self, effect: Effect, path: Path) -> Doubt | None:
         """The doubt about what a branch is about to do though its parent has done the same."""
-        if effect.safe or self.past is None or not self.past.take_over(effect.name, dict(effect.given)):
+        if effect.safe or self._past is None or not self._past.take_over(effect.name, dict(effect.given)):
             return None
         return Doubt(effect.name, path, "again", effect.given, effect.agent)
 
@@ -271,9 +271,9 @@ class Effects:
         Raises:
             AgentError: it is left out.
         """
-        assert self.past is not None
-        decision = self.past.decide(doubt)
-        self.past.forget(doubt.path)
+        assert self._past is not None
+        decision = self._past.decide(doubt)
+        self._past.forget(doubt.path)
         self._events.emit(DoubtSettled(doubt.name, doubt.why, decision.choice), doubt.agent)
         if decision.choice == "done":
             return Outcome(decision.result)
@@ -285,11 +285,11 @@ class Effects:
 
     def _differ(self, place: Location, how: str) -> None:
         """Note that the program asks for something else than before; a replay tells that and takes what there is."""
-        assert self.past is not None
-        if self.past.mode == "resume":
+        assert self._past is not None
+        if self._past.policy.on_different == "stop":
             self.diverge(how, place.path)
-        if self.past.mode == "branch":
-            place.mark_diverged()
+        if self._past.policy.on_different == "diverge":
+            place.diverge()
 
     def diverge(self, how: str, path: Path) -> NoReturn:
         """End a resumed run that takes another way than before."""
@@ -302,11 +302,11 @@ class Effects:
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
         """What code sees outside, such as the clock: the same again when it runs again."""
         place = current_place()
-        if place is None or place.covered or not self.is_kept:
+        if place is None or place.state.is_covered or not self.is_kept:
             return look()
         path = leaf_path(what)
         before = self._find_entry(ValueObserved.type, place, path)
-        is_known = before is not None and self.past is not None and self.past.can_give(before)
+        is_known = before is not None and self._past is not None and self._past.can_give(before)
         value = before.data.get("value") if before is not None and is_known else look()
         self._events.emit(ValueObserved(what, value), path=path)
         return value
@@ -314,27 +314,27 @@ class Effects:
     def show_once(self, shown: EventData, work: Callable[[], None]) -> None:
         """Show something to the person once, then tell it as an event."""
         place = current_place()
-        if place is None or place.covered:
+        if place is None or place.state.is_covered:
             work()
             self._events.emit(shown)
             return
         path = leaf_path(shown.type)
         before = self._find_entry(shown.type, place, path)
-        if self.past is None or before is None or self.past.mode == "replay" or not self._has_shown(before, shown):
+        if before is None or not self._recorded.policy.has_outside or not self._has_shown(before, shown):
             work()
         self._events.emit(shown, path=path)
 
     def _has_shown(self, before: JournalEntry, shown: EventData) -> bool:
         """Whether the person has seen the same; a program that has been changed may show something else."""
-        past, data = self.past, shown.as_data()
+        past, data = self._past, shown.as_data()
         return past is not None and all(past.is_same(before.data.get(name), data[name]) for name in data)
 
     def _find_entry(self, kind: str, place: Location, path: Path) -> JournalEntry | None:
-        if self.past is None or place.changed:
+        if self._past is None or place.state.has_diverged:
             return None
-        found = self.past.find(kind, path)
-        if found is None and self.past.mode == "branch":
-            place.mark_diverged()
+        found = self._past.find(kind, path)
+        if found is None and self._past.policy.on_missing == "diverge":
+            place.diverge()
         return found
 
     async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -342,15 +342,17 @@ class Effects:
 
         Work that took too long in an earlier part of the run gets as far as it had got then, and takes too long again.
         """
-        past, place = self.past, current_place()
-        before = None if past is None or place is None or place.changed else past.find(TimedOut.type, place.path)
+        past, place = self._past, current_place()
+        before = (
+            None if past is None or place is None or place.state.has_diverged else past.find(TimedOut.type, place.path)
+        )
         if before is None or past is None or place is None:
             return await work
-        place.late = True
-        async with together() as group:
-            task = group.create_task(work)
-            await self.turns.take(LATE, place.path)
-            task.cancel()
+        with place.time_out():
+            async with together() as group:
+                task = group.create_task(work)
+                await self.turns.take(LATE, place.path)
+                task.cancel()
         failure = {name: value for name, value in before.data.items() if name != "recalled"}
         self._events.emit(TimedOut(failure), before.agent)
         raise from_data(before.data)

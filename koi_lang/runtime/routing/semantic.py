@@ -12,21 +12,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError, ProviderError, SettingsError
-from koi_lang.events import EmbeddingFailed, HandlerStarted, TextsEmbedded
+from koi_lang.events import EmbeddingFailed, TextsEmbedded
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import cost_usd
 from koi_lang.llm.usage import Candidate, Estimate, estimate
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.budget.payment import Payment
 from koi_lang.runtime.replay.calls import Effect
-from koi_lang.runtime.replay.location import Location, Path, enter, leaf_path
+from koi_lang.runtime.replay.location import Location, enter, leaf_path
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank_by_meaning, texts
 
 if TYPE_CHECKING:
     from koi_lang.llm.embeddings import Before, Embedder
     from koi_lang.llm.messages import Usage
     from koi_lang.runtime.hooks.runner import HookedRequest
-    from koi_lang.runtime.journal.history import History
     from koi_lang.runtime.ports import AgentPort, RunPort
 
 USE, RANK = "embedding", "rank_by_meaning"
@@ -60,7 +59,7 @@ class Meaning:
             LimitReachedError: a budget does not allow the request.
         """
         settings = self._settings(agent)
-        if not (intent.strip() and offers) or (settings is None and self._run.effects.past is None):
+        if not (intent.strip() and offers) or (settings is None and self._run.recorded.is_live):
             return []
         with enter("meaning") as place:
             if not self._is_asked(settings, place):
@@ -88,19 +87,14 @@ class Meaning:
 
     def _is_asked(self, settings: Settings | None, place: Location | None) -> bool:
         """Whether there is a ranking to be had: what was recorded counts before what is configured now."""
-        past = self._run.effects.past
-        if past is None or place is None or place.changed:
-            return settings is not None
         if self._is_known(place):
             return True
-        return settings is not None and past.mode != "replay" and not _was_decided(past, place.path[:-1])
+        action = () if place is None else place.path[:-1]
+        return settings is not None and self._run.recorded.accepts_request(action)
 
     def _is_known(self, place: Location | None) -> bool:
         """Whether the ranking at a place is known from an earlier part of the run."""
-        past = self._run.effects.past
-        if past is None or place is None or place.changed:
-            return False
-        return past.outcome((*place.path, f"{RANK}#1")) is not None
+        return place is not None and self._run.recorded.recall_outcome((*place.path, f"{RANK}#1")).entry is not None
 
     def _need(self, settings: Settings | None, embedded: Sequence[str], spending: BudgetAccount) -> Estimate | None:
         """The most that embedding some texts takes; None where no budget counts it."""
@@ -173,14 +167,6 @@ class Meaning:
         if text not in self._told:
             self._told.add(text)
             self._run.host.log(text)
-
-
-def _was_decided(past: History, action: Path) -> bool:
-    """Whether it was known, without embeddings, who is meant by an action at a path."""
-    if past.find("begun", action) is None:
-        return False
-    begun = any(entry.kind == HandlerStarted.type and entry.path[:-1] == action for entry in past.entries)
-    return begun or past.outcome(action) is not None
 
 
 def _model_in(settings: Settings | None) -> str:

@@ -1,0 +1,104 @@
+"""Answers of models that were recorded: what is known of one before its model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+from koi_lang.errors import ProviderError
+from koi_lang.events import ModelAsked, ModelFailed
+from koi_lang.runtime.budget.limits import RUN, LimitReachedError
+from koi_lang.runtime.replay.error_records import class_name, from_data
+from koi_lang.runtime.replay.location import Location, Path, current_place
+from koi_lang.runtime.replay.policies import ReplayPolicy
+from koi_lang.runtime.replay.recorded_run import RecordedRun
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.journal.history import History, RecordedAnswer
+
+Diverge = Callable[[str, Path], NoReturn]
+
+
+class CutOffError(ProviderError):
+    """The run was interrupted while an answer arrived; nothing is wrong with the model."""
+
+
+NO_ANSWER = ProviderError("the recording holds no answer to this request")
+
+
+class RecordedBefore:
+    """What is known of an answer beforehand.
+
+    Attributes:
+        answer: its text; None when there was none.
+        failure: what it broke off with.
+        unended: whether its call took too long before it could end or break off.
+        lacks_secret: whether a secret was taken out of it, so that its text is not what the model had answered.
+    """
+
+    def __init__(
+        self,
+        answer: RecordedAnswer | None,
+        failure: BaseException | None,
+        *,
+        unended: bool = False,
+        lacks_secret: bool = False,
+    ) -> None:
+        self.answer, self.failure, self.unended, self.lacks_secret = answer, failure, unended, lacks_secret
+        if failure is None and answer is not None and not answer.is_whole:
+            self.failure = CutOffError("the run was interrupted while the answer arrived")
+
+
+def recall_answer(
+    recorded: RecordedRun, path: Path, fingerprint: str, stop: Diverge, *, is_repeatable: bool
+) -> RecordedBefore | None:
+    """What is known of an answer beforehand; None when the model is to be asked.
+
+    Args:
+        path: of the request.
+        fingerprint: changes with everything that the model is told.
+        stop: ends the run where it may not ask for something else than before.
+        is_repeatable: whether the model answers the same again, and for nothing.
+    """
+    history, place = recorded.history, current_place()
+    if history is None or place is None or place.state.has_diverged:
+        return None
+    if _is_different(history, path, fingerprint):
+        if history.policy.on_different == "stop":
+            stop("a model is asked something else than before", path)
+        place.diverge()
+        return None
+    answer, failed = history.answer(path), history.find(ModelFailed.type, path)
+    if place.state.is_over and failed is None and (answer is None or not answer.is_whole):
+        return RecordedBefore(answer, None, unended=True)
+    if answer is not None and not answer.is_whole and is_repeatable and history.policy.has_outside:
+        return None
+    if answer is None and failed is None:
+        return _missing(history.policy, place)
+    failure = None if failed is None else from_data(failed.data)
+    is_refused = failed is not None and class_name(failed.data) == LimitReachedError.__name__
+    end = None if answer is None else answer.end
+    if history.policy.on_missing == "diverge" and (is_refused or (end is not None and end.data.get("changed"))):
+        place.diverge()
+    if isinstance(failure, LimitReachedError) and _is_open_again(failure, history.policy):
+        return None
+    return RecordedBefore(answer, failure, lacks_secret=end is not None and not history.can_give(end))
+
+
+def _is_different(history: History, path: Path, fingerprint: str) -> bool:
+    """Whether a model was asked something else; where the recorded answer is taken in any case, nobody looks."""
+    asked = history.find(ModelAsked.type, path)
+    is_compared = history.policy.on_different != "take_recorded"
+    return is_compared and asked is not None and asked.data.get("request") != fingerprint
+
+
+def _missing(policy: ReplayPolicy, place: Location) -> RecordedBefore | None:
+    """What becomes of a request of which nothing is known."""
+    if policy.on_missing == "diverge":
+        place.diverge()
+    return RecordedBefore(None, NO_ANSWER) if policy.on_missing == "refuse" else None
+
+
+def _is_open_again(refusal: LimitReachedError, policy: ReplayPolicy) -> bool:
+    """Whether a refused request is made again when a run goes on, since another budget may count then."""
+    return policy.reopens_limits == "all" or (policy.reopens_limits == "of_run" and refusal.what == RUN)

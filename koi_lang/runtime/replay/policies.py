@@ -1,0 +1,38 @@
+"""Replay policies: what a run does with what was recorded, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Mode = Literal["resume", "branch", "replay"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPolicy:
+    """What a run does with what was recorded of it, or of the run that it goes on from.
+
+    Attributes:
+        on_missing: what becomes of something that was not recorded: it is done; it is done, and what was recorded of
+            later steps counts no more; or it is refused.
+        on_different: what becomes of something that was recorded with other inputs: the run stops; it is done, and
+            what was recorded of later steps counts no more; or the recorded outcome is taken.
+        has_outside: whether anything new comes from outside: answers of models, effects, what a person says. Without
+            that, outcomes are taken as they were written down, also where a secret was taken out of them.
+        is_same_run: whether what was paid for, and what was under way when the process was killed, counts for this run.
+        reopens_limits: which limits are tried again where a request was refused because of them.
+    """
+
+    on_missing: Literal["do", "diverge", "refuse"]
+    on_different: Literal["stop", "diverge", "take_recorded"]
+    has_outside: bool
+    is_same_run: bool
+    reopens_limits: Literal["none", "of_run", "all"]
+
+
+LIVE = ReplayPolicy("do", "take_recorded", has_outside=True, is_same_run=False, reopens_limits="none")
+RESUME = ReplayPolicy("do", "stop", has_outside=True, is_same_run=True, reopens_limits="of_run")
+BRANCH = ReplayPolicy("diverge", "diverge", has_outside=True, is_same_run=False, reopens_limits="all")
+REPLAY = ReplayPolicy("refuse", "take_recorded", has_outside=False, is_same_run=False, reopens_limits="none")
+POLICIES: Mapping[Mode, ReplayPolicy] = {"resume": RESUME, "branch": BRANCH, "replay": REPLAY}

@@ -1,0 +1,47 @@
+"""What was recorded is looked up in one place: other code asks `RecordedRun`, and knows no modes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import koi_lang
+
+PACKAGE = Path(koi_lang.__file__).parent
+INSIDE = ("runtime/replay/", "runtime/journal/")
+# How what was recorded, what is done with it, and whether it counts, is called there.
+PRIVATE = frozenset({"past", "has_diverged", "on_missing", "on_different", "reopens_limits", "is_same_run"})
+MODES = frozenset({"resume", "branch", "replay"})
+
+
+def outside() -> Iterator[tuple[str, ast.AST]]:
+    """All nodes of all other modules, each with the path of its module."""
+    for file in sorted(PACKAGE.rglob("*.py")):
+        path = file.relative_to(PACKAGE).as_posix()
+        if not path.startswith(INSIDE):
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                yield path, node
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names that a node has by itself."""
+    return {value for field in ("attr", "id", "arg") if isinstance(value := getattr(node, field, None), str)}
+
+
+def test_what_was_recorded_is_known_to_replay_and_journal_only() -> None:
+    """`past`, and whether the program has left it, is no name of any other module."""
+    assert [] == [(path, node.lineno) for path, node in outside() if PRIVATE & names_in(node)]  # type: ignore[attr-defined]
+
+
+def test_no_other_code_asks_for_a_mode() -> None:
+    """What a resumed run, a branch and a replay do differently is a policy; nobody compares a mode."""
+    compared = [
+        (path, node.lineno)
+        for path, node in outside()
+        if isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Attribute) and side.attr == "mode" for side in (node.left, *node.comparators))
+        and any(isinstance(side, ast.Constant) and side.value in MODES for side in (node.left, *node.comparators))
+    ]
+
+    assert [] == compared
