@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from koi_lang.diagnostics import suggestion
@@ -12,6 +12,7 @@ from koi_lang.events import Event
 from koi_lang.outcome import Outcome
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.outside_calls import payload_of
 
 
 class AgentCalls(Protocol):
@@ -70,7 +71,7 @@ class ProgramAgent:
             KoiError: the handler fails, or cannot take the payload.
         """
         self._require(event)
-        return await self._calls.result_of(self._calls.start(self._declared, event, _with_fields(payload, fields)))
+        return await self._calls.result_of(self._calls.start(self._declared, event, payload_of(payload, fields)))
 
     def stream(self, event: str, payload: Any = None, **fields: Any) -> EventStream:
         """What happens while an event is carried out, for `async for`. Leaving the loop early ends the call.
@@ -78,14 +79,8 @@ class ProgramAgent:
         What the call gives is `result` of the stream afterwards.
         """
         self._require(event)
-        calls, declared, given = self._calls, self._declared, _with_fields(payload, fields)
+        calls, declared, given = self._calls, self._declared, payload_of(payload, fields)
         return EventStream(calls, lambda consumer: calls.start(declared, event, given, consumer))
-
-
-def _with_fields(payload: Any, fields: Mapping[str, Any]) -> Any:
-    if not fields:
-        return {} if payload is None else payload
-    return {**(payload or {}), **fields}
 
 
 class EventStream:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from koi_lang.api.agent import ProgramAgent
 from koi_lang.diagnostics import suggestion
@@ -23,6 +23,7 @@ from koi_lang.runtime.agents.skills import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.outside_calls import open_programs
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.tasks import together
@@ -36,6 +37,7 @@ from koi_lang.sessions.totals import Statistics
 # How long work in the background may take to end by itself when a program is left.
 GRACE_S = 5.0
 CALL = "call"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,13 @@ class Program:
         held = self._held = HeldRun(self._open_run)
         self._group = together()
         await held.begin(await self._group.__aenter__())
+        open_programs.set((*open_programs.get(), self))
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        open_programs.set(tuple(program for program in open_programs.get() if program is not self))
         try:
             await self._require_held().close(GRACE_S if error is None else 0)
         finally:
@@ -147,6 +151,10 @@ class Program:
         cause = error.__cause__ if isinstance(error, ProgramError) else None
         return self._ready.redactor()(explain(cause or error, self._ready.folder.as_posix()))
 
+    def has_file(self, path: str) -> bool:
+        """Whether a `.koi` file belongs to it, by its absolute path."""
+        return path in self._ready.entry.files
+
     # ------------------------------------------------------------ what it does
 
     def agent(self, name: str) -> ProgramAgent:
@@ -171,6 +179,15 @@ class Program:
     def _in_time(self, name: str, run: Run) -> AbstractAsyncContextManager[None]:
         """A context that raises LimitReachedError when a call takes longer than it may."""
         return in_time(BudgetAccount(Budget(time_s=self._ready.options.call_time_s), f"`{name}`", run.clock))
+
+    async def call(self, agent: type[Agent], event: str, payload: Any) -> Any:
+        """What comes of an event of an agent. Raises KoiError."""
+        return await self.result_of(self.start(agent, event, payload))
+
+    async def perform(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What comes of some work in its run. Raises as the work does."""
+        held = self._require_held()
+        return await held.result_of(held.start(lambda run: work()))
 
     def start(
         self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None

@@ -17,6 +17,7 @@ from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttemp
 from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
+from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
 from koi_lang.runtime.replay.ordering import LATE
@@ -26,7 +27,24 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
 
 
-class Agent:
+class AgentClass(type):
+    """The class of declared agents: for Python, their events are functions, `await module.Agent.event({…})`."""
+
+    def __getattr__(cls, event: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        about: AgentDeclaration | None = vars(cls).get("about")
+        handler = None if about is None else about.handlers.get(event)
+        if handler is None or handler.private:
+            raise AttributeError(f"`{cls.__name__}` has no `{event}`")
+        file = handler.function.__code__.co_filename
+
+        async def call(payload: Any = None, **fields: Any) -> Any:
+            return await call_agent(cls, event, file, payload_of(payload, fields))
+
+        call.__name__, call.__qualname__ = event, f"{cls.__name__}.{event}"
+        return call
+
+
+class Agent(metaclass=AgentClass):
     """An agent in a run. Subclasses are declarations: their keywords are fields of AgentDeclaration, their handlers are
     taken out of the class, so that an event may have any name.
 

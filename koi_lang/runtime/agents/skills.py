@@ -13,6 +13,8 @@ from koi_lang.js.errors import catch_value
 from koi_lang.js.promises import TaskScope, settle
 from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
+from koi_lang.runtime import outside_calls
+from koi_lang.runtime.context import current
 from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
 
 Function = Callable[..., Any]
@@ -128,16 +130,23 @@ def skill(name: str) -> Callable[[Callable[[], Mapping[str, Function]]], Skill]:
 def export(function: Function) -> Function:
     """Give a function an async Python face; Koi code calls the function itself, as `__koi_code__`.
 
+    Outside of runs it gets one where it needs one: of the program that is open around the call, else of its own.
     Python's rules count for its arguments. Its callers get None for undefined, and everything the call starts has
     ended when it returns.
     """
     function.__qualname__ = function.__name__
 
-    @functools.wraps(function)
-    async def call_exported(*arguments: Any, **named: Any) -> Any:
+    async def call(*arguments: Any, **named: Any) -> Any:
         async with TaskScope():
             result = await settle(function(*arguments, **named))
         return ordinary(result)
+
+    @functools.wraps(function)
+    async def call_exported(*arguments: Any, **named: Any) -> Any:
+        if current.get() is None and outside_calls.needs_run(function):
+            file = function.__code__.co_filename
+            return await outside_calls.perform_in_program(file, lambda: call(*arguments, **named))
+        return await call(*arguments, **named)
 
     call_exported.__koi_code__ = function  # type: ignore[attr-defined]
     return call_exported

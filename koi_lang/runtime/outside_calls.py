@@ -1,0 +1,96 @@
+"""Calls of agents and skills by Python code that belongs to no run, in the programs that it has opened."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, Protocol, TypeVar
+
+import koi_lang
+from koi_lang.errors import AgentError
+from koi_lang.runtime.context import current
+
+T = TypeVar("T")
+# What compiled code reaches of a run, by the names of the prelude.
+RUN_NAMES = frozenset({"live", "peers", "registry"})
+
+
+class OpenProgram(Protocol):
+    """A program with a run of its own, in which calls from outside are carried out."""
+
+    def has_file(self, path: str) -> bool:
+        """Whether a `.koi` file belongs to it, by its absolute path."""
+
+    async def call(self, agent: type[Any], event: str, payload: Any) -> Any:
+        """What comes of an event of an agent. Raises KoiError."""
+
+    async def perform(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What comes of some work in its run. Raises as the work does."""
+
+
+# Those around the current code, the innermost last.
+open_programs: ContextVar[tuple[OpenProgram, ...]] = ContextVar("koi_programs", default=())
+
+
+def program_of(file: str) -> OpenProgram | None:
+    """The innermost open program that a file belongs to."""
+    return next((program for program in reversed(open_programs.get()) if program.has_file(file)), None)
+
+
+async def call_agent(agent: type[Any], event: str, file: str, payload: Any) -> Any:
+    """What comes of an event of an agent that stands in a file. Raises AgentError where its program is not open."""
+    run = current.get()
+    if run is not None:
+        return await run.call(agent, event, payload)
+    program = program_of(file)
+    if program is None:
+        call = f"{agent.about.name}.{event}"
+        help = f'Write `async with koi_lang.open("{Path(file).name}"):` around `await {call}({{…}})`.'
+        raise AgentError(f"`{call}` can be called only while its program is open", help=help)
+    return await program.call(agent, event, payload)
+
+
+async def perform_in_program(file: str, work: Callable[[], Awaitable[T]]) -> T:
+    """What comes of some work in the open program that a file belongs to, else in one that is opened for it."""
+    program = program_of(file)
+    if program is not None:
+        return await program.perform(work)
+    async with koi_lang.open(file) as opened:
+        return await opened.perform(work)
+
+
+def payload_of(payload: Any, fields: Mapping[str, Any]) -> Any:
+    """The payload of a call from Python: an object and further fields of it; an empty object where there is nothing."""
+    if not fields:
+        return {} if payload is None else payload
+    return {**(payload or {}), **fields}
+
+
+@cache
+def needs_run(function: Callable[..., Any]) -> bool:
+    """Whether compiled code reaches agents, teams or the registry: itself, or by functions that it names."""
+    seen: set[CodeType] = set()
+    left: list[Any] = [function]
+    while left:
+        named = left.pop()
+        found = getattr(named, "__koi_code__", named)
+        if not isinstance(found, FunctionType) or found.__code__ in seen:
+            continue
+        seen.add(found.__code__)
+        names = {name for code in _codes(found.__code__) for name in code.co_names}
+        if names & RUN_NAMES:
+            return True
+        left += [found.__globals__[name] for name in names if name in found.__globals__]
+        left += [cell.cell_contents for cell in found.__closure__ or ()]
+    return False
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of all functions inside of it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
