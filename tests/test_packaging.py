@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import site
+import subprocess
 import sys
 import tomllib
 import zipfile
@@ -137,3 +138,46 @@ def packages_of(node: ast.AST) -> set[str]:
         case ast.Call(func=ast.Attribute(attr="importorskip"), args=[ast.Constant(value=str(name))]):
             return {name.partition(".")[0]}
     return set()
+
+
+CONSUMER = """
+import koi_lang
+
+
+async def use(path: str) -> float:
+    async with koi_lang.open(path, model="openai/gpt-5-mini", budget={"usd": 0.1}, ask=answer) as program:
+        brief = await program.agent("Editor").start({"topic": "tea"}, tone="dry")
+        async for event in program.agent("Editor").stream("start", {"topic": brief}):
+            print(event.type, event.agent)
+        print(program.journal, program.explain(koi_lang.KoiError("no")))
+        return program.usage.cost_usd
+
+
+def answer(question: str, options: object) -> str:
+    return question
+
+
+def test() -> koi_lang.Program:
+    model: koi_lang.ScriptedModel = koi_lang.ScriptedModel(["yes"])
+    koi_lang.install()
+    print(koi_lang.load("a.koi").__name__, koi_lang.run("a.koi", rehearse=True).usage.requests)
+    return koi_lang.open("a.koi", model=model)
+"""
+MISTAKES = 'koi_lang.open("a.koi", modle="x")\nkoi_lang.run("a.koi", budget=1)\nkoi_lang.shut("a.koi")\n'
+
+
+def test_the_wheel_has_types(installed: Installed, tmp_path: Path) -> None:
+    """Programs that use the package are checked strictly, with its public names and their options."""
+    (tmp_path / "consumer.py").write_text(CONSUMER)
+    (tmp_path / "mistakes.py").write_text(f"import koi_lang\n\n{MISTAKES}")
+    words = ["--strict", "--python-executable", str(installed.python), "--cache-dir", str(tmp_path / "cache")]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words, "consumer.py", "mistakes.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+    told = [line for line in done.stdout.splitlines() if ": error: " in line]
+
+    assert "koi_lang/py.typed" in zipfile.ZipFile(installed.wheel).namelist()
+    assert ["mistakes.py:3", "mistakes.py:4", "mistakes.py:5"] == sorted({line.partition(": ")[0] for line in told}), (
+        told
+    )

@@ -126,7 +126,9 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         words=(command, os.path.abspath(path), *(("-m", model) if isinstance(model, str) else ())),
     )
     adapter = None if model is None or isinstance(model, str) else model
-    ready = prepare_program(path, loader.load_compiled(path), said, adapter)
+    entry = loader.load_compiled(path)
+    loader.unload_changed(entry)
+    ready = prepare_program(path, entry, said, adapter)
     declarations.require_servers(ready.module, folder)
     return ready
 

@@ -76,8 +76,20 @@ def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None
     """Fill a module with what its file declares."""
     entry = entry or load_compiled(str(module.__file__))
     if isinstance(module, KoiModule):
-        module.files = tuple(entry.files)
+        module.files = entry.files
     exec(entry.code, module.__dict__)
+
+
+def unload_changed(entry: cache.CachedModule) -> None:
+    """Forget the modules of a program when one of them was loaded from another content of its files.
+
+    What goes on in them, such as a run, keeps the modules that it has.
+    """
+    known = [sys.modules.get(PREFIX + path) for path in entry.files]
+    loaded = [module for module in known if isinstance(module, KoiModule)]
+    if any(entry.files.get(path, digest) != digest for module in loaded for path, digest in module.files.items()):
+        for path in entry.files:
+            sys.modules.pop(PREFIX + path, None)
 
 
 def unload() -> None:
