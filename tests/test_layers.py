@@ -40,8 +40,10 @@ LAYERS = (
     {"extensions", "health"},
     {"testing"},
     {"sessions"},
-    {"rpc", "mcp_server", "lsp", "web", "api"},
+    {"rpc", "mcp_server", "lsp", "web"},
     {"cli"},
+    # For `koi_lang.run`, which asks at the terminal as `koi run` does.
+    {"api"},
 )
 GROUND = {
     *("source", "diagnostics", "errors", "outcome", "lazy", "settings", "resources", "redaction"),

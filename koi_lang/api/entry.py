@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from koi_lang.api.advice import advising
 from koi_lang.api.callbacks import Approve, Ask, CallbackHost
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Adapter
 from koi_lang.program import declarations, loader
 from koi_lang.runtime.host import Host
@@ -20,6 +22,11 @@ from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.settings import project
+
+if TYPE_CHECKING:
+    from koi_lang.cli.ui import terminal
+else:
+    terminal = lazy_module("koi_lang.cli.ui.terminal")
 
 Place = str | os.PathLike[str]
 
@@ -70,7 +77,8 @@ def open(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> Program
         CompileError: the program has errors.
         UsageError: there is no such file, or an option is none.
     """
-    return Program(_prepare_program(program, options, PYTHON), _host(options))
+    with advising():
+        return Program(_prepare_program(program, options, PYTHON), _host(options))
 
 
 def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResult:
@@ -82,9 +90,12 @@ def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResul
         KoiError: the program fails.
         UsageError: it runs nothing, or an event loop is running.
     """
-    ready = _prepare_program(program, options, "run")
-    _require_no_loop(ready)
-    return asyncio.run(run_to_end(Program(ready, _host(options))))
+    with advising():
+        ready = _prepare_program(program, options, "run")
+        _require_no_loop(ready)
+    is_answered = any(options.get(name) for name in ("ask", "approve", "output"))
+    host = _host(options) if is_answered else terminal.Terminal()
+    return asyncio.run(run_to_end(Program(ready, host)))
 
 
 def _require_no_loop(ready: Prepared) -> None:

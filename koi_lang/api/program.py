@@ -10,12 +10,13 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, TypeVar
 
+from koi_lang.api.advice import advising
 from koi_lang.api.agent import ProgramAgent
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError
 from koi_lang.events import Event
 from koi_lang.js.promises import TaskScope
-from koi_lang.outcome import Outcome
+from koi_lang.outcome import Outcome, raised_as
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
@@ -221,12 +222,8 @@ class Program:
 
     async def result_of(self, call: asyncio.Task[Outcome[Any]]) -> Any:
         """What comes of a call; being cancelled ends it. Raises KoiError."""
-        try:
+        with advising(), raised_as(_as_koi_error):
             return await self._require_held().result_of(call)
-        except KoiError:
-            raise
-        except Exception as error:
-            raise ProgramError(message(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +236,13 @@ class RunResult:
 
     usage: ProgramUsage
     journal: Path | None
+
+
+def _as_koi_error(error: Exception) -> KoiError:
+    """An error as callers get it: those of Koi are raised as they are."""
+    if isinstance(error, KoiError):
+        raise error
+    return ProgramError(message(error))
 
 
 async def run_to_end(program: Program) -> RunResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,16 @@ def test_public_names_are_few_and_documented() -> None:
     assert [] == [name for name in koi_lang.__all__ if not getattr(koi_lang, name).__doc__]
     assert set(koi_lang.__all__) <= set(dir(koi_lang))
     assert asyncio.iscoroutinefunction(koi_lang.Program.run)
+
+
+async def test_tracebacks_show_what_to_do(desk: Path) -> None:
+    """An error that nobody catches ends with its help, once."""
+    with pytest.raises(koi_lang.UsageError) as failed:
+        koi_lang.open(desk, modle="x")
+
+    assert "help: did you mean `model`?" == traceback.format_exception(failed.value)[-1].strip()
+    async with koi_lang.open(desk) as program:
+        with pytest.raises(koi_lang.AgentError) as failed_call:
+            await program.agent("Editor").start({})
+
+    assert ["help: It takes (topic: string)."] == failed_call.value.__notes__

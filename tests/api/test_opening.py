@@ -8,7 +8,8 @@ from pathlib import Path
 
 import koi_lang
 from koi_lang import resources
-from tests.api.conftest import BRIEF
+from tests.api.conftest import BRIEF, DESK
+from tests.projects import Project
 
 
 async def use_desk(desk: Path) -> None:
@@ -45,3 +46,15 @@ def test_runs_are_made_in_one_place() -> None:
     ]
 
     assert ["runs.py"] == places
+
+
+def test_the_terminal_answers_runs(project: Project) -> None:
+    """`koi_lang.run` asks where `koi run` does, unless functions answer."""
+    project.write("desk.koi", DESK.replace('run Editor.start({ topic: "tea" })', "run Editor.name()"))
+    script = "import koi_lang; koi_lang.run('desk.koi')"
+
+    asked = project.python(script, stdin="Ada\n")
+    unanswered = project.python(script, stdin="")
+
+    assert (0, "") == (asked.returncode, asked.stderr)
+    assert "nobody answers the question `Your name?`" in unanswered.stderr

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 import koi_lang
 from koi_lang.llm.messages import Request as ModelRequest
+from tests import pages
 from tests.api.conftest import BRIEF, DESK
 from tests.llm.server import ModelServer
 from tests.projects import Project
@@ -153,3 +154,18 @@ async def test_models_behind_a_connection(desk: Path, settings: Mapping[str, str
     assert {"model_asked", "text_delta", "model_answered"} <= types
     assert (1, 1) == (sum(asked.method == "POST" for asked in server.requests), program.usage.requests)
     assert program.usage.cost_usd > 0
+
+
+async def test_the_server_of_the_manual(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application that the page shows answers, and tells errors of the program as such."""
+    pytest.importorskip("fastapi")
+    monkeypatch.chdir(project.folder)
+    page = {block.name: block.text for block in pages.blocks(pages.manual()["docs/python.md"])}
+    project.write("desk.koi", page["desk.koi"])
+    names: dict[str, Any] = {}
+    exec(page["server.py"], names)
+    async with served(names["app"]) as get:
+        assert ({"price": 6}, {"detail": "RangeError: a brief has words"}) == (
+            await get("/prices/3"),
+            await get("/prices/-3"),
+        )
