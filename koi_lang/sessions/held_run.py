@@ -15,6 +15,7 @@ from koi_lang.outcome import Outcome, capture
 from koi_lang.runtime.cancellation import detached_context
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
+from koi_lang.runtime.tasks import together
 from koi_lang.sessions.config import PreparedRun
 
 T = TypeVar("T")
@@ -23,23 +24,35 @@ OWN = "koi_"
 
 
 class HeldRun:
-    """A run that lasts until it is closed. Calls may come from any task of its event loop, several at once.
+    """A run that lasts until it is closed. Work may come from any task of its event loop, several at once.
 
     Args:
         open_run: makes the run, with consumers that are told what happens.
+        prepare: brings the run, which has been entered, to where it is to be before anybody else uses it.
+        on_failure: is told what ends the run after it was ready, and before it was closed.
 
     Attributes:
+        opened: the run and what belongs to it; None before it has been entered, and after its end.
+        context: the variables that belong to the run; those who use it copy it.
         error: what ended it before it was closed; None where nothing has.
         journal: where it is recorded; None where it is not.
     """
 
-    def __init__(self, open_run: Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]]) -> None:
+    context: Context
+
+    def __init__(
+        self,
+        open_run: Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]],
+        prepare: Callable[[Run], Awaitable[None]] | None = None,
+        on_failure: Callable[[Exception], None] | None = None,
+    ) -> None:
+        self.opened: PreparedRun | None = None
         self.error: Exception | None = None
         self.journal: Path | None = None
-        self._open_run = open_run
+        self._open_run, self._prepare, self._on_failure = open_run, prepare, on_failure
         self._over, self._ended = asyncio.Event(), asyncio.Event()
         self._calls: set[asyncio.Task[Any]] = set()
-        self._run: Run | None = None
+        self._holder: asyncio.Task[None] | None = None
 
     async def begin(self, group: asyncio.TaskGroup) -> None:
         """Open the run in a task of a group. Raises KoiError when it cannot be opened."""
@@ -49,18 +62,22 @@ class HeldRun:
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         try:
-            self.error = (await capture(self._live(ready))).error
-            if self.error is not None and not ready.done():
-                ready.set_exception(self.error)
+            error = self.error = (await capture(self._live(ready))).error
+            if error is not None and not ready.done():
+                ready.set_exception(error)
+            elif error is not None and self._on_failure is not None:
+                self._on_failure(error)
         finally:
-            self._run = None
+            self.opened = None
             self._ended.set()
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
         with self._open_run([self._note_end]) as opened:
             self.journal = opened.journal
-            async with opened.run as run, asyncio.TaskGroup() as group:
-                self._run, self._group, self._context = run, group, copy_context()
+            async with opened.run as run, together() as group:
+                self.opened, self._group, self.context = opened, group, copy_context()
+                if self._prepare is not None:
+                    await self._prepare(run)
                 ready.set_result(None)
                 await self._over.wait()
 
@@ -71,18 +88,22 @@ class HeldRun:
     @property
     def run(self) -> Run:
         """The run. Raises what ended it, or KoiError when it was closed."""
-        if self._run is None:
+        if self.opened is None:
             raise self.error or KoiError(
                 "the program is not open", help="Call its agents inside of `async with koi_lang.open(…) as program:`."
             )
-        return self._run
+        return self.opened.run
 
     def start(self, work: Callable[[Run], Awaitable[T]]) -> asyncio.Task[Outcome[T]]:
         """Begin some work in the run, which ends with it at the latest. Raises KoiError when the run has ended."""
-        task = _task_of(self._group, _carry_out(self.run, work), self._context_of_call())
+        task = self.start_task(_carry_out(self.run, work), self._context_of_call())
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         return task
+
+    def start_task(self, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
+        """Begin a task that ends with the run at the latest; the run must be open."""
+        return _task_of(self._group, work, context)
 
     async def result_of(self, call: asyncio.Task[Outcome[T]]) -> T:
         """What comes of work that was begun. Cancelling this cancels the work, and waits for its end.
@@ -104,7 +125,7 @@ class HeldRun:
 
     def _context_of_call(self) -> Context:
         """The variables of the run, with those of the caller that are none of ours, such as the id of a request."""
-        context = self._context.copy()
+        context = self.context.copy()
         for variable, value in copy_context().items():
             if not variable.name.startswith(OWN):
                 context.run(variable.set, value)
@@ -117,14 +138,28 @@ class HeldRun:
             call.cancel()
         if calls:
             await asyncio.wait(calls)
+        await self.end(0 if calls else grace_s)
+
+    async def end(self, grace_s: float) -> bool:
+        """End the run, in which no call is under way; gives whether all else in it had ended by itself in time."""
+        if self._holder is None:
+            return True
         self._over.set()
+        is_in_time = True
         try:
-            async with asyncio.timeout(0 if calls else grace_s):
+            async with asyncio.timeout(grace_s):
                 await self._ended.wait()
         except TimeoutError:
+            is_in_time = False
             self._holder.cancel()
         # From here on only services are closed, which must not be cancelled and takes them a limited time.
         await asyncio.wait([self._holder])
+        return is_in_time
+
+    def cancel(self) -> None:
+        """Have the run end at once, with all that is under way in it."""
+        if self._holder is not None:
+            self._holder.cancel()
 
 
 def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
-from contextvars import Context, copy_context
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
-from koi_lang.events import CallEnded, CallStarted, Event, EventData, RunEnded
-from koi_lang.outcome import capture
+from koi_lang.events import CallEnded, CallStarted, Event, EventData
+from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
-from koi_lang.runtime.cancellation import CancelScope, detached_context
+from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.replay.location import current_place
@@ -26,6 +28,7 @@ from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
 from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.held_run import HeldRun
 from koi_lang.sessions.totals import Statistics
 
 if TYPE_CHECKING:
@@ -66,24 +69,6 @@ class SessionCall:
         return (f"call#{self.number}",)
 
 
-@dataclass(slots=True)
-class _Live:
-    """A run that has started.
-
-    Attributes:
-        over: set when it shall end.
-        ended: set when nothing of it goes on any more.
-        told: how often something of a type was told of the session.
-    """
-
-    opened: PreparedRun
-    context: Context
-    group: asyncio.TaskGroup
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    told: dict[str, int] = field(default_factory=dict)
-
-
 class Session:
     """The state of one client.
 
@@ -107,9 +92,10 @@ class Session:
         self.call: SessionCall | None = None
         self.last: tuple[type[Agent], str, Any] | None = None
         self.named = ""
-        self._live: _Live | None = None
+        self._held: HeldRun | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._holder: asyncio.Task[None] | None = None
+        # How often events of a type were told of the session itself.
+        self._counts: Counter[str] = Counter()
         self._interrupted: SessionCall | None = None
         self._calls = 0
 
@@ -118,29 +104,34 @@ class Session:
     @property
     def is_open(self) -> bool:
         """Whether it has a run."""
-        return self._live is not None
+        return self._held is not None and self._held.opened is not None
 
     @property
     def run(self) -> Run:
-        """The run. Raises Refused when it is over."""
-        return self._require().opened.run
+        """The run. Raises SessionError when it is over."""
+        return self._require_opened().run
 
     @property
     def journal(self) -> Path | None:
         """Where the run is recorded."""
-        return self._require().opened.journal
+        return self._require_opened().journal
 
     @property
     def commands(self) -> Mapping[str, ExtensionCommand]:
         """What extensions add to the protocol."""
-        return self._require().opened.commands
+        return self._require_opened().commands
 
-    def _require(self) -> _Live:
-        if self._live is None:
+    def _require_opened(self) -> PreparedRun:
+        opened = self._require().opened
+        assert opened is not None, "a run that is held"
+        return opened
+
+    def _require(self) -> HeldRun:
+        if self._held is None or self._held.opened is None:
             raise SessionError(
                 "session_over", "the run of this session has ended", help="Begin another with `new_session`."
             )
-        return self._live
+        return self._held
 
     async def renew(self, open_run: OpenRun | None = None) -> None:
         """End the run, if there is one, and begin another.
@@ -149,66 +140,44 @@ class Session:
             open_run: of a session that goes on; what was done in it is gone over first.
 
         Raises:
-            Refused: the run cannot be opened, or what was done cannot be gone over.
+            SessionError: the run cannot be opened, or what was done cannot be gone over.
         """
         assert self._group is not None, "a session that is not open"
         await self.close(GRACE_S)
         self.statistics, self.last, self.named = Statistics(), None, ""
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._holder = _start_task(self._group, self._hold(open_run or self.served.open_run, ready), detached_context())
-        await ready
+        self._counts.clear()
+        opening = partial(self._open, open_run or self.served.open_run)
+        self._held = HeldRun(opening, self._go_over_past, self._tell_failure)
+        with raised_as(_as_session_over):
+            await self._held.begin(self._group)
 
-    async def _hold(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
-        """Keep a run open until it shall end, or an error ends it."""
-        try:
-            ended = await capture(self._live_in(open_run, ready))
-            if ended.error is not None:
-                self._fail(ready, ended.error)
-        finally:
-            self._live = None
-
-    async def _live_in(self, open_run: OpenRun, ready: asyncio.Future[None]) -> None:
-        """Bring a run to where the session was, if it goes on, and keep it open until it shall end."""
-        with open_run(self.client, [self.statistics, self._tell]) as opened:
+    @contextmanager
+    def _open(self, open_run: OpenRun, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
+        with open_run(self.client, [self.statistics, self._tell, *consumers]) as opened:
             opened.run.events.subscribe(self._tell, transient=True)
-            async with opened.run as run, asyncio.TaskGroup() as group:
-                live = self._live = _Live(opened, copy_context(), group)
-                if run.recorded.history is not None:
-                    self.statistics.usage = run.recorded.history.usage()
-                    await self._go_over(self, run.recorded.history)
-                ready.set_result(None)
-                await live.over.wait()
+            yield opened
 
-    def _fail(self, ready: asyncio.Future[None], error: Exception) -> None:
-        if not ready.done():
-            help = error.help if isinstance(error, KoiError) else None
-            ready.set_exception(SessionError("session_over", message(error), help=help))
-            return
+    async def _go_over_past(self, run: Run) -> None:
+        """Bring a run that goes on to where the session was."""
+        if run.recorded.history is not None:
+            self.statistics.usage = run.recorded.history.usage()
+            await self._go_over(self, run.recorded.history)
+
+    def _tell_failure(self, error: Exception) -> None:
         self._send({"type": "session_failed", "error": message(error), "report": self.served.explain(error)})
 
     async def close(self, grace_s: float) -> bool:
         """End the run; gives whether everything in it had ended by itself in time."""
-        holder, live = self._holder, self._live
-        if holder is None or live is None:
+        held = self._held
+        if held is None or held.opened is None:
             return True
         if self.call is not None and self.call.task is not None:
             await asyncio.wait([self.call.task], timeout=grace_s)
         in_time = self.call is None
         await self.abort()
-        live.over.set()
-        try:
-            async with asyncio.timeout(grace_s if in_time else 0):
-                await live.ended.wait()
-        except TimeoutError:
-            in_time = False
-            holder.cancel()
-        # From here on only services are closed, which must not be cancelled and takes them a limited time.
-        await asyncio.wait([holder])
-        return in_time
+        return await held.end(grace_s if in_time else 0) and in_time
 
     def _tell(self, event: Event) -> None:
-        if isinstance(event.data, RunEnded) and self._live is not None:
-            self._live.ended.set()
         self._send({"type": "event", "event": event.as_data(self.served.detail)})
 
     # ------------------------------------------------------------ calls
@@ -221,9 +190,9 @@ class Session:
 
     def emit(self, data: EventData, agent: str = "") -> None:
         """Tell something that the client has changed, under a path of its own."""
-        told = self._require().told
-        told[data.type] = told.get(data.type, 0) + 1
-        self.run.events.emit(data, agent, path=(f"{data.type}#{told[data.type]}",))
+        run = self.run
+        self._counts[data.type] += 1
+        run.events.emit(data, agent, path=(f"{data.type}#{self._counts[data.type]}",))
 
     def number_from(self, number: int) -> None:
         """Have the next call be the n-th."""
@@ -232,12 +201,11 @@ class Session:
     def begin(self, name: str, work: Work, **given: Any) -> SessionCall:
         """Start a call; what it is `given` is told. Raises Refused while another one is under way."""
         self.require_idle()
-        live = self._require()
+        held, run = self._require(), self.run
         self._calls += 1
         call = self.call = SessionCall(self._calls, name)
-        run = live.opened.run
         run.events.emit(CallStarted(call.id, name, **given), path=call.path)
-        call.task = _start_task(live.group, self._carry_out(run, call, work), live.context.copy())
+        call.task = held.start_task(self._carry_out(run, call, work), held.context.copy())
         # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
         call.task.add_done_callback(lambda _: self._end_call(run, call))
         return call
@@ -254,16 +222,16 @@ class Session:
 
     async def within(self, work: Work) -> Any:
         """What comes of something that is done in the run beside its calls. Raises as that does, and Refused."""
-        live = self._require()
+        held, run = self._require(), self.run
         outcome: list[Any] = []
 
         async def carry_out() -> None:
             try:
-                outcome.append(await work(live.opened.run))
+                outcome.append(await work(run))
             except (Exception, SystemExit) as error:  # raised again where it is waited for
                 outcome.append(KoiError("the work was ended") if isinstance(error, SystemExit) else error)
 
-        await asyncio.wait([_start_task(live.group, carry_out(), live.context.copy())])
+        await asyncio.wait([held.start_task(carry_out(), held.context.copy())])
         if outcome and isinstance(outcome[0], Exception):
             raise outcome[0]
         if not outcome:
@@ -311,13 +279,13 @@ class Session:
 
     async def follow_to_its_cut(self, call: SessionCall) -> None:
         """Have a call get as far as it had got when it was ended from outside, and end it there again."""
-        live, task = self._require(), call.task
+        held, task = self._require(), call.task
         assert task is not None, "a call that has begun"
-        root = live.context.run(current_place)
+        root = held.context.run(current_place)
         assert root is not None, "a run that has been entered"
         with root.time_out():
             async with together() as group:
-                turn = group.create_task(live.opened.run.effects.turns.take(LATE, call.path))
+                turn = group.create_task(self.run.effects.turns.take(LATE, call.path))
                 await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
                 turn.cancel()
         self._cancel()
@@ -340,12 +308,14 @@ class Session:
                 await self.renew(open_run)
                 yield self
             finally:
-                if self._holder is not None:
-                    self._holder.cancel()
+                if self._held is not None:
+                    self._held.cancel()
 
 
-def _start_task(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None], context: Context) -> asyncio.Task[None]:
-    return group.create_task(work, context=context)
+def _as_session_over(error: Exception) -> SessionError:
+    """Why a run could not be opened, for the client."""
+    help = error.help if isinstance(error, KoiError) else None
+    return SessionError("session_over", message(error), help=help)
 
 
 def _time(error: BaseException, call: SessionCall) -> dict[str, Any]:
