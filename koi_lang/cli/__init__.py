@@ -6,14 +6,23 @@ import gc
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from koi_lang import __version__
-from koi_lang.cli import late
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang import diagnostics
+    from koi_lang.cli import messages
+    from koi_lang.extensions import collecting
+else:
+    collecting = lazy_module("koi_lang.extensions.collecting")
+    diagnostics = lazy_module("koi_lang.diagnostics")
+    messages = lazy_module("koi_lang.cli.messages")
 
 # What the help says of each; their modules are not imported for that.
 COMMANDS = {
@@ -52,7 +61,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name: a built-in one, else one that an extension adds. Raises ExtensionError."""
         if cmd_name not in COMMANDS:
-            return late.commands(COMMANDS).get(cmd_name)
+            return collecting.commands(COMMANDS).get(cmd_name)
         command: click.Command = importlib.import_module(f"koi_lang.cli.{cmd_name}").command
         return command
 
@@ -71,7 +80,7 @@ class Commands(click.Group):
             _refuse(ctx, args[0], f"run {args[0]}")
         added = self.get_command(ctx, args[0])
         if added is None:
-            _refuse(ctx, args[0], late.nearest(args[0], COMMANDS))
+            _refuse(ctx, args[0], diagnostics.nearest(args[0], COMMANDS))
         return args[0], added, args[1:]
 
 
@@ -108,7 +117,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         sys.exit(EXIT_FAILED)
     except Exception as error:  # told to the person; the process ends with its code
         with click.Context(koi, obj=colours):
-            late.show_error(error)
+            messages.show_error(error)
         sys.exit(exit_code(error))
     finally:
         gc.freeze()  # the process ends: to search what is left for garbage would only take time

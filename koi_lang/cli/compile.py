@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import gc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.cli.output import writing
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.compiler.printer.module_text import write_module, written_statements
+from koi_lang.lazy import lazy_module
 from koi_lang.program import build
 from koi_lang.program.files import absolute
+
+if TYPE_CHECKING:
+    from koi_lang.cli import messages
+else:
+    messages = lazy_module("koi_lang.cli.messages")
 
 
 @click.command()
@@ -32,7 +38,7 @@ def command(file: str, output: Path | None, strict: bool) -> None:
 def _write(file: str, output: Path | None, strict: bool) -> None:
     trees, checked = build.syntax_trees(file, strict=strict)
     if checked.diagnostics:
-        late.show_diagnostics(checked.diagnostics)
+        messages.show_diagnostics(checked.diagnostics)
     tree = trees[absolute(file)]
     del trees, checked  # a long program takes as much memory again to be written
     if output is None or output == Path("-"):

@@ -6,18 +6,25 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.errors import REFUSED, KoiError, ProviderError, RequestError, UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
 from koi_lang.setup.availability import ProviderStatus, check_provider, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
+
+if TYPE_CHECKING:
+    from koi_lang.cli import connect_server
+    from koi_lang.cli.ui import selection
+else:
+    connect_server = lazy_module("koi_lang.cli.connect_server")
+    selection = lazy_module("koi_lang.cli.ui.selection")
 
 
 @click.command()
@@ -36,8 +43,8 @@ def command(provider: str | None, status: bool, no_test: bool, no_browser: bool,
         click.echo(json.dumps(_states(keys), indent=2) if as_json else _table(_states(keys)))
         return
     name = provider or _pick_provider(keys)
-    if late.is_server(name, Path.cwd()):
-        late.connect_server(name, keys, no_browser=no_browser)
+    if connect_server.is_server(name, Path.cwd()):
+        connect_server.connect_server(name, keys, no_browser=no_browser)
         return
     if name.lower() in STAND_INS:
         told = f"`{name}` stands in for a model within koi, so there is nothing to connect"
@@ -61,7 +68,7 @@ def _pick_provider(keys: Keys) -> str:
     places = {state["provider"]: state["place"] for state in _states(keys)}
     labels = [(row.name, f"{row.name}  ({places[row.name]})" if row.name in places else row.name) for row in PROVIDERS]
     otherwise = f"Write `koi connect PROVIDER`, one of {', '.join(row.name for row in PROVIDERS)}."
-    return late.pick_one("Which provider?", labels, otherwise=otherwise)
+    return selection.pick_one("Which provider?", labels, otherwise=otherwise)
 
 
 def _read_key(row: Provider) -> str:

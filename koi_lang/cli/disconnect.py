@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.providers import PROVIDERS, provider_named
 from koi_lang.setup.keys.lookup import Keys
+
+if TYPE_CHECKING:
+    from koi_lang.cli import connect_server
+    from koi_lang.cli.ui import selection
+else:
+    connect_server = lazy_module("koi_lang.cli.connect_server")
+    selection = lazy_module("koi_lang.cli.ui.selection")
 
 ALL = "all"
 
@@ -24,8 +32,8 @@ def command(provider: str | None) -> None:
     """
     keys = Keys(Path.cwd())
     name = provider or _pick_provider(keys)
-    if late.is_server(name, Path.cwd()):
-        late.forget_server(name, keys)
+    if connect_server.is_server(name, Path.cwd()):
+        connect_server.forget_server(name, keys)
         return
     rows = [row for row in PROVIDERS if row.keys] if name == ALL else [provider_named(name)]
     removed = [row for row in rows if _remove(row, keys)]
@@ -41,7 +49,9 @@ def _pick_provider(keys: Keys) -> str:
     if not names:
         raise UsageError("koi keeps no key", help="`koi connect PROVIDER` keeps one.")
     options = [(name, name) for name in (*names, ALL)]
-    return late.pick_one("Whose key is to be removed?", options, otherwise=f"Write one of {', '.join((*names, ALL))}.")
+    return selection.pick_one(
+        "Whose key is to be removed?", options, otherwise=f"Write one of {', '.join((*names, ALL))}."
+    )
 
 
 def _remove(row: Provider, keys: Keys) -> bool:

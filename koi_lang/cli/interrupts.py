@@ -12,10 +12,18 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from koi_lang.cli import late
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.cancellation import CancelScope
+
+if TYPE_CHECKING:
+    from concurrent import futures
+
+    from koi_lang.cli.ui import keyboard
+else:
+    keyboard = lazy_module("koi_lang.cli.ui.keyboard")
+    futures = lazy_module("concurrent.futures")
 
 # What ends a command in order, each with what the person is told.
 MESSAGES = {
@@ -58,7 +66,7 @@ class Interrupts:
         self._first, self._since = 0, 0.0
         self._untold: list[str] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._modes = late.terminal_modes() if os.isatty(0) else None
+        self._modes = keyboard.terminal_modes() if os.isatty(0) else None
 
     async def around(self, work: Coroutine[Any, Any, None]) -> None:
         """Do some work, unless a signal ends it."""
@@ -115,7 +123,7 @@ class Interrupts:
         if monotonic() < self._since + SAME_S:
             return
         if self._modes is not None:
-            late.set_terminal_modes(self._modes)
+            keyboard.set_terminal_modes(self._modes)
         os._exit(BY_SIGNAL + number)
 
 
@@ -132,7 +140,7 @@ def carried_out(work: Coroutine[Any, Any, None], tell: Callable[[str], None]) ->
             interrupts.require_done()
         except BaseException:
             if THREADS in sys.modules:
-                runner.get_loop().set_default_executor(late.ThreadPoolExecutor())
+                runner.get_loop().set_default_executor(futures.ThreadPoolExecutor())
             raise
 
 

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.cli.doubts import Doubts, WishType, doubt_in
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.options import add_options, fields_of, limiting_options, limiting_words
@@ -20,6 +19,7 @@ from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import Event, LinePrinted, ModelAnswered
+from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal import store
@@ -34,6 +34,11 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.trust import require_trust
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
+
+if TYPE_CHECKING:
+    from koi_lang.cli import models
+else:
+    models = lazy_module("koi_lang.cli.models")
 
 MOST_LISTED = 3
 MODEL = "-m"
@@ -112,7 +117,7 @@ def _list_effects(effects: Sequence[JournalEntry]) -> str:
 
 def _words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """What the command line says of models and limits."""
-    model = late.pick(Keys(Path.cwd())) if given["model"] == "?" else given["model"]
+    model = models.pick(Keys(Path.cwd())) if given["model"] == "?" else given["model"]
     return limiting_words({**given, "model": model})
 
 

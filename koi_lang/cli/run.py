@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.cli.interrupts import leave
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.running import run_program
 from koi_lang.errors import JournalError
+from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.sessions.options import RunOptions
+
+if TYPE_CHECKING:
+    from koi_lang.cli import models
+else:
+    models = lazy_module("koi_lang.cli.models")
 
 
 @click.command()
@@ -32,7 +37,7 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
     """Run FILE. Standard output carries only what the program prints."""
     options = options_from(given)
     if options.model == "?":
-        options = replace(options, model=late.pick(options.key_lookup()))
+        options = replace(options, model=models.pick(options.key_lookup()))
     entry = loader.load_compiled(file, strict=strict, fresh=no_cache)
     if not options.quiet:
         show_warnings(entry.warnings)

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.cli.doubts import Doubts
 from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
 from koi_lang.cli.messages import exit_code_of
@@ -17,6 +17,7 @@ from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
@@ -24,6 +25,13 @@ from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.sessions.recording import recording
+
+if TYPE_CHECKING:
+    from koi_lang.cli.ui import live_view
+    from koi_lang.llm import scripted
+else:
+    scripted = lazy_module("koi_lang.llm.scripted")
+    live_view = lazy_module("koi_lang.cli.ui.live_view")
 
 
 def run_program(
@@ -49,7 +57,7 @@ def run_program(
         if not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
         if going is None and options.answers is not None:
-            late.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
+            scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:
             declarations.require_servers(ready.module, Path.cwd())
         carried_out(_main(ready, host, going or Continuation(), journals.append), host.log)
@@ -101,6 +109,6 @@ def _consumers(ready: Prepared, host: Terminal, bill: CostMeter) -> list[Consume
     if options.verbose or options.debug:
         return [as_lines(host.log, redact, "verbose" if options.debug else "brief")]
     if sys.stderr.isatty() and not options.quiet:
-        host.status = late.status_for(sys.stderr, redact, bill, plain=options.plain)
+        host.status = live_view.status_for(sys.stderr, redact, bill, plain=options.plain)
         return [host.status]
     return []

@@ -8,22 +8,27 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from koi_lang import settings
-from koi_lang.cli import late
 from koi_lang.cli.interrupts import serve_until_ended
 from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.ui.reporters import as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.mcp_server.address import Address, is_loopback
 from koi_lang.program import cache, loader
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import prepare_program
+
+if TYPE_CHECKING:
+    from koi_lang.mcp_server import service as mcp_service
+else:
+    mcp_service = lazy_module("koi_lang.mcp_server.service")
 
 ADDRESS = "127.0.0.1:8420"
 TOKEN = "KOI_SERVE_TOKEN"
@@ -118,8 +123,8 @@ def _serve(file: str, entry: cache.CachedModule, options: RunOptions, address: A
             ready = prepare_program(file, entry, options)
         terminal = Terminal(silent=True)
         seen = [as_lines(terminal.log, ready.redactor(), "brief")] if options.verbose or options.debug else []
-        service = late.service_of(ready, _ignore if options.quiet else terminal.log, seen)
-        serve_until_ended(late.serve(service, address, debug=options.debug), service.log)
+        service = mcp_service.service_of(ready, _ignore if options.quiet else terminal.log, seen)
+        serve_until_ended(mcp_service.serve(service, address, debug=options.debug), service.log)
 
     return exit_code_of(work, debug=options.debug, redact=options.key_lookup().redactor())
 

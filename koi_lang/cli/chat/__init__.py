@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli import late
 from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 
-
-@dataclass(frozen=True, slots=True)
-class ChatOptions:
-    """Whom a conversation is with, as the command line says; `resume` names an earlier one."""
-
-    agent: str
-    event: str
-    resume: str
-    trust: bool
+if TYPE_CHECKING:
+    from koi_lang.cli import models
+    from koi_lang.cli.chat import start
+else:
+    models = lazy_module("koi_lang.cli.models")
+    start = lazy_module("koi_lang.cli.chat.start")
 
 
 @click.command()
@@ -40,8 +37,8 @@ def command(file: str, agent: str, event: str, resume: str, trust: bool, **given
     """
     options = options_from(given)
     if options.model == "?":
-        options = replace(options, model=late.pick(options.key_lookup()))
+        options = replace(options, model=models.pick(options.key_lookup()))
     entry = loader.load_compiled(file, strict=given["strict"], fresh=given["no_cache"])
     if not options.quiet:
         show_warnings(entry.warnings)
-    sys.exit(late.talk(file, entry, options, ChatOptions(agent, event, resume, trust)))
+    sys.exit(start.talk(file, entry, options, start.ChatOptions(agent, event, resume, trust)))

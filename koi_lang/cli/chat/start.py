@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from koi_lang import settings
-from koi_lang.cli import late
-from koi_lang.cli.chat import ChatOptions
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.interrupts import carried_out
@@ -19,6 +18,7 @@ from koi_lang.cli.messages import exit_code_of
 from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.text import look_of
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
 from koi_lang.sessions.factory import SessionFactory
 from koi_lang.sessions.message_targets import MessageTarget, targets
@@ -27,10 +27,22 @@ from koi_lang.sessions.prepared import prepare_program
 from koi_lang.sessions.session import GRACE_S
 
 if TYPE_CHECKING:
-    from koi_lang.cli.chat.editor import Editor
+    from koi_lang.cli.chat import editor
     from koi_lang.sessions.config import OpenRun
+else:
+    editor = lazy_module("koi_lang.cli.chat.editor")
 
 HINT = "/help lists the commands, Ctrl-D ends"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """Whom a conversation is with, as the command line says; `resume` names an earlier one."""
+
+    agent: str
+    event: str
+    resume: str
+    trust: bool
 
 
 def talk(file: str, entry: cache.CachedModule, options: RunOptions, wishes: ChatOptions) -> int:
@@ -60,12 +72,12 @@ def _conversation(
     return screen.chat, earlier
 
 
-def _screen(options: RunOptions) -> Editor | Piped:
+def _screen(options: RunOptions) -> editor.Editor | Piped:
     """What shows a conversation, and reads what is typed; the library for terminals is only loaded for one."""
     wants_plain = options.plain or settings.variable("KOI_PLAIN") is not None
     if wants_plain or not _is_terminal() or settings.variable("TERM") in (None, "dumb"):
         return Piped(look_of(sys.stderr), person=_is_terminal())
-    return late.Editor(look_of(sys.stdout), options.key_lookup().redactor())
+    return editor.Editor(look_of(sys.stdout), options.key_lookup().redactor())
 
 
 def _target(agents: Sequence[Any], wishes: ChatOptions) -> MessageTarget:

@@ -10,16 +10,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from koi_lang.cli import late
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
+from koi_lang.lazy import lazy_module
 from koi_lang.readable import read_when_ready
 from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option, wish
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
+    import getpass
+
+    from koi_lang.cli.ui import keyboard
     from koi_lang.cli.ui.keyboard import Keyboard, LineEditor
+else:
+    getpass = lazy_module("getpass")
+    keyboard = lazy_module("koi_lang.cli.ui.keyboard")
 
 READ_SIZE = 65536
 # How soon a run in the background looks again whether it is in the foreground.
@@ -141,7 +147,7 @@ class Terminal:
         if not sys.stdin.isatty():
             raise NobodyToAskError(f"nobody can be asked for `{name}`")
         with self.hold(), self._alone():
-            return await asyncio.to_thread(late.getpass, f"{name}: ", sys.stderr)
+            return await asyncio.to_thread(getpass.getpass, f"{name}: ", sys.stderr)
 
     # ------------------------------------------------------------ lines that nobody has asked for
 
@@ -169,7 +175,7 @@ class Terminal:
         if not self.status.is_live:
             return
         if self._keyboard is None:
-            self._keyboard, self._draft = late.Keyboard(), late.LineEditor()
+            self._keyboard, self._draft = keyboard.Keyboard(), keyboard.LineEditor()
             add_signal_handler("SIGTSTP", self._stop)
         self._keyboard.take()
 
@@ -202,7 +208,7 @@ class Terminal:
     def _take(self) -> None:
         """Hand on what was typed: to the question that is open, else to whoever listens."""
         loop = asyncio.get_running_loop()
-        if late.in_background():
+        if keyboard.in_background():
             loop.remove_reader(0)
             loop.call_later(PAUSE_S, self._listen)
             return
