@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from koi_lang.cli.chat.clipboard import clipboard_image
+from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, fit_text, one_line, usage_text
@@ -25,10 +26,7 @@ from koi_lang.sessions.client_host import APPROVAL
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.message_targets import targets, text_of
 
-if TYPE_CHECKING:
-    from koi_lang.cli.chat.conversation import ChatConversation
-
-Function = Callable[["ChatConversation", str], Awaitable[None]]
+Function = Callable[[ChatConversation, str], Awaitable[None]]
 # Of the sessions that could go on.
 MOST_LISTED = 10
 CLIPBOARD = "clipboard"
@@ -48,6 +46,10 @@ class ChatCommand:
     description: str
     function: Function
     given: str = ""
+
+    async def carry_out(self, chat: ChatConversation) -> None:
+        """Do what it is for in a conversation. Raises KoiError."""
+        await self.function(chat, self.given)
 
 
 COMMANDS: dict[str, ChatCommand] = {}

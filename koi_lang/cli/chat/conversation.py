@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.event_view import EventView
 from koi_lang.cli.chat.images import Attached, pasted_images
 from koi_lang.cli.chat.view import APPROVALS, Request, Screen
@@ -34,6 +33,13 @@ HELP = {
 }
 
 
+class ConversationCommand(Protocol):
+    """What a person asks for by its name, such as `/abort`."""
+
+    async def carry_out(self, chat: ChatConversation) -> None:
+        """Do it. Raises KoiError."""
+
+
 class ChatConversation:
     """One person and the session they talk to.
 
@@ -41,6 +47,7 @@ class ChatConversation:
         target: the handler that messages are for.
         screen: shows what happens.
         redact: takes secrets out of what is shown of the work.
+        command_in: gives the command that a text is; None for a message.
 
     Attributes:
         requests: what the person is asked and has not answered, the oldest first.
@@ -50,10 +57,15 @@ class ChatConversation:
     """
 
     def __init__(
-        self, served: SessionConfig, target: MessageTarget, screen: Screen, redact: Callable[[str], str]
+        self,
+        served: SessionConfig,
+        target: MessageTarget,
+        screen: Screen,
+        redact: Callable[[str], str],
+        command_in: Callable[[str], ConversationCommand | None],
     ) -> None:
         self.dispatcher = Dispatcher(served, self.follow, answer_s=ANSWER_S)
-        self.target, self.screen = target, screen
+        self.target, self.screen, self._command_in = target, screen, command_in
         self.requests: list[Request] = []
         self.telling = EventView(screen, redact)
         self.over = False
@@ -74,10 +86,10 @@ class ChatConversation:
 
     async def hear(self, text: str, how: How = "steer") -> None:
         """Do what a text asks for: answer what is asked, carry out a command, steer the work, or begin a call."""
-        command = command_in(text)
+        command = self._command_in(text)
         try:
             if command is not None:
-                await command.function(self, command.given)
+                await command.carry_out(self)
             elif self.requests:
                 await self.answer(text)
             elif text.strip():

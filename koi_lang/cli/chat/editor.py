@@ -97,6 +97,11 @@ class Editor:
         self._session.default_buffer.insert_text(text.replace("\r\n", "\n").replace("\r", "\n"))
 
     @property
+    def is_busy(self) -> bool:
+        """Whether an agent works."""
+        return self.chat.is_busy
+
+    @property
     def mark(self) -> str:
         """The mark of an image that stands before the cursor; empty where there is none."""
         return self.chat.attached.mark_before(self._session.default_buffer.document.text_before_cursor)
@@ -105,7 +110,7 @@ class Editor:
         """Ctrl-C: empty the input, else end the work, else warn, else end the conversation."""
         if self.text:
             self._session.default_buffer.reset()
-        elif self.chat.is_busy:
+        elif self.is_busy:
             self.order("/abort")
         elif self._warned:
             self.order("/quit")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-if TYPE_CHECKING:
-    from koi_lang.cli.chat.editor import Editor
+from koi_lang.runtime.playbook.steering import How
 
 HELP = (
     "",
@@ -23,10 +22,38 @@ HELP = (
 )
 
 
-def bindings(editor: Editor) -> KeyBindings:
+class KeyTarget(Protocol):
+    """The input that keys act on."""
+
+    @property
+    def text(self) -> str:
+        """What stands in it."""
+
+    @property
+    def mark(self) -> str:
+        """The mark of an image that stands before the cursor; empty where there is none."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an agent works."""
+
+    def take(self, how: How) -> None:
+        """Hand over what stands in it."""
+
+    def order(self, text: str) -> None:
+        """Hand over a command, and leave it as it is."""
+
+    def paste(self, text: str) -> None:
+        """Put in a pasted text, or attach the images that it names."""
+
+    def interrupt(self) -> None:
+        """Empty it, else end the work, else the conversation."""
+
+
+def bindings(editor: KeyTarget) -> KeyBindings:
     """The keys that mean something else than in other inputs."""
     keys = KeyBindings()
-    works = Condition(lambda: editor.chat.is_busy)
+    works = Condition(lambda: editor.is_busy)
 
     @keys.add("enter")
     def send(event: KeyPressEvent) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import settings
+from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
 from koi_lang.cli.interrupts import carried_out
@@ -68,7 +69,7 @@ def _conversation(
     screen = _screen(options)
     opener = SessionFactory(ready, screen.note)
     earlier = opener.open_recorded(wishes.resume, None, wishes.trust, confirm=confirm_trust) if wishes.resume else None
-    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor())
+    screen.chat = ChatConversation(opener.served_config(), target, screen, ready.redactor(), command_in)
     return screen.chat, earlier
 
 
