@@ -10,8 +10,6 @@ if sys.version_info < (3, 11):  # noqa: UP036 - said here, before anything is re
         "  = help: Install a newer Python, then koi with it: `python3.11 -m pip install koi-lang`."
     )
 
-__version__ = "0.1.0"
-
 # For type checkers, which see plain imports. The constant of `typing` would cost an import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from koi_lang.program.import_hook import install as install
     from koi_lang.program.loader import load as load
     from koi_lang.runtime.budget.limits import LimitReachedError as LimitReachedError
+    from koi_lang.version import __version__ as __version__
 
 # Public names by the module that has them, which is imported when one of them is used first.
 _PLACES = {
@@ -44,6 +43,7 @@ _PLACES = {
     "koi_lang.program.loader": ("load",),
     "koi_lang.runtime.budget.limits": ("LimitReachedError",),
     "koi_lang.events": ("Event",),
+    "koi_lang.version": ("__version__",),
 }  # fmt: skip
 __all__ = [
     "AgentError", "CompileError", "Event", "KoiError", "LimitReachedError", "PermissionDeniedError", "Program",

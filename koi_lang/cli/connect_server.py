@@ -18,6 +18,7 @@ from koi_lang.runtime.host import Approval, NobodyToAskError
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
+from koi_lang.runtime.tasks import together
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
@@ -64,12 +65,12 @@ def _server(name: str) -> Mcp:
 
 async def _tools(server: Mcp, person: PersonSignIn) -> int:
     """How many tools a server offers to whoever has signed in."""
-    held = Servers(Path.cwd(), person=person)
-    await held.open()
-    try:
-        return len((await held.connect(server)).tools)
-    finally:
-        await held.close()
+    async with together() as group:
+        servers = Servers(group, Path.cwd(), person=person)
+        try:
+            return len((await servers.connect(server)).tools)
+        finally:
+            servers.stop()
 
 
 async def _read_pasted_address() -> str:

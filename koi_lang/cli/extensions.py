@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from koi_lang.cli import COMMANDS
+from koi_lang.cli.command_table import COMMANDS
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, ExtensionError
 from koi_lang.extensions.collecting import collect_extensions, run_extension
 from koi_lang.extensions.finding import Extension, find_installed, of_program

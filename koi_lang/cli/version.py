@@ -6,7 +6,7 @@ import platform
 
 import click
 
-from koi_lang import __version__
+from koi_lang.version import __version__
 
 
 @click.command()

@@ -21,6 +21,7 @@ from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
+from koi_lang.runtime.tasks import together
 from koi_lang.settings import project
 
 MOST_FILES = 50
@@ -132,15 +133,15 @@ def _check_command(name: str, command: str) -> Finding:
 
 
 async def _check_start(server: Mcp) -> Finding:
-    held = Servers()
-    await held.open()
-    try:
-        connection = await held.connect(server)
-        return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")
-    except AgentError as error:
-        return Finding("mcp", "error", error.message.splitlines()[0])
-    finally:
-        await held.close()
+    async with together() as group:
+        servers = Servers(group)
+        try:
+            connection = await servers.connect(server)
+            return Finding("mcp", "ok", f"{server.name}: {len(connection.tools)} tools")
+        except AgentError as error:
+            return Finding("mcp", "error", error.message.splitlines()[0])
+        finally:
+            servers.stop()
 
 
 async def _answering(name: str, url: str) -> Finding:

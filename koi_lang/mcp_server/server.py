@@ -13,7 +13,6 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from koi_lang import __version__
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import KoiError, reason
 from koi_lang.mcp_server.call import CallFailed, CallSucceeded, ExposedCall
@@ -27,6 +26,7 @@ from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.prompts import Prompt, bare_scope
 from koi_lang.runtime.run import Run
+from koi_lang.version import __version__
 
 SESSION = "koi session"
 Named = TypeVar("Named")

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from koi_lang import __version__, resources, settings
+from koi_lang import resources, settings
+from koi_lang.version import __version__
 
 SUFFIX = ".koic"
 # A file begins with the hash of the rest: damaged code could end the whole process.

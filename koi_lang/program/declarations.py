@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import KoiError
 from koi_lang.grants import EVERYTHING
 from koi_lang.js.undefined import undefined
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, by_name
-from koi_lang.runtime.mcp.configured import access_to, is_process, options_of
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.prompts import Prompt
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.mcp import configured
+else:
+    configured = lazy_module("koi_lang.runtime.mcp.configured")
 
 
 def teams_of(module: ModuleType) -> list[Team]:
@@ -53,7 +58,7 @@ def require_servers(module: ModuleType, folder: Path) -> None:
     """
     for user, server in _used_servers(module):
         if server.options is None:
-            options_of(server.name, folder, user)
+            configured.options_of(server.name, folder, user)
 
 
 def explain_unused_rules(module: ModuleType, rules: Sequence[str]) -> Iterator[str]:
@@ -90,15 +95,15 @@ def _server(server: Mcp, folder: Path) -> dict[str, Any]:
     granted = list(EVERYTHING if server.granted is None else server.granted)
     about: dict[str, Any] = {"server": server.name, "granted": granted}
     try:
-        options = options_of(server.name, folder) if server.options is None else server.options()
-        rules = access_to(server, folder).rules
+        options = configured.options_of(server.name, folder) if server.options is None else server.options()
+        rules = configured.access_to(server, folder).rules
     except KoiError as error:
         return {**about, "problem": error.message}
     plain = {
         key: options[key] for key in ("command", "args", "cwd", "url") if options.get(key) not in (None, undefined)
     }
     names = {key: list(options[key]) for key in ("env", "headers") if isinstance(options.get(key), dict)}
-    transport = "stdio" if is_process(plain) else "sse" if options.get("type") == "sse" else "http"
+    transport = "stdio" if configured.is_process(plain) else "sse" if options.get("type") == "sse" else "http"
     return {**about, "transport": transport, **plain, **names, "ask": list(rules.ask), "deny": list(rules.deny)}
 
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koi_lang import __version__
 from koi_lang.errors import KoiError
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import message as message_of
@@ -17,6 +16,7 @@ from koi_lang.sessions.config import SessionConfig
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.replay_calls import go_over
 from koi_lang.sessions.session import Session
+from koi_lang.version import __version__
 
 SCHEMA_VERSION = 1
 PARSE = "parse"

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import asyncio
+
     from koi_lang.interpolation import Rendered
     from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
     from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
@@ -209,6 +211,7 @@ class RunPort(Protocol):
     steering: Steering
     detailed: bool
     folder: Path
+    background: asyncio.TaskGroup
     permissions: Permissions
     redact: Callable[[str], str]
     evaluate: Callable[[str, Mapping[str, Any]], Any]

@@ -47,6 +47,7 @@ from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
 if TYPE_CHECKING:
     from koi_lang.runtime import forms
+    from koi_lang.runtime.mcp.servers import Servers
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.ports import AgentPort
     from koi_lang.runtime.registry import KeptRegistry
@@ -72,7 +73,7 @@ class Run:
         permissions: what the person has allowed.
         spending: what everything together spends.
         ledger: the budgets of its calls, and what they have spent.
-        servers: the MCP servers that are in use.
+        background: tasks of services, such as connections to servers; they end with the run.
         folder: where the program is run.
         patience: how long playbooks that get nowhere are left alone.
         steering: what is said to playbooks while they work.
@@ -98,11 +99,12 @@ class Run:
         self.added, self.hooks = services.added, factories.hooks(self, services)
         for state in services.added.states:
             state.begin(self.events, self.recorded)
-        self.servers, self.folder = factories.servers(self, services), services.folder
+        self.folder, self.background = services.folder, asyncio.TaskGroup()
         self._services, self._factories = services, factories
         self._agents: dict[type[Agent], Agent] = {}
         self._models: ModelGateway | None = None
         self._meaning: Meaning | None = None
+        self._servers: Servers | None = None
         self._registry: KeptRegistry | None = None
         self._scope = TaskScope()
         self._endings: list[Callable[[], Awaitable[None]]] = []
@@ -120,8 +122,8 @@ class Run:
             ending.enter_context(self.effects.count_steps())
             ending.enter_context(in_environment(RunEnvironment(self.host, self.effects, self.events, self.recorded)))
             use_marks()
-            await self.servers.open()
-            self.keep_until_end(self.servers.close)
+            await self.background.__aenter__()
+            self.keep_until_end(self._end_background)
             ending.push(lambda kind, error, trace: self._tell_end(error))
             await ending.enter_async_context(in_time(self.spending))
             await ending.enter_async_context(self._scope)
@@ -180,6 +182,12 @@ class Run:
                 closing.push_async_callback(self._meaning.aclose)
             for end in self._endings:
                 closing.push_async_callback(end)
+
+    async def _end_background(self) -> None:
+        """End the connections to servers, and wait until nothing is left of them."""
+        if self._servers is not None:
+            self._servers.stop()
+        await self.background.__aexit__(None, None, None)
 
     # ------------------------------------------------------------ agents
 
@@ -246,6 +254,13 @@ class Run:
         if self._models is None:
             self._models = self._factories.models(self, self._services)
         return self._models
+
+    @property
+    def servers(self) -> Servers:
+        """The MCP servers that are in use."""
+        if self._servers is None:
+            self._servers = self._factories.servers(self, self._services)
+        return self._servers
 
     @property
     def meaning(self) -> Meaning:

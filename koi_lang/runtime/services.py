@@ -9,20 +9,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.hooks.additions import NOTHING_ADDED, Additions
 from koi_lang.runtime.host import Host, SilentHost
-from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.mcp.sign_in import PersonSignIn, SignIn
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.hooks.runner import Hooks
+    from koi_lang.runtime import registry
+    from koi_lang.runtime.actions import lookup
+    from koi_lang.runtime.hooks import runner
     from koi_lang.runtime.journal.history import History
-    from koi_lang.runtime.model_calls.gateway import ModelGateway
+    from koi_lang.runtime.mcp import servers, sign_in
+    from koi_lang.runtime.mcp.sign_in import SignIn
+    from koi_lang.runtime.model_calls import gateway
     from koi_lang.runtime.model_calls.pool import Connect
+    from koi_lang.runtime.playbook import loop
     from koi_lang.runtime.ports import AgentPort, RunPort
-    from koi_lang.runtime.registry import KeptRegistry
-    from koi_lang.runtime.routing.semantic import ConnectEmbedder, Meaning
+    from koi_lang.runtime.routing import semantic
+    from koi_lang.runtime.routing.semantic import ConnectEmbedder
+else:
+    gateway = lazy_module("koi_lang.runtime.model_calls.gateway")
+    lookup = lazy_module("koi_lang.runtime.actions.lookup")
+    loop = lazy_module("koi_lang.runtime.playbook.loop")
+    registry = lazy_module("koi_lang.runtime.registry")
+    runner = lazy_module("koi_lang.runtime.hooks.runner")
+    semantic = lazy_module("koi_lang.runtime.routing.semantic")
+    servers = lazy_module("koi_lang.runtime.mcp.servers")
+    sign_in = lazy_module("koi_lang.runtime.mcp.sign_in")
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
 
@@ -84,53 +97,39 @@ class Services:
     sign_in: SignIn | None = None
 
 
-def make_models(run: RunPort, services: Services) -> ModelGateway:
+def make_models(run: RunPort, services: Services) -> gateway.ModelGateway:
     """The gateway to the models."""
-    from koi_lang.runtime.model_calls.gateway import ModelGateway
-
-    return ModelGateway(run, services.connect, services.models, verbatim=services.verbatim)
+    return gateway.ModelGateway(run, services.connect, services.models, verbatim=services.verbatim)
 
 
-def make_meaning(run: RunPort, services: Services) -> Meaning:
+def make_meaning(run: RunPort, services: Services) -> semantic.Meaning:
     """The router by meaning."""
-    from koi_lang.runtime.routing.semantic import Meaning
-
-    return Meaning(run, services.connect_embedder, services.models)
+    return semantic.Meaning(run, services.connect_embedder, services.models)
 
 
-def make_registry(run: RunPort, services: Services) -> KeptRegistry:
+def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
     """The key/value store that the settings of the folder ask for. Raises SettingsError or RegistryError."""
-    from koi_lang.runtime.registry import KeptRegistry, open_registry
-
-    return KeptRegistry(open_registry(services.folder, services.config), run.effects, run.id)
+    return registry.KeptRegistry(registry.open_registry(services.folder, services.config), run.effects, run.id)
 
 
-def make_hooks(run: RunPort, services: Services) -> Hooks | None:
+def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:
     """The hooks that extensions add; None where there are none."""
-    if not services.added.hooks:
-        return None
-    from koi_lang.runtime.hooks.runner import Hooks
-
-    return Hooks(run, services.added.hooks)
+    return runner.Hooks(run, services.added.hooks) if services.added.hooks else None
 
 
-def make_servers(run: RunPort, services: Services) -> Servers:
+def make_servers(run: RunPort, services: Services) -> servers.Servers:
     """The MCP servers, none of which is started yet."""
-    person = None if services.sign_in is None else PersonSignIn(services.sign_in, run.host)
-    return Servers(services.folder, services.note, person)
+    person = None if services.sign_in is None else sign_in.PersonSignIn(services.sign_in, run.host)
+    return servers.Servers(run.background, services.folder, services.note, person)
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
     """What comes of a built-in action that code calls. Raises AgentError where there is no such action."""
-    from koi_lang.runtime.actions.lookup import call_action
-
-    return await call_action(run, agent, name, data)
+    return await lookup.call_action(run, agent, name, data)
 
 
 async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Any) -> Any:
     """What a model makes of a playbook."""
-    from koi_lang.runtime.playbook import loop
-
     return await loop.run_playbook(agent, event, args, parts)
 
 
@@ -138,11 +137,11 @@ async def run_playbook(agent: AgentPort, event: str, args: Any, parts: Any) -> A
 class Factories:
     """How the parts of a run are made; what only some runs need is imported when it is made first."""
 
-    models: Callable[[RunPort, Services], ModelGateway] = make_models
-    meaning: Callable[[RunPort, Services], Meaning] = make_meaning
-    registry: Callable[[RunPort, Services], KeptRegistry] = make_registry
-    hooks: Callable[[RunPort, Services], Hooks | None] = make_hooks
-    servers: Callable[[RunPort, Services], Servers] = make_servers
+    models: Callable[[RunPort, Services], gateway.ModelGateway] = make_models
+    meaning: Callable[[RunPort, Services], semantic.Meaning] = make_meaning
+    registry: Callable[[RunPort, Services], registry.KeptRegistry] = make_registry
+    hooks: Callable[[RunPort, Services], runner.Hooks | None] = make_hooks
+    servers: Callable[[RunPort, Services], servers.Servers] = make_servers
     action: Callable[[RunPort, AgentPort, str, Any], Awaitable[Any]] = call_action
     playbook: Callable[[AgentPort, str, Any, Any], Awaitable[Any]] = run_playbook
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from koi_lang import __version__
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded
 from koi_lang.program import cache
@@ -17,6 +16,7 @@ from koi_lang.runtime.replay.policies import BRANCH
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.recording import hash_of
 from koi_lang.sessions.trust import signer_or_none
+from koi_lang.version import __version__
 
 
 def readable(path: Path, folder: Path, note: Callable[[str], None]) -> Journal:

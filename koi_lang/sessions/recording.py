@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from koi_lang import __version__
 from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import Header
@@ -19,6 +18,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.trust import signer
+from koi_lang.version import __version__
 
 
 def recording(run: Run, ready: Prepared, going: Continuation) -> AbstractContextManager[Path | None]:

@@ -95,7 +95,7 @@ async def _run(block: TestBlock, audience: Audience, loop: JumpingLoop) -> None:
     run = run_of(
         module,
         TestModels(audience.trial).connect,
-        Factories(servers=lambda run, services: NoServers(services.folder)),
+        Factories(servers=lambda run, services: NoServers(run.background, services.folder)),
         host=audience,
         folder=folder,
         config={"registry": {"backend": "memory"}},

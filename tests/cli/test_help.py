@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 import pytest
 
-from koi_lang.cli import COMMANDS, koi
+from koi_lang.cli import koi
+from koi_lang.cli.command_table import COMMANDS
 
 
 @pytest.mark.parametrize("name", COMMANDS)

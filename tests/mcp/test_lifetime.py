@@ -148,13 +148,13 @@ async def tick(pauses):
         pauses.append(time.perf_counter() - start)
 
 async def main():
-    servers, pauses = Servers(), []
-    await servers.open()
-    before = "mcp" in sys.modules
-    ticking = asyncio.create_task(tick(pauses))
-    await servers.connect(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))
-    ticking.cancel()
-    await servers.close()
+    async with asyncio.TaskGroup() as group:
+        servers, pauses = Servers(group), []
+        before = "mcp" in sys.modules
+        ticking = asyncio.create_task(tick(pauses))
+        await servers.connect(Mcp("files", lambda: {"command": sys.executable, "args": [sys.argv[1]]}))
+        ticking.cancel()
+        servers.stop()
     print(before, len(pauses) > 20, max(pauses) < 0.4)
 
 asyncio.run(main())

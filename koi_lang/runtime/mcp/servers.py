@@ -34,9 +34,10 @@ Key: TypeAlias = Callable[[], Mapping[str, Any]] | str
 
 
 class Servers:
-    """The connections of a run. `open` and `close` are called by the task that the run belongs to.
+    """The connections of a run; none is begun before it is asked for.
 
     Args:
+        group: of the task that the run belongs to; connections are its tasks, which end after `stop`.
         folder: where `.mcp.json` and `koi.toml` are looked for.
         note: is told what somebody may have got wrong, a line each.
         person: signs in where a server wants it; None where nobody can.
@@ -44,26 +45,21 @@ class Servers:
 
     def __init__(
         self,
+        group: asyncio.TaskGroup,
         folder: Path = Path(),
         note: Callable[[str], None] = lambda line: None,
         person: PersonSignIn | None = None,
     ) -> None:
-        self._folder, self._note, self._person = folder, note, person
+        self._group, self._folder, self._note, self._person = group, folder, note, person
         self._noted: set[str] = set()
         self._rules: dict[Key, Rules] = {}
-        self._group = asyncio.TaskGroup()
         self._connections: dict[Key, McpConnection] = {}
         self._known: dict[Key, ServerCatalog] = {}
 
-    async def open(self) -> None:
-        """Get ready; nothing is connected yet."""
-        await self._group.__aenter__()
-
-    async def close(self) -> None:
-        """End all connections, and wait until nothing is left of them."""
+    def stop(self) -> None:
+        """Have all connections end; they have when their tasks have."""
         for connection in self._connections.values():
             connection.stop()
-        await self._group.__aexit__(None, None, None)
 
     async def connect(self, server: Mcp) -> McpConnection:
         """The live connection to a server, its tools as they are now. Raises KoiError when it cannot be reached."""
