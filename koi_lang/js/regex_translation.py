@@ -25,7 +25,7 @@ _CLASSES = {
 _APART = "\u0130\u0131\u017f\u212a"
 _LIKE_THEM = "iIsSkK"
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "0": "\0"}
-_WORD = "[A-Za-z0-9_]"
+_WORD = "(?-i:[A-Za-z0-9_])"
 _BOUNDARY = f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))"
 _INSIDE = f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"
 _CODE = re.compile(r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})")
