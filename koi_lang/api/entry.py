@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -134,14 +136,25 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         keys=None if keys is None else os.fspath(keys),
         no_extensions=not options.get("extensions", True),
         folder=folder,
-        words=(command, os.path.abspath(path), *(("-m", model) if isinstance(model, str) else ())),
     )
+    said = replace(said, words=(command, os.path.abspath(path), *_words(said)))
     adapter = None if model is None or isinstance(model, str) else model
     entry = loader.load_compiled(path)
     loader.unload_changed(entry)
     ready = prepare_program(path, entry, said, adapter)
     declarations.require_servers(ready.module, folder)
     return ready
+
+
+def _words(said: RunOptions) -> Iterator[str]:
+    """The words of a command line that say the same, for who goes on with the run."""
+    values = {"-m": said.model, "--keys": said.keys, "--args": json.dumps(said.payload) if said.payload else None}
+    values |= {f"--max-{name}": str(most) for name, most in said.limits.items()}
+    for option, value in values.items():
+        yield from () if value is None else (option, value)
+    for rule in said.allow:
+        yield from ("--allow", rule)
+    yield from (["--rehearse"] if said.rehearse else []) + (["--no-extensions"] if said.no_extensions else [])
 
 
 def _rules(given: Sequence[str]) -> tuple[str, ...]:

@@ -58,3 +58,33 @@ def test_the_terminal_answers_runs(project: Project) -> None:
 
     assert (0, "") == (asked.returncode, asked.stderr)
     assert "nobody answers the question `Your name?`" in unanswered.stderr
+
+
+ASKING = """
+    role R { can execute }
+    agent A : R {
+      on go(args: Json) {
+        console.log("before", args.x)
+        const answer = await callAction("prompt_user", { question: "Name?" })
+        console.log(answer.answer)
+      }
+    }
+    run A.go({})
+    """
+
+
+def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
+    """A run that `koi_lang.run` has begun is resumed with all that was said about it; calls of Python are not."""
+    project.write("main.koi", ASKING)
+    options = "payload={'x': 5}, budget={'usd': 0.5, 'time': 60}, allow=['shell:ls *'], rehearse=True, extensions=False"
+    began = project.python(f"import koi_lang, os\nkoi_lang.run('main.koi', ask=lambda *_: os._exit(9), {options})")
+    resumed = project.koi("resume", stdin="Ada\n")
+    project.python(
+        "import asyncio, koi_lang\nasync def main():\n  async with koi_lang.open('main.koi'): pass\nasyncio.run(main())"
+    )
+    newest = max((project.folder / ".koi" / "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+
+    assert (9, "before 5\n") == (began.returncode, began.stdout), began.stderr
+    assert (0, "Ada\n") == (resumed.returncode, resumed.stdout), resumed.stderr
+    assert "allowed as before: shell:ls *" in resumed.stderr
+    assert "came from a Python program" in project.koi("resume", newest.stem).stderr
