@@ -20,7 +20,7 @@ from koi_lang.outcome import Outcome, raised_as
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.skills import plain_copy
+from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host

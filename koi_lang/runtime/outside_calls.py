@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Protocol, TypeVar
 
-import koi_lang
 from koi_lang.errors import AgentError
 from koi_lang.runtime.context import current
 
@@ -58,8 +59,14 @@ async def perform_in_program(file: str, work: Callable[[], Awaitable[T]]) -> T:
     program = program_of(file)
     if program is not None:
         return await program.perform(work)
-    async with koi_lang.open(file) as opened:
+    async with _open_program(file) as opened:
         return await opened.perform(work)
+
+
+def _open_program(file: str) -> AbstractAsyncContextManager[OpenProgram]:
+    """A program as people open it: by the package, which has been imported, and which no module of it imports."""
+    opened: AbstractAsyncContextManager[OpenProgram] = sys.modules["koi_lang"].open(file)
+    return opened
 
 
 def payload_of(payload: Any, fields: Mapping[str, Any]) -> Any:

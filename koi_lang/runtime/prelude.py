@@ -39,7 +39,8 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
-from koi_lang.runtime.agents.skills import export, skill
+from koi_lang.runtime.agents.exports import export
+from koi_lang.runtime.agents.skills import skill
 from koi_lang.runtime.agents.team import Query, peers_of, query, send
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.destructuring import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,11 +9,7 @@ from typing import Any
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.js.errors import catch_value
-from koi_lang.js.promises import TaskScope, settle
-from koi_lang.js.undefined import undefined
 from koi_lang.outcome import raised_as
-from koi_lang.runtime import outside_calls
-from koi_lang.runtime.context import current
 from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
 
 Function = Callable[..., Any]
@@ -125,59 +120,3 @@ def skill(name: str) -> Callable[[Callable[[], Mapping[str, Function]]], Skill]:
         return Skill(name, affordance, functions)
 
     return declare
-
-
-def export(function: Function) -> Function:
-    """Give a function an async Python face; Koi code calls the function itself, as `__koi_code__`.
-
-    Outside of runs it gets one where it needs one: of the program that is open around the call, else of its own.
-    Python's rules count for its arguments. Its callers get None for undefined, and everything the call starts has
-    ended when it returns.
-    """
-    function.__qualname__ = function.__name__
-
-    async def call(*arguments: Any, **named: Any) -> Any:
-        async with TaskScope():
-            result = await settle(function(*arguments, **named))
-        return ordinary(result)
-
-    @functools.wraps(function)
-    async def call_exported(*arguments: Any, **named: Any) -> Any:
-        if current.get() is None and outside_calls.needs_run(function):
-            file = function.__code__.co_filename
-            return await outside_calls.perform_in_program(file, lambda: call(*arguments, **named))
-        return await call(*arguments, **named)
-
-    call_exported.__koi_code__ = function  # type: ignore[attr-defined]
-    return call_exported
-
-
-def ordinary(value: Any) -> Any:
-    """A value as Python callers get it: a list or dictionary that holds undefined is copied, with None in its place."""
-    return plain_copy(value) if _holds_undefined(value, set()) else value
-
-
-def plain_copy(value: Any) -> Any:
-    """A value whose lists and dictionaries are copies, at any depth, with None for undefined; tuples become lists."""
-    return _without_undefined(value, {})
-
-
-def _holds_undefined(value: Any, seen: set[int]) -> bool:
-    if not isinstance(value, (list, dict)) or id(value) in seen:
-        return value is undefined
-    seen.add(id(value))
-    return any(_holds_undefined(item, seen) for item in (value.values() if isinstance(value, dict) else value))
-
-
-def _without_undefined(value: Any, made: dict[int, Any]) -> Any:
-    if not isinstance(value, (list, tuple, dict)):
-        return None if value is undefined else value
-    if id(value) in made:
-        return made[id(value)]
-    if not isinstance(value, dict):
-        items: list[Any] = made.setdefault(id(value), [])
-        items.extend(_without_undefined(item, made) for item in value)
-        return items
-    members: dict[str, Any] = made.setdefault(id(value), {})
-    members.update((key, _without_undefined(item, made)) for key, item in value.items())
-    return members
