@@ -118,7 +118,7 @@ def test_a_narrow_terminal(project: Project, start: Start, accept: bool) -> None
 
 def test_a_low_terminal(start: Start, accept: bool) -> None:
     """Those for whom there is no line left are counted; the first line of the screen stays free."""
-    actual = start(team(), rows=5).until("more")
+    actual = start(team(), rows=5).until("Bob: shell")
 
     assert golden("low", actual, accept) == actual
 
