@@ -45,10 +45,9 @@ def test_old_pythons_can_read_what_says_so() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(), feature_version=(3, 8))
     first = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom | ast.If)]
 
-    assert [text.partition("\n")[0] for text in first] == [
+    assert [text.partition("\n")[0] for text in first[:3]] == [
         "from __future__ import annotations",
         "import sys",
-        "from types import ModuleType",
         "if sys.version_info < (3, 11):",
     ]
     entry = [ast.unparse(node) for node in ast.parse((PACKAGE / "__main__.py").read_text()).body]
