@@ -67,8 +67,14 @@ class EventData:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         kind: Any = type(self)
-        dataclass(kind)
+        dataclass(eq=False, repr=False)(kind)
         kind.__init__(self, *values, **named)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     def as_data(self, detail: Detail = "verbose") -> dict[str, Any]:
         """The fields by their names on the wire, without those that are omitted."""

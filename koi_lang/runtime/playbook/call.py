@@ -92,11 +92,11 @@ class PlaybookCall:
         self.repeated = 0
         ended = await capture(self._run_as_step(action, self.names, self._asked_for))
         if ended.error is not None:
-            return self._failure_feedback(action, ended.error)
+            return self._fail(action, ended.error)
         self.failures.record_success()
         return TurnAction(action, prompting.success_feedback(action, ended.value), ended.value)
 
-    def _failure_feedback(self, action: Action, raised: Exception) -> TurnAction:
+    def _fail(self, action: Action, raised: Exception) -> TurnAction:
         """An action that failed; everybody was told of that by an event. Raises LimitReachedError."""
         if isinstance(raised, LimitReachedError) and raised.what in self.spending.names():
             raise raised
