@@ -11,8 +11,8 @@ from koi_lang.errors import JournalError, SettingsError
 from koi_lang.program import cache
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.history import RESUMED
+from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.journal.signatures import Signer
-from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.journal.writer import Writer
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
@@ -52,17 +52,16 @@ def record_run(run: Run, ready: Prepared, going: Continuation) -> Iterator[Path 
 
 
 def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
-    path, redact, options = path_of(ready.folder, run.id), ready.redactor(), ready.options
-    signed_with = _signer(run, ready)
+    options, runs = ready.options, FolderRuns(ready.folder, ready.redactor(), run.stop, _signer(run, ready))
     if going.end is not None:
-        writer = Writer(path, going.end, redact, run.stop, signed_with)
+        writer = runs.open(going.end)
         changed = {"words": list(going.more), "limits": options.limits_here} if going.more else {}
         writer.note(RESUMED, **changed)
         return writer
     words = tuple(going.words) or tuple(options.words)
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
-    return Writer(path, header, redact, run.stop, signed_with)
+    return runs.create(header)
 
 
 def _signer(run: Run, ready: Prepared) -> Signer | None:

@@ -94,8 +94,15 @@ class Writer:
         if self._has_failed and entry.data.get("unsafe"):
             raise CancelledError
 
+    def settle(self) -> None:
+        """Wait until all that was written is on the disk."""
+        try:
+            self._sync()
+        except OSError as error:
+            self._fail(error, self._size)
+
     def _keep(self, entry: JournalEntry, *, recalled: bool) -> None:
-        """Write an entry; after a failure nothing is written any more, and the file ends as it did before."""
+        """Write an entry; after a failure nothing is written any more."""
         size = self._size
         try:
             self._add(self._with_totals(entry))
@@ -105,10 +112,16 @@ class Writer:
             if entry.data.get("unsafe") and not recalled:
                 self._require_file()
         except (OSError, JournalError) as error:
-            self._has_failed = True
-            with suppress(OSError):
-                os.ftruncate(self._file, size)
-            self._on_failure(error if isinstance(error, JournalError) else _broken_off(self._run, error))
+            self._fail(error, size)
+
+    def _fail(self, error: OSError | JournalError, size: int) -> None:
+        """Have the run ended, once; the file ends as it did before."""
+        if self._has_failed:
+            return
+        self._has_failed = True
+        with suppress(OSError):
+            os.ftruncate(self._file, size)
+        self._on_failure(error if isinstance(error, JournalError) else _broken_off(self._run, error))
 
     def _with_totals(self, entry: JournalEntry) -> JournalEntry:
         """An entry with the totals so far, where some are due; so a list of runs is read from the ends of journals."""

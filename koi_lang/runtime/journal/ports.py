@@ -1,0 +1,65 @@
+"""Ports of what keeps runs: their journals, and who may write them.
+
+A file in a folder is one implementation; `tests/journal/test_contract.py` says what any has to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from koi_lang.events import Event
+    from koi_lang.runtime.journal.entries import Header, JournalEntry
+    from koi_lang.runtime.journal.reader import End
+
+
+class JournalPort(Protocol):
+    """The journal of one run, held by who writes it until it is closed; it is a consumer of the events of the run."""
+
+    def __call__(self, event: Event) -> None:
+        """Append an event. One that is lasting is settled when this returns; others may be on their way.
+
+        Raises:
+            CancelledError: it could not be kept, and what it announces may not be done twice.
+        """
+
+    def settle(self) -> None:
+        """Wait until all that was appended lasts, whatever happens to this process and its machine."""
+
+    def close(self) -> None:
+        """Settle nothing more, and let others go on with the run."""
+
+
+class KeptRun(Protocol):
+    """What was kept of a run."""
+
+    @property
+    def header(self) -> Header:
+        """What it is a run of."""
+
+    @property
+    def entries(self) -> Sequence[JournalEntry]:
+        """What happened, in order."""
+
+    @property
+    def end(self) -> End:
+        """Where its journal goes on."""
+
+
+class RunsPort(Protocol):
+    """Where runs are kept."""
+
+    def create(self, header: Header) -> JournalPort:
+        """Begin the journal of a new run, and hold it. Raises JournalError when there is one, or it cannot be kept."""
+
+    def open(self, end: End) -> JournalPort:
+        """Go on with a journal from where it was read, and hold it.
+
+        Raises:
+            JournalError: somebody else holds it, or it has grown since it was read.
+        """
+
+    def read(self, run: str) -> KeptRun:
+        """What was kept of a run, also while it goes on. Raises JournalError when there is nothing."""
