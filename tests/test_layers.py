@@ -58,6 +58,8 @@ ENTRY = ("koi_lang.__main__", "koi_lang.cli")
 FACADE = {PACKAGE.name, "koi_lang.coverage"}
 # Functions that load a module when it is used first, by its name.
 LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module"}
+# Of the command line: the table of commands, options of several, and what two commands do alike.
+SHARED_BY_COMMANDS = {"__init__", "command_table", "connect_server", "options", "running"}
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
 OWN_TASK_GROUP = "koi_lang.js.task_scope"
 # Nodes whose grammar rules are called differently: several rules become one node, or one rule is part of another.
@@ -159,6 +161,14 @@ def test_compiler_and_runtime_are_strangers() -> None:
 
     assert not {("compiler", "runtime"), ("runtime", "compiler")} & known
     assert not goes_down(Imported("koi_lang.runtime.run", "koi_lang.compiler.nodes"))
+
+
+def test_the_command_line_holds_commands() -> None:
+    """A file of `cli` is a command; what several of them share is `options`, or stands in a folder of its own."""
+    files = [path.stem for path in (PACKAGE / "cli").glob("*.py")]
+    commands = {name for name in files if "command" in vars(importlib.import_module(f"koi_lang.cli.{name}"))}
+
+    assert SHARED_BY_COMMANDS == set(files) - commands
 
 
 def test_no_module_imports_itself() -> None:

@@ -60,7 +60,7 @@ def test_compiling_imports_nothing_that_runs_programs(project: Project) -> None:
 
     found = modules_of(project, "compile", "main.koi", "-o", "main.py")
 
-    assert found.isdisjoint({"asyncio", "koi_lang.cli.messages", "koi_lang.failures"})
+    assert found.isdisjoint({"asyncio", "koi_lang.cli.ui.messages", "koi_lang.failures"})
 
 
 def test_a_cached_program_of_code_imports_little(project: Project) -> None:

@@ -18,12 +18,12 @@ from koi_lang.version import __version__
 
 if TYPE_CHECKING:
     from koi_lang import diagnostics
-    from koi_lang.cli import messages
+    from koi_lang.cli.ui import messages
     from koi_lang.extensions import collecting
 else:
     collecting = lazy_module("koi_lang.extensions.collecting")
     diagnostics = lazy_module("koi_lang.diagnostics")
-    messages = lazy_module("koi_lang.cli.messages")
+    messages = lazy_module("koi_lang.cli.ui.messages")
 
 
 class Commands(click.Group):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.messages import show_diagnostics
 from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.messages import show_diagnostics
 from koi_lang.cli.ui.text import count_text
 from koi_lang.diagnostics import Diagnostic
 from koi_lang.errors import EXIT_SOURCE, UsageError

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli.output import writing
 from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.output import writing
 from koi_lang.compiler.printer.module_text import write_module, written_statements
 from koi_lang.lazy import lazy_module
 from koi_lang.program import build
 from koi_lang.program.files import absolute
 
 if TYPE_CHECKING:
-    from koi_lang.cli import messages
+    from koi_lang.cli.ui import messages
 else:
-    messages = lazy_module("koi_lang.cli.messages")
+    messages = lazy_module("koi_lang.cli.ui.messages")
 
 
 @click.command()

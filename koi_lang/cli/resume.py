@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.doubts import Doubts, WishType, doubt_in
-from koi_lang.cli.interrupts import leave
 from koi_lang.cli.options import add_options, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
-from koi_lang.cli.trust import confirm_trust
 from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.doubts import Doubts, WishType, doubt_in
+from koi_lang.cli.ui.interrupts import leave
+from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import Event, LinePrinted, ModelAnswered
 from koi_lang.lazy import lazy_module

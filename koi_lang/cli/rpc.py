@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from koi_lang.cli.interrupts import carried_out, leave
-from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options, seconds
+from koi_lang.cli.ui.interrupts import carried_out, leave
+from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.program import cache, declarations, loader
 from koi_lang.rpc.stdio import serve_stdio

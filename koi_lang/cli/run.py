@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.interrupts import leave
-from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import options_from, running_options
 from koi_lang.cli.running import run_program
+from koi_lang.cli.ui.interrupts import leave
+from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader

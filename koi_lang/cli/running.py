@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from koi_lang.cli.doubts import Doubts
-from koi_lang.cli.interrupts import BY_SIGNAL, carried_out
-from koi_lang.cli.messages import exit_code_of
+from koi_lang.cli.ui.doubts import Doubts
+from koi_lang.cli.ui.interrupts import BY_SIGNAL, carried_out
+from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.reporters import CostMeter, DenialNotice, as_json, as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.cli.ui.typed_input import typing

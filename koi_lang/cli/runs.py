@@ -15,8 +15,8 @@ from typing import Any
 import click
 
 from koi_lang.cli.options import seconds
-from koi_lang.cli.output import writing
 from koi_lang.cli.ui import journal_tree
+from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import cost_text, count_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import RunEnded

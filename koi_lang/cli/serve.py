@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from koi_lang import settings
-from koi_lang.cli.interrupts import serve_until_ended
-from koi_lang.cli.messages import exit_code_of, show_warnings
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.ui.interrupts import serve_until_ended
+from koi_lang.cli.ui.messages import exit_code_of, show_warnings
 from koi_lang.cli.ui.reporters import as_lines
 from koi_lang.cli.ui.terminal import Terminal
 from koi_lang.errors import UsageError

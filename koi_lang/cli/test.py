@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.output import writing
 from koi_lang.cli.ui.colours import colour_option
+from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import has_colours
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.testing.cases import Case, CaseResult, Stopwatch, title

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.messages import show_warnings
 from koi_lang.cli.options import options_from, running_options
+from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 

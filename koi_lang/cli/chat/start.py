@@ -14,10 +14,10 @@ from koi_lang import settings
 from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.line_mode import Piped
-from koi_lang.cli.interrupts import carried_out
-from koi_lang.cli.messages import exit_code_of
-from koi_lang.cli.trust import confirm_trust
+from koi_lang.cli.ui.interrupts import carried_out
+from koi_lang.cli.ui.messages import exit_code_of
 from koi_lang.cli.ui.text import look_of
+from koi_lang.cli.ui.trust import confirm_trust
 from koi_lang.errors import EXIT_FAILED, EXIT_OK, UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from koi_lang.cli.interrupts import SignalError
+from koi_lang.cli.ui.interrupts import SignalError
 from koi_lang.cli.ui.text import colour_report, has_colours
 from koi_lang.diagnostics import CompileError, Diagnostic, render
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, exit_code

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from koi_lang.cli.doubts import can_ask
+from koi_lang.cli.ui.doubts import can_ask
 from koi_lang.events import RuleAllowed
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.text_width import clean
