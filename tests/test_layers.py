@@ -155,6 +155,14 @@ def test_imports_go_down() -> None:
     assert set() == wrong
 
 
+def test_contributors_are_told_the_layers() -> None:
+    """The table of layers in CONTRIBUTING is that of this test, for what there is."""
+    table = (PACKAGE.parent / "CONTRIBUTING.md").read_text("utf-8").partition("| layer |")[2].partition("\n\n")[0]
+    rows = [{*re.findall(r"`(\w+)`", row.split("|")[1])} for row in table.splitlines()[3:]]
+
+    assert [{name for name in layer if (PACKAGE / name).is_dir()} for layer in LAYERS[1:]] == rows
+
+
 def test_compiler_and_runtime_are_strangers() -> None:
     """Neither core imports the other, and the check would see it if one did."""
     known = {(layer(found.by), layer(found.target)) for found in imports()}
