@@ -450,7 +450,7 @@ def _await(node: n.Await, e: Emitter) -> ast.expr:
         value = value.value
     prompt = _prompt_text(value, e)
     if prompt is not None:
-        return ast.Await(py.call(py.attribute(prompt, "awaited", at), [], at), **at)
+        return ast.Await(py.call(py.attribute(prompt, "wait_for_text", at), [], at), **at)
     emitted = whole_chain(value, e, awaited=True) if isinstance(value, n.Call) else outside_chain(value, e)
     return ast.Await(py.helper("settle", [emitted], at), **at)
 
