@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
     from koi_lang.runtime.playbook.steering import Steering
     from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.replay.recorded_run import RecordedRun
-    from koi_lang.runtime.replay.recorder import Effects
     from koi_lang.runtime.routing.lexical import Route, RouteMatch
 
 
@@ -202,7 +202,7 @@ class RunPort(Protocol):
 
     id: str
     events: Events
-    effects: Effects
+    recorder: Recorder
     recorded: RecordedRun
     host: Host
     ledger: Ledger

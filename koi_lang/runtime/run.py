@@ -42,7 +42,7 @@ from koi_lang.runtime.replay.environment import RunEnvironment
 from koi_lang.runtime.replay.error_records import origin_of
 from koi_lang.runtime.replay.location import enter_run, leaf_path, leave_run
 from koi_lang.runtime.replay.recorded_run import RecordedRun
-from koi_lang.runtime.replay.recorder import Effects
+from koi_lang.runtime.replay.recorder import RunRecorder
 from koi_lang.runtime.services import MADE_WHEN_USED, Factories, Services
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.model_calls.gateway import ModelGateway
     from koi_lang.runtime.ports import AgentPort
     from koi_lang.runtime.registry import KeptRegistry
+    from koi_lang.runtime.replay.ports import Recorder
     from koi_lang.runtime.routing.semantic import Meaning
 else:
     forms = lazy_module("koi_lang.runtime.forms")
@@ -63,7 +64,7 @@ class Run:
         id: names the run.
         seed: what random numbers of the program follow from.
         recorded: what an earlier part of it came to.
-        effects: its way to the outside.
+        recorder: its way to the outside.
         host: the person and the terminal.
         events: what happens.
         evaluate: computes an expression over names, safely.
@@ -87,8 +88,10 @@ class Run:
         self.detailed, self.redact = services.detailed, services.redact
         self.recorded = RecordedRun(services.history)
         self.events = Events(self.id, known=None if self.recorded.is_live else self.recorded.has_happened)
-        self.effects = Effects(self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed)
-        self.host: Host = _Announcing(services.host, self.events, self.effects)
+        self.recorder: Recorder = RunRecorder(
+            self.events, self.halt, self.recorded, is_kept=services.detailed, seed=self.seed
+        )
+        self.host: Host = _Announcing(services.host, self.events, self.recorder)
         self.evaluate, self.clock = services.evaluate, services.clock
         rules = (*services.allow, *_allowed_before(self.recorded))
         self.permissions = Permissions(rules, lambda rule: self.events.emit(RuleAllowed(rule)))
@@ -119,8 +122,8 @@ class Run:
             ending.push_async_callback(self._close)
             ending.callback(leave_run, enter_run())
             ending.callback(current.reset, current.set(self))
-            ending.enter_context(self.effects.count_steps())
-            ending.enter_context(in_environment(RunEnvironment(self.host, self.effects, self.events, self.recorded)))
+            ending.enter_context(self.recorder.count_steps())
+            ending.enter_context(in_environment(RunEnvironment(self.host, self.recorder, self.events, self.recorded)))
             use_marks()
             await self.background.__aenter__()
             self.keep_until_end(self._end_background)
@@ -149,7 +152,7 @@ class Run:
         ended: dict[str, Any] = {"ok": error is None}
         if error is not None and not isinstance(error, Exception):
             ended["interrupted"] = True
-        elif error is not None and self.effects.is_kept:
+        elif error is not None and self.recorder.is_kept:
             ended["origin"] = origin_of(error)
         self._task = None  # from here on only services are closed, which must not be cancelled
         if error is None and self._registry is not None:
@@ -244,7 +247,7 @@ class Run:
 
     async def sleep(self, seconds: float) -> None:
         """Wait; what has been waited for in an earlier part of the run is not waited for again."""
-        await self.effects.perform_as_step(
+        await self.recorder.perform_as_step(
             Effect("sleep", {"seconds": seconds}, safe=True), lambda: asyncio.sleep(seconds)
         )
 
@@ -273,12 +276,12 @@ class Run:
 class _Announcing:
     """A host whose prints, questions and approvals are events, too; what was shown before is not shown again."""
 
-    def __init__(self, host: Host, events: Events, effects: Effects) -> None:
-        self._host, self._events, self._effects = host, events, effects
+    def __init__(self, host: Host, events: Events, recorder: Recorder) -> None:
+        self._host, self._events, self._recorder = host, events, recorder
         self.log, self.secret = host.log, host.secret
 
     def print(self, text: str) -> None:
-        self._effects.show_once(LinePrinted(text), lambda: self._host.print(text))
+        self._recorder.show_once(LinePrinted(text), lambda: self._host.print(text))
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         self._events.emit(PersonAsked(question, list(options)))

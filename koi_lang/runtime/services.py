@@ -109,7 +109,7 @@ def make_meaning(run: RunPort, services: Services) -> semantic.Meaning:
 
 def make_registry(run: RunPort, services: Services) -> registry.KeptRegistry:
     """The key/value store that the settings of the folder ask for. Raises SettingsError or RegistryError."""
-    return registry.KeptRegistry(registry.open_registry(services.folder, services.config), run.effects, run.id)
+    return registry.KeptRegistry(registry.open_registry(services.folder, services.config), run.recorder, run.id)
 
 
 def make_hooks(run: RunPort, services: Services) -> runner.Hooks | None:

@@ -285,7 +285,7 @@ class Session:
         assert root is not None, "a run that has been entered"
         with root.time_out():
             async with together() as group:
-                turn = group.create_task(self.run.effects.turns.take(LATE, call.path))
+                turn = group.create_task(self.run.recorder.turns.take(LATE, call.path))
                 await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
                 turn.cancel()
         self._cancel()

@@ -12,22 +12,24 @@ from typing import Any, NoReturn
 import pytest
 
 from koi_lang.errors import AgentError, JournalError, KoiError
-from koi_lang.events import Event, LinePrinted
+from koi_lang.events import Event, LinePrinted, TimedOut
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.ports import RunsPort
 from koi_lang.runtime.journal.runs import FolderRuns
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, STOP, Decide, Decision, stop_always
+from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import enter, enter_run, leave_run
 from koi_lang.runtime.replay.policies import Mode
+from koi_lang.runtime.replay.ports import Recorder
 from koi_lang.runtime.replay.recorded_run import RecordedRun
-from koi_lang.runtime.replay.recorder import Effects, NotRecordedError
+from koi_lang.runtime.replay.recorder import NotRecordedError, RunRecorder
 from tests.journal.conftest import HEADER
 from tests.journal.memory import RunsInMemory
 
 SAFE, UNSAFE = Effect("look", {"n": 1}, safe=True), Effect("pay", {"n": 1})
-Program = Callable[[Effects], Awaitable[Any]]
+Program = Callable[[Recorder], Awaitable[Any]]
 
 
 class Halted(BaseException):
@@ -58,7 +60,7 @@ class Recording:
     def _play(self, program: Program, history: History | None) -> Any:
         recorded = RecordedRun(history)
         events = Events(HEADER.run, known=None if recorded.is_live else recorded.has_happened)
-        recorder = Effects(events, halt, recorded, is_kept=True, seed="seed")
+        recorder: Recorder = RunRecorder(events, halt, recorded, is_kept=True, seed="seed")
 
         async def run() -> Any:
             token = enter_run()
@@ -133,7 +135,7 @@ def test_what_was_seen_is_seen_again(recording: Recording) -> None:
     """The clock of a run that goes on is that of the run which was recorded, and so are its random numbers."""
     looks = iter(range(10))
 
-    async def program(recorder: Effects) -> Any:
+    async def program(recorder: Recorder) -> Any:
         return [recorder.observe("clock", lambda: next(looks)) for _ in range(2)], recorder.random_bytes(8)
 
     first = recording.begin(program)
@@ -142,17 +144,46 @@ def test_what_was_seen_is_seen_again(recording: Recording) -> None:
     assert ([0, 1], 2) == (first[0], next(looks))
 
 
+def test_a_line_is_shown_once(recording: Recording) -> None:
+    """A person sees a line again only where it says something else than before."""
+
+    def program(text: str) -> Program:
+        async def show(recorder: Recorder) -> None:
+            recorder.show_once(LinePrinted(text), lambda: recording.done.append(text))
+
+        return show
+
+    recording.begin(program("tea"))
+    recording.go_on(program("tea"))
+    recording.go_on(program("coffee"), "branch")
+
+    assert ["tea", "coffee"] == recording.done
+
+
+def test_what_took_too_long_does_so_again(recording: Recording) -> None:
+    """Work that a time limit had ended is followed as far as it had got, however fast it is now."""
+    with closing(recording.runs.create(HEADER)) as journal:
+        journal(Event(1, 1.0, HEADER.run, "Ada", TimedOut(data_of(AgentError("took too long"))), ("Main.go#1",)))
+
+    async def program(recorder: Recorder) -> Any:
+        return await recorder.with_recorded_timeout(recorder.perform_as_step(SAFE, recording.work("new")))
+
+    with pytest.raises(AgentError, match="took too long"):
+        recording.go_on(program)
+    assert [] == recording.done
+
+
 def test_what_ended_together_ends_in_its_order(recording: Recording) -> None:
     """Completions come again in the order in which they came first, however fast they are now."""
     ends: list[str] = []
 
     def program(slow: str) -> Program:
-        async def one(recorder: Effects, name: str) -> None:
+        async def one(recorder: Recorder, name: str) -> None:
             with enter(name):
                 await recorder.perform_as_step(SAFE, recording.work(name, seconds=0.02 if name == slow else 0.0))
             ends.append(name)
 
-        async def both(recorder: Effects) -> None:
+        async def both(recorder: Recorder) -> None:
             await asyncio.gather(one(recorder, "a"), one(recorder, "b"))
 
         return both
@@ -183,7 +214,7 @@ def test_another_input_stops_a_resumed_run(recording: Recording) -> None:
 def test_a_replay_does_nothing_new(recording: Recording) -> None:
     """What was not recorded is refused."""
 
-    async def nothing(recorder: Effects) -> None:
+    async def nothing(recorder: Recorder) -> None:
         """Do nothing."""
 
     recording.begin(nothing)

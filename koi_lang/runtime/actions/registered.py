@@ -177,7 +177,7 @@ async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str,
     if kind.inside:
         return await _carried_out(kind, context, taken, by_model=checked)
     effect = Effect(kind.name, fields, context.agent.name, kind.safe)
-    do = context.run.effects.perform if context.execution is not None else context.run.effects.perform_as_step
+    do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
     is_recalled = True
 
     def work() -> Awaitable[Any]:

@@ -137,7 +137,7 @@ class Agent(metaclass=AgentClass):
         run, events, detailed = self.run, self.run.events, self.run.detailed
         with enter(f"{self.name}.{event}"):
             events.emit(HandlerStarted(event, payload if detailed else OMITTED), self.name)
-            ended = await run.effects.complete(self._in_time(self._paid(handler, payload)))
+            ended = await run.recorder.complete(self._in_time(self._paid(handler, payload)))
             if ended.error is not None:
                 self._tell_failure(event, ended.error)
             else:
@@ -159,14 +159,14 @@ class Agent(metaclass=AgentClass):
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""
         try:
-            return await self.run.effects.with_recorded_timeout(work)
+            return await self.run.recorder.with_recorded_timeout(work)
         except LimitReachedError as error:
             if error.limit == "time":
                 await self._tell_late(error)
             raise
 
     async def _tell_late(self, error: KoiError) -> None:
-        await self.run.effects.wait_turn(LATE)
+        await self.run.recorder.wait_turn(LATE)
         self.run.events.emit(TimedOut(data_of(error)), self.name)
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:
@@ -202,7 +202,7 @@ class Agent(metaclass=AgentClass):
     async def _counted_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One of several calls, with a path of its own: how far the one before came does not change it."""
         with enter("attempt"):
-            return await self.run.effects.with_recorded_timeout(self._limited_attempt(policy, handler, payload))
+            return await self.run.recorder.with_recorded_timeout(self._limited_attempt(policy, handler, payload))
 
     async def _limited_attempt(self, policy: Resilience, handler: Handler, payload: Any) -> Any:
         """One call, ended when it takes longer than it may. Raises AttemptTimeoutError."""

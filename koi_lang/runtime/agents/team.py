@@ -134,13 +134,13 @@ async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_
     name = sender.name if sender is not None else "a skill"
     late = SendTimeoutError(f"`{name}` got no answer to `{query.wanted}` within {timeout_s:g} s")
     with enter("timeout"):
-        return await query.run.effects.with_recorded_timeout(_in_time(query, payload, timeout_s, late))
+        return await query.run.recorder.with_recorded_timeout(_in_time(query, payload, timeout_s, late))
 
 
 async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeoutError) -> Any:
     """The answer to a send. Raises SendTimeoutError when it comes too late."""
     async with CancelScope(timeout_s) as scope:
         return await query.execute(payload)
-    await query.run.effects.wait_turn(LATE)
+    await query.run.recorder.wait_turn(LATE)
     query.run.events.emit(TimedOut(data_of(late)))
     raise late from scope.caught

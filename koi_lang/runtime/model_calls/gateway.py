@@ -81,7 +81,7 @@ class ModelGateway:
         run, spending = self._run, spending or current_spending() or self._run.spending
         async with self._connections.hold_open(self.of(agent, use)) as model:
             path, place = leaf_path("model"), current_place()
-            news = self._told.news(place, request) if run.effects.is_kept else None
+            news = self._told.news(place, request) if run.recorder.is_kept else None
             before = None if news is None else self._before(model, path, news.fingerprint)
             if not request.json and before is not None and before.lacks_secret:
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
@@ -111,7 +111,7 @@ class ModelGateway:
 
     async def _tell_failure(self, asked: ModelRequest, error: KoiError) -> None:
         """Tell, when it is its turn, that a request is not made."""
-        await self._run.effects.wait_turn(path=asked.path)
+        await self._run.recorder.wait_turn(path=asked.path)
         if self._run.detailed:
             self._run.events.emit(ModelFailed(data_of(error)), asked.agent.name, path=asked.path)
 
@@ -146,7 +146,7 @@ class ModelGateway:
     def _before(self, model: Adapter, path: Path, fingerprint: str) -> RecordedBefore | None:
         """What is known of the answer beforehand; None when the model is to be asked."""
         run, is_repeatable = self._run, model.provider in UNPAID
-        return recall_answer(run.recorded, path, fingerprint, run.effects.diverge, is_repeatable=is_repeatable)
+        return recall_answer(run.recorded, path, fingerprint, run.recorder.diverge, is_repeatable=is_repeatable)
 
     def _verbatim(self, request: Request) -> dict[str, Any]:
         """All that a model is told, where that was asked for."""

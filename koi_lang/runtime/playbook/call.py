@@ -118,12 +118,12 @@ class PlaybookCall:
         """Do the work of an action and tell that it began and ended; what came of it is known when it is its turn."""
         run, name, intent = self.agent.run, self.agent.name, action.intent
         with enter(intent):
-            await run.effects.wait_turn(BEGIN)
+            await run.recorder.wait_turn(BEGIN)
             details = self._details(action, names)
             refusal = error_of(require_quota, details, f"what `{intent}` is given")
             told = {} if refusal is not None else details
             run.events.emit(ActionStarted(intent, action.id, **told), name)
-            ended = await run.effects.complete(work(action, names) if refusal is None else _raise_refusal(refusal))
+            ended = await run.recorder.complete(work(action, names) if refusal is None else _raise_refusal(refusal))
             if ended.error is not None:
                 self._tell_failure(action, names, ended.error)
             fields, value = ended.result()

@@ -68,7 +68,7 @@ async def look_for_tools(call: PlaybookCall) -> None:
     if not servers and not members:
         return
     before, known = call.tools, agent.run.servers
-    found = await agent.run.effects.perform_as_step(
+    found = await agent.run.recorder.perform_as_step(
         Effect("tools", {}, agent.name, safe=True),
         lambda: known.news(servers, members, before) if before else known.offers(servers, members),
     )

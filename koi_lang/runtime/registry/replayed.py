@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import RegistryError
 from koi_lang.runtime.guards.write_quota import count_written
@@ -12,7 +12,9 @@ from koi_lang.runtime.registry.registry import Registry
 from koi_lang.runtime.registry.store import IdempotencyKey
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.replay.location import current_place, leaf_path
-from koi_lang.runtime.replay.recorder import Effects
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.replay.ports import Recorder
 
 # How many changes whose outcome stands in the journal, too, the registry may still know.
 MOST_OVER = 16
@@ -24,8 +26,8 @@ class KeptRegistry:
     __koi_members__: ClassVar[Mapping[str, str]] = Registry.__koi_members__
     __koi_kind__: ClassVar[str] = "the registry"
 
-    def __init__(self, registry: Registry, effects: Effects, run: str) -> None:
-        self._registry, self._effects, self._run = registry, effects, run
+    def __init__(self, registry: Registry, recorder: Recorder, run: str) -> None:
+        self._registry, self._recorder, self._run = registry, recorder, run
         self._over: list[IdempotencyKey] = []
 
     async def get(self, key: str) -> Any:
@@ -68,7 +70,7 @@ class KeptRegistry:
     def forget_all(self) -> None:
         """Let the registry forget all changes of the run, which has ended; where that fails they do no harm."""
         self._over = []
-        if self._effects.is_kept and self._registry.is_durable:
+        if self._recorder.is_kept and self._registry.is_durable:
             with suppress(RegistryError):
                 self._registry.forget_run(self._run)
 
@@ -80,7 +82,7 @@ class KeptRegistry:
     async def _once(self, name: str, *args: Any) -> Any:
         # Reading again does no harm.
         effect = Effect(f"registry.{name}", {"args": list(args)}, safe=True)
-        return await self._effects.perform_as_step(effect, lambda: getattr(self._registry, name)(*args))
+        return await self._recorder.perform_as_step(effect, lambda: getattr(self._registry, name)(*args))
 
     async def _change(self, name: str, *args: Any) -> Any:
         # Carried out again, a change gives what came of it the first time: the registry knows its place in the run.
@@ -89,10 +91,10 @@ class KeptRegistry:
 
         async def work() -> Any:
             keys.append(self._key(name))
-            return await getattr(self._registry, name)(*args, once=keys[0] if self._effects.is_kept else None)
+            return await getattr(self._registry, name)(*args, once=keys[0] if self._recorder.is_kept else None)
 
         count_written(args)
-        outcome = await self._effects.perform_as_step(effect, work)
+        outcome = await self._recorder.perform_as_step(effect, work)
         if not keys:
             await self.renew(name, *args)
         place = current_place()
@@ -109,6 +111,6 @@ class KeptRegistry:
     def _forget(self) -> None:
         """Let the registry forget the changes whose outcome is known elsewhere."""
         over, self._over = self._over, []
-        if over and self._effects.is_kept:
+        if over and self._recorder.is_kept:
             with suppress(RegistryError):  # what is known too long does no harm
                 self._registry.forget(over)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from koi_lang.events import TimerFired
 from koi_lang.js.environment import Firing, ForeignCall, OutputPort
@@ -16,7 +16,9 @@ from koi_lang.runtime.replay.module_state import state_key
 from koi_lang.runtime.replay.ordering import FIRED
 from koi_lang.runtime.replay.python_calls import InteropCall
 from koi_lang.runtime.replay.recorded_run import RecordedRun
-from koi_lang.runtime.replay.recorder import Effects
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.replay.ports import Recorder
 
 T = TypeVar("T")
 
@@ -26,44 +28,44 @@ class RunEnvironment:
 
     Args:
         output: the host of the run.
-        effects: its way to the outside.
+        recorder: its way to the outside.
         events: what is told of it.
         recorded: what is known of it beforehand.
     """
 
-    def __init__(self, output: OutputPort, effects: Effects, events: Events, recorded: RecordedRun) -> None:
+    def __init__(self, output: OutputPort, recorder: Recorder, events: Events, recorded: RecordedRun) -> None:
         self.print, self.log = output.print, output.log
-        self.observe, self.random_bytes = effects.observe, effects.random_bytes
+        self.observe, self.random_bytes = recorder.observe, recorder.random_bytes
         self.fork_context = branch
-        self._effects, self._events, self._recorded = effects, events, recorded
+        self._recorder, self._events, self._recorded = recorder, events, recorded
 
     async def perform(
         self, name: str, given: Mapping[str, Any], work: Callable[[], Awaitable[T]], *, safe: bool, unseen: Any = None
     ) -> T:
         """Do something to the world once. Raises as the work does, or did."""
-        result: T = await self._effects.perform_as_step(Effect(name, given, safe=safe, unseen=unseen), work)
+        result: T = await self._recorder.perform_as_step(Effect(name, given, safe=safe, unseen=unseen), work)
         return result
 
     def call_python(self, call: ForeignCall) -> Any:
         """Make a call once, where calls are kept. Raises as it does, or did."""
-        if not self._effects.is_kept:
+        if not self._recorder.is_kept:
             return call.make()
         interop = InteropCall(call)
         effect = Effect(call.name, interop.comparable_arguments, safe=call.safe, lasting=False, call=interop)
-        perform = self._effects.perform_as_step if call.must_wait else self._effects.perform_as_step_nowait
+        perform = self._recorder.perform_as_step if call.must_wait else self._recorder.perform_as_step_nowait
         return perform(effect, call.make)
 
     def read_python(self, owner: Any, name: str, value: Any) -> Any:
         """What it has once the calls that it lacks have been made."""
         key = state_key(owner) if isinstance(owner, ModuleType) else owner
-        if key is None or not self._effects.is_kept:
+        if key is None or not self._recorder.is_kept:
             return value
         shown = owner.__name__.rpartition("/")[2].removesuffix(".py") if key is not owner else type(owner).__name__
-        return self._effects.look_at(key, f"{shown}.{name}", lambda: getattr(owner, name))
+        return self._recorder.look_at(key, f"{shown}.{name}", lambda: getattr(owner, name))
 
     def next_firing(self) -> Firing:
         """The next time that a timer fires, by the place that is counted for it."""
-        return RecordedFiring(leaf_path(TimerFired.type), self._effects, self._events, self._recorded)
+        return RecordedFiring(leaf_path(TimerFired.type), self._recorder, self._events, self._recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class RecordedFiring:
     """A time that a timer of a run fires; times that were recorded keep their order among all that is recorded."""
 
     path: Path
-    effects: Effects
+    recorder: Recorder
     events: Events
     recorded: RecordedRun
 
@@ -82,13 +84,13 @@ class RecordedFiring:
 
     def turn(self) -> Awaitable[None] | None:
         """Its turn among what happens at moments that the clock decides."""
-        if not self.effects.is_kept:
+        if not self.recorder.is_kept:
             return None
         if self.recorded.recall(TimerFired.type, self.path).must_not_begin:
             return never()
-        return self.effects.turns.take(FIRED, self.path)
+        return self.recorder.turns.take(FIRED, self.path)
 
     def record(self) -> None:
         """Tell that it fires, where that is kept."""
-        if self.effects.is_kept:
+        if self.recorder.is_kept:
             self.events.emit(TimerFired(), path=self.path)

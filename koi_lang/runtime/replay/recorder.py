@@ -41,8 +41,8 @@ class NotRecordedError(KoiError):
     """A replayed program asks for something that its recording does not hold."""
 
 
-class Effects:
-    """The way of one run to the outside.
+class RunRecorder:
+    """A `Recorder`, which says what its methods do: it tells outcomes as events, and takes those of a history.
 
     Attributes:
         is_kept: whether outcomes are told with what makes them up, or looked up.

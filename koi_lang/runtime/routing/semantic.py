@@ -69,7 +69,7 @@ class Meaning:
                     await payment.reserve(self._need(settings, texts(intent, offers), spending))
                 given = {"intent": intent, "offers": [offer.name for offer in offers]}
                 effect = Effect(RANK, given, agent.name, safe=True)
-                came = await self._run.effects.perform_as_step(
+                came = await self._run.recorder.perform_as_step(
                     effect, lambda: self._ask_for_ranking(agent, settings, intent, offers)
                 )
                 self._account(agent, came, payment)
