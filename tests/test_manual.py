@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.cli.chat.commands import COMMANDS
+from koi_lang.llm.providers import PROVIDERS
 from koi_lang.program import build
 from koi_lang.rpc import commands, dispatcher  # noqa: F401  (the dispatcher fills the table)
 from koi_lang.settings.project import LIMITS, MODEL_OPTIONS, ROLES, SECTIONS
@@ -176,6 +177,14 @@ def test_figures_of_the_front_page_are_measured() -> None:
 
     assert 5 == len(figures)
     assert [] == [figure for figure in figures if figure not in measured]
+
+
+def test_every_provider_is_named() -> None:
+    """The page about models lists the providers in their order, each with the variables of its key."""
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", (ROOT / "docs" / "models.md").read_text("utf-8"), re.MULTILINE)
+    listed = [(name, tuple(re.findall("`(.*?)`", variables))) for name, variables in rows]
+
+    assert [(each.name, each.keys) for each in PROVIDERS] == listed
 
 
 def test_every_command_of_other_surfaces_is_named() -> None:
