@@ -6,12 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
+from koi_lang.lazy import lazy_module
 from koi_lang.redaction.redactor import MOST_FOUND, Secrets
-from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
+
+if TYPE_CHECKING:
+    from koi_lang.settings import project
+else:
+    project = lazy_module("koi_lang.settings.project")
 
 RULE = re.compile(r"shell|shell:.*\S.*|mcp:[^:\s]+(?::\S.*)?", re.DOTALL)
 LIMITS = ("turns", "requests", "tokens", "usd", "time", "concurrency")
@@ -56,7 +61,8 @@ class RunOptions:
     @property
     def limits_here(self) -> dict[str, Any]:
         """The limits that count in the folder: those of `koi.toml`, then those that were given."""
-        return {**project.limits(self.folder), **self.limits}
+        usual = project.limits(self.folder) if settings.has_project_file(self.folder) else {}
+        return {**usual, **self.limits}
 
     @property
     def session_limits(self) -> dict[str, Any]:
@@ -71,6 +77,8 @@ class RunOptions:
     @property
     def allowed_here(self) -> list[str]:
         """What is allowed in the folder: what was given, and what `koi.toml` says."""
+        if not settings.has_project_file(self.folder):
+            return list(self.allow)
         commands = (f"shell:{command}" for command in project.allowed_commands(self.folder))
         return [*self.allow, *commands, *project.allowed_tools(self.folder)]
 

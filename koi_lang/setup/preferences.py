@@ -8,17 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from koi_lang import settings
 from koi_lang.errors import KoiError, SettingsError
 from koi_lang.lazy import lazy_module
-from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys
 
 if TYPE_CHECKING:
     from koi_lang.llm import embeddings
+    from koi_lang.settings import project
     from koi_lang.setup import availability
 else:
     embeddings = lazy_module("koi_lang.llm.embeddings")
     availability = lazy_module("koi_lang.setup.availability")
+    project = lazy_module("koi_lang.settings.project")
 
 # What stays of a block when another model is used.
 KEPT = ("temperature", "max_tokens", "cache")
@@ -61,7 +63,7 @@ def name_of(options: Mapping[str, Any]) -> str:
 
 def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
     """What the person wants in a folder. Raises KoiError when a provider in it does not exist, or not for its role."""
-    usual = project.models(folder)
+    usual = project.models(folder) if settings.has_project_file(folder) else {}
     if not usual and not model:
         return Preferences(keys)
     for role, options in usual.items():
