@@ -92,9 +92,13 @@ class Program:
     ) -> None:
         open_programs.set(tuple(program for program in open_programs.get() if program is not self))
         try:
-            await self._require_held().close(GRACE_S if error is None else 0)
+            held = self._require_held()
+            await held.close(GRACE_S, _origin_of(error))
         finally:
             await self._group.__aexit__(kind, error, trace)
+        if error is None and held.error is not None:
+            with advising(), raised_as(_as_koi_error):
+                raise held.error
 
     @contextmanager
     def _open_run(self, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
@@ -243,6 +247,13 @@ def _as_koi_error(error: Exception) -> KoiError:
     if isinstance(error, KoiError):
         raise error
     return ProgramError(message(error))
+
+
+def _origin_of(error: BaseException | None) -> BaseException | None:
+    """What a run has ended with when its context is left with an error; the end of the process is no failure."""
+    if isinstance(error, SystemExit):
+        return None
+    return error.__cause__ or error if isinstance(error, ProgramError) else error
 
 
 async def run_to_end(program: Program) -> RunResult:

@@ -48,6 +48,7 @@ class HeldRun:
     ) -> None:
         self.opened: PreparedRun | None = None
         self.error: Exception | None = None
+        self._failure: Exception | None = None
         self.journal: Path | None = None
         self._open_run, self._prepare, self._on_failure = open_run, prepare, on_failure
         self._over, self._ended = asyncio.Event(), asyncio.Event()
@@ -80,6 +81,8 @@ class HeldRun:
                     await self._prepare(run)
                 ready.set_result(None)
                 await self._over.wait()
+                if self._failure is not None:
+                    raise self._failure
 
     def _note_end(self, event: Event) -> None:
         if isinstance(event.data, RunEnded):
@@ -131,14 +134,23 @@ class HeldRun:
                 context.run(variable.set, value)
         return context
 
-    async def close(self, grace_s: float) -> None:
-        """End the run, and calls that are under way; without any, what goes on in the background gets some time."""
+    async def close(self, grace_s: float, error: BaseException | None = None) -> None:
+        """End the run, and calls that are under way; without any, what goes on in the background gets some time.
+
+        Args:
+            grace_s: how long, in seconds.
+            error: what those who hold the run have failed with, which is how it ends then; one that is no Exception,
+                such as a cancellation, interrupts it.
+        """
         calls = list(self._calls)
         for call in calls:
             call.cancel()
         if calls:
             await asyncio.wait(calls)
-        await self.end(0 if calls else grace_s)
+        if error is not None and not isinstance(error, Exception):
+            self.cancel()
+        self._failure = error if isinstance(error, Exception) else None
+        await self.end(0 if calls or error is not None else grace_s)
 
     async def end(self, grace_s: float) -> bool:
         """End the run, in which no call is under way; gives whether all else in it had ended by itself in time."""
