@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 
 from koi_lang.errors import KoiError
-from koi_lang.file_locks import FAR, locked_folder, try_lock
+from koi_lang.system.file_locks import FAR, locked_folder, try_lock
 
 
 class Msvcrt(ModuleType):

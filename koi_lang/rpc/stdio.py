@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from koi_lang.errors import KoiError
-from koi_lang.readable import read_when_ready
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import LineSplitter, line_of, message_in
 from koi_lang.rpc.incoming import Incoming
@@ -19,6 +18,7 @@ from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import OpenRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import GRACE_S
+from koi_lang.system.readable import read_when_ready
 
 READ_SIZE = 1 << 16
 # Bytes that a client may leave unread.

@@ -14,8 +14,8 @@ from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handl
 from koi_lang.cli.ui.reporters import Status
 from koi_lang.cli.ui.text import harmless, one_line, whole, writable
 from koi_lang.lazy import lazy_module
-from koi_lang.readable import read_when_ready
 from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option, wish
+from koi_lang.system.readable import read_when_ready
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:

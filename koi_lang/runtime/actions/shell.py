@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDeniedError, reason
-from koi_lang.process_groups import end_group
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output, output_fields
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action
@@ -21,6 +20,7 @@ from koi_lang.runtime.guards.commands import CommandPermission, Place, place_of
 from koi_lang.runtime.host import NobodyAllowsError, visible
 from koi_lang.runtime.mcp.safe_text import clip_text
 from koi_lang.settings import environment
+from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort

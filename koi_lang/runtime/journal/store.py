@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from koi_lang.errors import JournalError
-from koi_lang.file_locks import try_lock
 from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, read_header
+from koi_lang.system.file_locks import try_lock
 
 SUFFIX, TORN, OUTPUT = ".jsonl", ".torn", ".output"
 LAST = "last"

@@ -21,7 +21,7 @@ from mcp.client._transport import ReadStream, TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from koi_lang.process_groups import ask_group_to_end, end_group
+from koi_lang.system.process_groups import ask_group_to_end, end_group
 
 # How long a server may take to end by itself, and then by request.
 LEAVE_S = 2.0

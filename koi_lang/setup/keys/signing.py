@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from koi_lang.errors import SettingsError, reason
-from koi_lang.file_locks import locked_folder
+from koi_lang.system.file_locks import locked_folder
 
 FILE = "signing.key"
 BYTES = 32

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from koi_lang.errors import KoiError, SettingsError, reason
-from koi_lang.file_locks import locked_folder
 from koi_lang.setup.keys import system
+from koi_lang.system.file_locks import locked_folder
 
 FILE, BEGUN = "keys.json", ".keys-"
 KEYRING, IN_FILE = "keyring", "file"
