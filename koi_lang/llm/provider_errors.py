@@ -1,15 +1,18 @@
-"""Exceptions of the provider SDKs turned into one sentence for a person and facts for the retry layer."""
+"""Exceptions of the provider SDKs turned into one sentence for a person and facts for who asks again: when, and how."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import error_text, is_overflow
-from koi_lang.llm.headers import retry_after_s
+from koi_lang.llm.stream_fields import field
 
 LONGEST_DETAIL = 200
 STATUS_OF_TYPE = {
@@ -24,6 +27,16 @@ STATUS_OF_TYPE = {
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 
 TOO_LONG = "Split the work, or choose a model that reads more."
+
+# How a provider says that it rejects the form that the answer was to have: where in an error, and in what words.
+# Local servers answer 500 where they cannot make a grammar of a form.
+FORM_STATUSES = frozenset({400, 422, 500, 501})
+FORM_SAYINGS = re.compile(
+    r"response.?format|schema|json.?(object|mode|validate)|output.?(config|format)|structured.?output|grammar|guided"
+    r"|failed to (generate|validate) json",
+    re.IGNORECASE,
+)
+LONGEST_LOOK = 4000
 
 # What a status means: the sentence, and what to do about it.
 MEANINGS: Mapping[int, tuple[str, str]] = {
@@ -75,6 +88,29 @@ def explain(error: Exception, connection: ProviderConnection, model: str, *, beg
     failure.retry_after_s = retry_after_s(getattr(getattr(error, "response", None), "headers", {}))
     failure.repeatable = failure.repeatable and not out_of_credit
     return failure
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How many seconds to wait; None when the headers do not say.
+
+    Providers tell milliseconds, seconds, or a date, which is measured against the date of the answer itself.
+    """
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after", "")
+    seconds = _seconds(asked)
+    return _seconds_between(headers.get("date", ""), asked) if seconds is None else seconds
+
+
+def refuses_form(error: Exception) -> bool:
+    """Whether what an SDK raised names the form of the answer, in whatever part of it."""
+    body = getattr(error, "body", None)
+    status = getattr(error, "status_code", None)
+    if status is None or status < 400:  # it came inside of a stream
+        status = field(body, "code")
+    is_rejected = status in FORM_STATUSES or not isinstance(status, int)
+    return is_rejected and FORM_SAYINGS.search(str(body)[:LONGEST_LOOK]) is not None
 
 
 def is_silence(error: Exception) -> bool:
@@ -189,3 +225,18 @@ def _address(error: Exception, connection: ProviderConnection) -> str:
     except ValueError:  # somebody has mistyped it
         return "its address"
     return f"`{parts.scheme}://{parts.hostname}{port}`" if parts.hostname else "its address"
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _seconds_between(start: str, end: str) -> float | None:
+    try:
+        return max(0.0, (parsedate_to_datetime(end) - parsedate_to_datetime(start)).total_seconds())
+    except (TypeError, ValueError):  # no dates, or only one with a time zone
+        return None

@@ -11,7 +11,6 @@ from typing import Any
 from koi_lang.errors import RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.form_refusal import refuses_form
 from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.provider_errors import (
     broken_off,
@@ -20,6 +19,7 @@ from koi_lang.llm.provider_errors import (
     is_silence,
     overflow,
     refusal_error,
+    refuses_form,
     without_text,
 )
 from koi_lang.llm.usage import Candidate, usage_of, weight

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import MissingKeyError
-from koi_lang.llm.headers import retry_after_s
 from koi_lang.llm.messages import Adapter
+from koi_lang.llm.provider_errors import retry_after_s
 from koi_lang.llm.retry import Pauses, retry
 from tests.llm.flaky import REQUEST, Flaky, Listener, failing, heard, text_of
 
