@@ -1,4 +1,4 @@
-"""Commands that change nothing: what goes on, what was said, what was recorded."""
+"""Commands that change nothing: what there is, what goes on, what was said, what was recorded."""
 
 from __future__ import annotations
 
@@ -9,15 +9,70 @@ from typing import Any
 
 from koi_lang.errors import JournalError
 from koi_lang.llm.messages import Message
-from koi_lang.rpc.commands import command
+from koi_lang.rpc.commands import all_commands, command
 from koi_lang.runtime.journal.entries import Header
 from koi_lang.runtime.journal.reader import lines, read_header
 from koi_lang.runtime.journal.store import journals
+from koi_lang.runtime.schema import signature_text
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named
 
 MOST_ENTRIES = 1000
+
+# ---------------------------------------------------------------- what there is
+
+
+@command()
+async def list_agents(session: Session) -> Any:
+    """The agents of the program with their handlers."""
+    return {"agents": [_agent(session, agent) for agent in session.served.agents]}
+
+
+@command()
+async def get_commands(session: Session) -> Any:
+    """What can be asked for: handlers for `run_playbook`, and the commands of this protocol."""
+    handlers = [
+        {
+            "name": f"{agent.about.name}.{handler.event}",
+            "description": handler.affordance or agent.about.affordance,
+            "source": "program",
+            "takes": signature_text(handler.schema) if handler.schema else "",
+        }
+        for agent in session.served.agents
+        for handler in agent.about.handlers.values()
+        if not handler.private
+    ]
+    return {"commands": handlers, "protocol": [each.as_data() for each in all_commands()]}
+
+
+@command(holds=False)
+async def get_available_models(session: Session, refresh: bool = False) -> Any:
+    """The models of all providers that are connected; lists are kept for a day."""
+    return {"models": await session.served.choice.available(refresh)}
+
+
+def _agent(session: Session, agent: Any) -> dict[str, Any]:
+    about = agent.about
+    working = {work.agent for work in session.run.steering.at_work}
+    teams = [team.name for team in about.teams()]
+    told = {"name": about.name, "affordance": about.affordance, "role": about.role().name, "teams": teams}
+    return {
+        **told,
+        "working": about.name in working,
+        "handlers": [_handler_fields(handler) for handler in about.handlers.values()],
+    }
+
+
+def _handler_fields(handler: Any) -> dict[str, Any]:
+    return {
+        "name": handler.event,
+        "affordance": handler.affordance,
+        "playbook": handler.playbook,
+        "private": handler.private,
+        "takes": signature_text(handler.schema) if handler.schema else "",
+    }
+
 
 # ---------------------------------------------------------------- what goes on
 
