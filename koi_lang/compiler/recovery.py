@@ -178,10 +178,9 @@ class _SourceSteps:
         if block == -1:
             return None
         inside = Span(self.pieces[block].span.end, self.pieces[self.closers[block]].span.start)
-        return inside if not (gap.start <= inside.start and inside.end <= gap.end) else self._run_around(block)
-
-    def _run_around(self, block: int) -> Span | None:
-        return self._run(self._block_of(block), block, block)
+        if gap.start <= inside.start and inside.end <= gap.end:
+            return self._run(self._block_of(block), block, block)
+        return inside
 
     def _block_of(self, index: int) -> int:
         """The opener of the innermost block around a piece; -1 outside of all."""

@@ -75,18 +75,6 @@ class Enclosing:
     test: n.Test | None = None
 
 
-def _in_agent(around: Enclosing, agent: Any) -> Enclosing:
-    return Enclosing(agent, around.skill)
-
-
-def _in_skill(_: Enclosing, skill: Any) -> Enclosing:
-    return Enclosing(None, skill, skill)
-
-
-def _in_test(_: Enclosing, test: Any) -> Enclosing:
-    return Enclosing(root=test, test=test)
-
-
 def _in_function(around: Enclosing, function: Any) -> Enclosing:
     return replace(around, root=around.root or function, function=function, loop=None)
 
@@ -96,9 +84,9 @@ def _in_loop(around: Enclosing, loop: Any) -> Enclosing:
 
 
 INSIDE: dict[type[Node], Callable[[Enclosing, Any], Enclosing]] = {
-    n.Agent: _in_agent,
-    n.Skill: _in_skill,
-    n.Test: _in_test,
+    n.Agent: lambda around, agent: Enclosing(agent, around.skill),
+    n.Skill: lambda _, skill: Enclosing(None, skill, skill),
+    n.Test: lambda _, test: Enclosing(root=test, test=test),
     n.Handler: _in_function,
     n.Function: _in_function,
     n.For: _in_loop,

@@ -134,13 +134,8 @@ def _playbook_part(part: n.Text | n.Name | n.PromptCall, e: Emitter) -> ast.expr
     reference = e.names.reference(symbol, at)
     if isinstance(part, n.Name):
         return reference
-    arguments = [_argument(argument, e) for argument in part.arguments]
+    arguments = [expression(argument, e) for argument in part.arguments]
     return py.call(py.attribute(reference, "render", at), [py.load("scope", at), *arguments], at)
-
-
-def _argument(node: n.Expression, e: Emitter) -> ast.expr:
-    """An argument of a prompt: a text, or a path that starts at `args`, `state` or another name of the scope."""
-    return expression(node, e)
 
 
 # ---------------------------------------------------------------- declarations

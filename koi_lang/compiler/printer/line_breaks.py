@@ -44,8 +44,8 @@ def break_line(line: str, *, is_item: bool = False) -> list[str]:
         indent = _indent(line)
         inside = _slice_line(line, [head.end(), *choices, len(line)], indent + len(INDENT))
         return [line[: head.end()] + "(", *inside, " " * indent + ")"]
-    brackets = list(_brackets(tokens))
-    return _open_bracket(line, max(brackets, key=_length), is_item) if brackets else [line]
+    longest = max(_brackets(tokens), key=lambda bracket: bracket.end - bracket.start, default=None)
+    return [line] if longest is None else _open_bracket(line, longest, is_item)
 
 
 def _slice_line(line: str, cuts: Sequence[int], indent: int) -> list[str]:
@@ -67,10 +67,6 @@ def _open_bracket(line: str, bracket: Bracket, is_item: bool) -> list[str]:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _length(bracket: Bracket) -> int:
-    return bracket.end - bracket.start
 
 
 def _takes_comma(line: str, start: int) -> bool:

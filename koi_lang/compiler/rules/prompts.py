@@ -218,14 +218,11 @@ def _bare(node: n.Expression) -> n.Expression:
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...], Symbol]]:
     """Every call of a prompt in playbooks and in code, with its arguments."""
-    for name, arguments in [*_calls_in_playbooks(file), *_calls_in_code(file)]:
+    in_playbooks = ((call.name, call.arguments) for call, _ in file.index.of(n.PromptCall))
+    for name, arguments in [*in_playbooks, *_calls_in_code(file)]:
         symbol = file.table.find("prompt", name.name)
         if symbol is not None:
             yield name, arguments, symbol
-
-
-def _calls_in_playbooks(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...]]]:
-    return ((call.name, call.arguments) for call, _ in file.index.of(n.PromptCall))
 
 
 def _calls_in_code(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...]]]:

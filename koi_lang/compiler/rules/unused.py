@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
@@ -123,7 +123,8 @@ def unused_variable(file: Analysis, report: Report) -> None:
         in handler: const total = args.a + args.b  return total
     """
     names = {declarator.pattern for declarator, _ in file.index.of(n.Declarator)}
-    names -= {each.pattern for loop, _ in file.index.of(n.For) for each in _first(loop)}
+    heads = [loop.first for loop, _ in file.index.of(n.For) if isinstance(loop.first, n.Variable)]
+    names -= {each.pattern for head in heads for each in head.declarators}
     functions = {statement.function for statement, _ in file.index.of(n.FunctionStatement)}
     # `count += 1` may be there for its value.
     changed: set[n.Node] = {update.target for update, _ in file.index.of(n.Update)}
@@ -141,11 +142,6 @@ def unused_variable(file: Analysis, report: Report) -> None:
             is_declared = (node in names and isinstance(node, n.Binding)) or node in functions
             if is_declared and not variable.name.startswith("_"):
                 report.add(variable.span, f"nothing reads `{variable.name}`", help="use it, or remove it.")
-
-
-def _first(loop: n.For) -> tuple[n.Declarator, ...]:
-    """What the head of a loop declares."""
-    return loop.first.declarators if isinstance(loop.first, n.Variable) else ()
 
 
 def _roles_used(_: Analysis, program: AnalysedProgram) -> set[str]:
@@ -169,18 +165,14 @@ def _names_used(file: Analysis) -> set[str]:
     used |= {name.name for playbook, _ in file.index.of(n.Playbook) for name in prompts_in(playbook.parts)}
     used |= {name.name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)}
     # `this.callSkill("Sums", …)` and similar: a name in quotes may be meant too.
-    return used | set(_words(text.value for text, _ in file.index.of(n.Text)))
+    texts = (text.value for text, _ in file.index.of(n.Text))
+    return used | {text for text in texts if len(text) < 80 and WORD.fullmatch(text)}
 
 
 def _members(file: Analysis) -> Iterator[str]:
     for member, _ in file.index.of(n.TeamMember):
         if isinstance(member.value, n.Name):
             yield member.value.name
-
-
-def _words(texts: Iterable[str]) -> Iterator[str]:
-    """Texts that are one name."""
-    return (text for text in texts if len(text) < 80 and WORD.fullmatch(text))
 
 
 def _brought(imported: Imported, importer: Unit) -> set[str]:

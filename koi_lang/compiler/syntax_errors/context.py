@@ -134,7 +134,7 @@ def _context(values: Sequence[Any]) -> tuple[tuple[Frame, ...], tuple[str, ...]]
     tails: list[list[str]] = [[]]
     word = ""
     for value in values:
-        tails[-1].append(_kind(value))
+        tails[-1].append(value.type if isinstance(value, Token) else type(value).__name__)
         if tails[-1][-1] == "Tree":
             tails[-1], word = [], ""
         elif not isinstance(value, Token):
@@ -149,10 +149,6 @@ def _context(values: Sequence[Any]) -> tuple[tuple[Frame, ...], tuple[str, ...]]
         elif value == "=>" or (value.type not in SILENT and value[:1].isalpha()):
             word = value.lower()
     return tuple(frames), tuple(tails[-1])
-
-
-def _kind(value: Any) -> str:
-    return value.type if isinstance(value, Token) else type(value).__name__
 
 
 def _closes(value: Token, frames: list[Frame]) -> bool:

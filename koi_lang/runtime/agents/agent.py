@@ -139,7 +139,7 @@ class Agent(metaclass=AgentClass):
             events.emit(HandlerStarted(event, payload if detailed else OMITTED), self.name)
             ended = await run.recorder.complete(self._in_time(self._paid(handler, payload)))
             if ended.error is not None:
-                self._tell_failure(event, ended.error)
+                events.emit(HandlerFailed(event, str(ended.error), origin_of(ended.error)), self.name)
             else:
                 events.emit(HandlerEnded(event, ended.value if detailed else OMITTED), self.name)
         return ended.result()
@@ -152,9 +152,6 @@ class Agent(metaclass=AgentClass):
             takes = signature_text(handler.schema) or type_text(handler.schema)
             told = f"`{self.name}.{handler.event}` cannot take what it is given: {'; '.join(wrong)}"
             raise AgentError(told, help=f"It takes ({takes}).")
-
-    def _tell_failure(self, event: str, error: Exception) -> None:
-        self.run.events.emit(HandlerFailed(event, str(error), origin_of(error)), self.name)
 
     async def _in_time(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; that its time limit ended it is told, since the clock decides that."""

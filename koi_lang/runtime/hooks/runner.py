@@ -180,7 +180,9 @@ class Hooks:
                 return Deny(f"{_describe_call(call)} is rewritten by `{hook.name}` and a hook after it in turn")
             if isinstance(decision, (Deny, Replace)):
                 return decision
-        return Allow() if call is first else Rewrite(_content(call))
+        if call is first:
+            return Allow()
+        return Rewrite(dict(call.fields) if isinstance(call, ActionCall) else call.request)
 
     async def _before(self, hook: Hook, call: Call, rewritten: Callable[[Any], Call]) -> Decision:
         """What one hook decides, the person asked where it says so; `to` of a rewriting is a call. Fails closed."""
@@ -298,10 +300,6 @@ def _with_request(call: ModelCall, request: Any) -> ModelCall:
 
 def _request_data(request: Request) -> dict[str, Any]:
     return {"system": request.system, "messages": [[message.role, message.text] for message in request.messages]}
-
-
-def _content(call: ActionCall | ModelCall) -> Any:
-    return dict(call.fields) if isinstance(call, ActionCall) else call.request
 
 
 def _decision_of(entry: JournalEntry) -> Decision | None:

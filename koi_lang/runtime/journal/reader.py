@@ -108,7 +108,8 @@ def read(path: Path, signer: Signer | None = None) -> Journal:
     torn = found.pop().text if found and not found[-1].is_whole else b""
     kept = in_order(found)
     entries = tuple(line.entry for line in kept if line.entry is not None)
-    faults = (*_faults_of_lines(found), *_faults_of_order(found), *_missing(kept, found))
+    of_lines = (f"line {line.number} {line.fault}" for line in found if line.fault)
+    faults = (*of_lines, *_faults_of_order(found), *_missing(kept, found))
     return Journal(header, entries, faults, torn, size, authenticity)
 
 
@@ -119,10 +120,6 @@ def in_order(found: Sequence[JournalLine]) -> list[JournalLine]:
         if line.entry is not None:
             by_number.setdefault(line.entry.n, line)
     return [by_number[n] for n in sorted(by_number)]
-
-
-def _faults_of_lines(found: Sequence[JournalLine]) -> Iterator[str]:
-    return (f"line {line.number} {line.fault}" for line in found if line.fault)
 
 
 def _faults_of_order(found: Sequence[JournalLine]) -> Iterator[str]:

@@ -66,7 +66,8 @@ class Servers:
         key = _key(server)
         connection = self._connections.get(key)
         if connection is None or connection.over:
-            connection = await self._begun(key, server.name, self._options(server))
+            options = options_of(server.name, self._folder) if server.options is None else server.options()
+            connection = await self._begun(key, server.name, options)
         await connection.wait_until_ready()
         if await connection.renew() or key not in self._known or self._known[key].problem:
             self._known[key] = _offer_of(connection)
@@ -102,9 +103,6 @@ class Servers:
             connection = self._connections[key] = connections.McpConnection(name, options, self._person)
             _begin(self._group, connection)
         return connection
-
-    def _options(self, server: Mcp) -> Mapping[str, Any]:
-        return options_of(server.name, self._folder) if server.options is None else server.options()
 
     # ------------------------------------------------------------ prompts
 

@@ -79,14 +79,13 @@ class _TypeWriter:
         names = schema.get("required")
         required = dict.fromkeys(name for name in names if isinstance(name, str)) if isinstance(names, list) else {}
         fields = {**properties, **{name: True for name in required if name not in properties}}
-        shown = [self._field(name, about, name in required) for name, about in fields.items()]
+        shown = [
+            f"{one_line(name)}{'' if name in required else '?'}: {self._value(about)}" for name, about in fields.items()
+        ]
         others = schema.get("additionalProperties")
         if isinstance(others, dict) and others:
             shown.append(f"[name]: {self._value(others)}")
         return ", ".join(shown)
-
-    def _field(self, name: str, schema: Any, is_required: bool) -> str:
-        return f"{one_line(name)}{'' if is_required else '?'}: {self._value(schema)}"
 
     def _value(self, schema: Any) -> str:
         """A type with its default and what is said of it."""

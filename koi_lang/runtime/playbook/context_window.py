@@ -75,7 +75,8 @@ def window_of(block: Mapping[str, Any], model: Adapter) -> Window:
     threshold = _tokens(given, "threshold_tokens")
     if threshold is None and wanted is None and model.provider not in UNPAID:
         threshold = _usual_threshold(card)
-    limit = _least(threshold, card.input_tokens, None if context is None else context - reserve)
+    bounds = (threshold, card.input_tokens, None if context is None else context - reserve)
+    limit = min((bound for bound in bounds if bound is not None), default=None)
     if limit is None:
         return Window(None, keep or KEEP, reserve * 4 // 5, given.get("enabled") is not False)
     if limit < 1:
@@ -89,10 +90,6 @@ def _usual_threshold(card: ModelCard) -> int | None:
     if card.longer is not None:
         return card.longer[0]
     return THRESHOLD if card.context_tokens is None else None
-
-
-def _least(*bounds: int | None) -> int | None:
-    return min((bound for bound in bounds if bound is not None), default=None)
 
 
 def _options(compact: Any) -> Mapping[str, Any]:
