@@ -27,6 +27,10 @@ class AgentCalls(Protocol):
         """What comes of a call; being cancelled ends it. Raises KoiError."""
 
 
+class UnknownEventError(AgentError, AttributeError):
+    """An agent has no such event; an AttributeError, so that `hasattr` and `getattr` with a default work."""
+
+
 class ProgramAgent:
     """An agent of a program that is open. Its events are methods: `await agent.start({"topic": "tea"})`."""
 
@@ -58,7 +62,7 @@ class ProgramAgent:
         if event not in self._public:
             name = self._declared.about.name
             help = suggestion(event, self._public, "handler")
-            raise AgentError(f"`{name}` has no handler for `{event}`", help=help)
+            raise UnknownEventError(f"`{name}` has no handler for `{event}`", help=help)
 
     async def call(self, event: str, payload: Any = None, **fields: Any) -> Any:
         """What comes of an event, whatever its name is.

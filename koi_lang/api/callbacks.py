@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +42,8 @@ class CallbackHost:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask; an option may be named by its number. Raises NobodyToAskError."""
-        answer = None if self.on_question is None else await _await_value(self.on_question(question, options))
+        on_question = self.on_question
+        answer = None if on_question is None else await _answer_of(lambda: on_question(question, options))
         if answer is None:
             help = "Give `koi_lang.open` a callback: `ask=lambda question, options: …`."
             raise NobodyToAskError(f"nobody answers the question `{question.strip()}`", help=help)
@@ -49,10 +51,11 @@ class CallbackHost:
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Ask for permission. Raises NobodyToAskError without a callback."""
-        if self.on_approval is None:
+        on_approval = self.on_approval
+        if on_approval is None:
             help = "Give `koi_lang.open` a callback: `approve=lambda what, detail, agent: …`."
             raise NobodyToAskError(f"nobody can be asked for permission to {what}", help=help)
-        answer = await _await_value(self.on_approval(what, detail, agent))
+        answer = await _answer_of(lambda: on_approval(what, detail, agent))
         if isinstance(answer, bool | str | None) and answer in ANSWERS:
             return ANSWERS[answer]
         raise UsageError(f"`approve` gave {answer!r}", help='Give True, False, or "always".')
@@ -62,5 +65,14 @@ class CallbackHost:
         return await self.ask(f"{name}:")
 
 
-async def _await_value(given: Any) -> Any:
-    return await given if isawaitable(given) else given
+async def _answer_of(callback: Callable[[], Any]) -> Any:
+    """What a callback gives, at once or later. Raises NobodyToAskError when it was cancelled, but not who asks."""
+    try:
+        given = callback()
+        return await given if isawaitable(given) else given
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        help = "Have the callback give None, or False, where there is no answer."
+        raise NobodyToAskError("nobody answers: the callback was cancelled", help=help) from error

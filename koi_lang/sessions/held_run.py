@@ -9,7 +9,7 @@ from contextvars import Context, copy_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from koi_lang.errors import KoiError
+from koi_lang.errors import KoiError, UsageError
 from koi_lang.events import Event, RunEnded
 from koi_lang.outcome import Outcome, capture
 from koi_lang.runtime.cancellation import detached_context
@@ -57,7 +57,8 @@ class HeldRun:
 
     async def begin(self, group: asyncio.TaskGroup) -> None:
         """Open the run in a task of a group. Raises KoiError when it cannot be opened."""
-        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = self._loop.create_future()
         self._holder = group.create_task(self._hold(ready), context=detached_context())
         await ready
 
@@ -98,11 +99,23 @@ class HeldRun:
         return self.opened.run
 
     def start(self, work: Callable[[Run], Awaitable[T]]) -> asyncio.Task[Outcome[T]]:
-        """Begin some work in the run, which ends with it at the latest. Raises KoiError when the run has ended."""
+        """Begin some work in the run, which ends with it at the latest.
+
+        Raises:
+            KoiError: the run has ended.
+            UsageError: another event loop than that of the run is running.
+        """
+        self._require_loop()
         task = self.start_task(_carry_out(self.run, work), self._context_of_call())
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         return task
+
+    def _require_loop(self) -> None:
+        if self.opened is None or self._loop is asyncio.get_running_loop():
+            return
+        help = "Call it from the event loop that opened it; from another thread use `asyncio.run_coroutine_threadsafe`."
+        raise UsageError("the program was opened in another event loop", help=help)
 
     def start_task(self, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
         """Begin a task that ends with the run at the latest; the run must be open."""
@@ -184,6 +197,11 @@ async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T
         outcome = await capture(work(run))
     except SystemExit as error:
         return Outcome(error=ExitError(error.code))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return Outcome(error=KoiError("the call waited for something that was cancelled"))
     run.ledger.tell_overspent(run.host.log)
     return outcome
 

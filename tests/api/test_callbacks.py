@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,19 @@ def test_options_that_mean_nothing(desk: Path, options: Any, message: str, help:
         koi_lang.open(desk, **options)
 
     assert (message, True) == (failed.value.message, help in (failed.value.help or ""))
+
+
+async def cancelled(*given: Any) -> Any:
+    """What a callback does whose own waiting was cancelled."""
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize(("work", "callback"), [(name, "ask"), (listing, "approve")])
+def test_a_callback_that_is_cancelled(desk: Path, work: Callable[..., Any], callback: str) -> None:
+    """Nobody answers, and the call ends with that."""
+
+    async def in_time(editor: ProgramAgent) -> Any:
+        return await asyncio.wait_for(work(editor), 10)
+
+    with pytest.raises(koi_lang.KoiError, match=r"nobody (answers|can be asked)"):
+        within(desk, in_time, **{callback: cancelled})

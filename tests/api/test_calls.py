@@ -208,3 +208,28 @@ async def test_a_program_may_be_left_by_another_task(desk: Path) -> None:
 
 async def _as_coroutine(work: Awaitable[Any]) -> Any:
     return await work
+
+
+@pytest.mark.parametrize("work", [lambda editor: editor.count(), lambda editor: anext(editor.stream("count"))])
+def test_a_call_from_another_event_loop(desk: Path, work: Callable[[ProgramAgent], Any]) -> None:
+    """It fails at once, and says where calls come from."""
+
+    async def call(editor: ProgramAgent) -> Any:
+        await work(editor)
+
+    async def elsewhere(editor: ProgramAgent) -> Any:
+        await asyncio.wait_for(asyncio.to_thread(asyncio.run, call(editor)), 10)
+
+    with pytest.raises(koi_lang.UsageError, match="opened in another event loop") as failed:
+        within(desk, elsewhere)
+
+    assert "run_coroutine_threadsafe" in str(failed.value.help)
+
+
+def test_whether_an_agent_has_an_event(desk: Path) -> None:
+    """Python asks as it does for all attributes."""
+
+    async def ask(editor: ProgramAgent) -> Any:
+        return hasattr(editor, "count"), hasattr(editor, "zzz"), getattr(editor, "zzz", None)
+
+    assert (True, False, None) == within(desk, ask)
