@@ -23,7 +23,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import require_run
+from koi_lang.runtime.journal.calls import is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import RESUMED, History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
@@ -128,14 +128,18 @@ def _words_since(journal: Journal) -> list[str]:
 
 
 def _last_unfinished() -> Path:
-    """The journal of the last run that did not end well and has no branch. Raises JournalError when there is none."""
+    """The journal of the last run of a command that did not end well and has no branch.
+
+    Raises:
+        JournalError: there is none.
+    """
     branches: dict[str, str] = {}
     help = "`koi runs list` shows the runs of this folder; `koi resume ID --at ENTRY` goes back in one of them."
     for path in reversed(store.journals(Path.cwd())):
         summary = summarise(path)
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run
-        if summary.state not in UNFINISHED:
+        if summary.state not in UNFINISHED or is_of_python(summary.header):
             continue
         run = summary.header.run
         if run not in branches:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import koi_lang
+from tests.projects import Project
 
 FAULTY = """
 role Worker { can execute }
@@ -73,3 +74,16 @@ def test_a_late_failure_is_raised_when_the_program_is_left(clerk: Path, tmp_path
         asyncio.run(use())
 
     assert end_of(tmp_path)["ok"] is False
+
+
+def test_koi_resume_passes_over_calls_of_python(clerk: Path, project: Project) -> None:
+    """Without an id `koi resume` takes the last run that it can go on with, not that of `koi_lang.open`."""
+    project.write("clerk.koi", clerk.read_text())
+    failed = project.koi("run", "clerk.koi")
+    left = "async def leave():\n    async with koi_lang.open('clerk.koi'):\n        raise OSError"
+    project.python(f"import asyncio, koi_lang\n{left}\nasyncio.run(leave())")
+
+    resumed = project.koi("resume")
+
+    assert (1, 1) == (failed.returncode, resumed.returncode)
+    assert "no paper" in resumed.stderr

@@ -25,6 +25,11 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
+def is_of_python(header: Header) -> bool:
+    """Whether a journal is of calls that a Python program made, which nothing but that program repeats."""
+    return header.words[:1] == (PYTHON,)
+
+
 def is_session_of(header: Header, program: str) -> bool:
     """Whether a journal is of a session of a program, by the absolute path of its file."""
     return is_session(header) and header.program == program
@@ -32,7 +37,7 @@ def is_session_of(header: Header, program: str) -> bool:
 
 def require_run(header: Header) -> None:
     """Raise JournalError when a journal is of no run of a command; says what goes on with a session."""
-    if header.words[:1] == (PYTHON,):
+    if is_of_python(header):
         help = f"`koi runs show {header.run}` shows what was done."
         message = f"the calls of `{header.run}` came from a Python program, which no `run` statement repeats"
         raise JournalError(message, help=help)
