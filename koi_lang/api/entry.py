@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from koi_lang.api.advice import advising
 from koi_lang.api.callbacks import Approve, Ask, CallbackHost
+from koi_lang.api.option_checks import check_options
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
@@ -46,7 +47,7 @@ class OpenOptions(TypedDict, total=False):
         ask: gives the answer to a question, given that and the answers to choose from; may be async.
         approve: whether something is allowed, given what, with what and by which agent: True, False, or `"always"`; may
             be async. Without it nothing is allowed that is not allowed beforehand.
-        output: takes what the program prints; `print` without one.
+        output: takes what the program prints, and is not async; `print` without one.
         folder: where `koi.toml`, `.env` and the registry are looked for, and journals are written; the current one
             without.
         record: whether a journal is written; by default it is, where that is possible.
@@ -115,11 +116,7 @@ def _host(options: OpenOptions) -> Host:
 
 
 def _prepare_program(program: Place | ModuleType, options: OpenOptions, command: str) -> Prepared:
-    for name in options:
-        if name not in OpenOptions.__annotations__:
-            raise UsageError(
-                f"there is no option `{name}`", help=suggestion(name, list(OpenOptions.__annotations__), "option")
-            )
+    check_options(program, options)
     folder, model, keys = (
         Path(options.get("folder") or Path.cwd()).absolute(),
         options.get("model"),

@@ -163,7 +163,14 @@ class Program:
     # ------------------------------------------------------------ what it does
 
     def agent(self, name: str) -> ProgramAgent:
-        """An agent by its name. Raises AgentError when there is none."""
+        """An agent by its name.
+
+        Raises:
+            AgentError: there is none.
+            UsageError: the name is no text.
+        """
+        if not isinstance(name, str):
+            raise UsageError(f"an agent cannot be named {name!r}", help='Give a text, such as `agent("Editor")`.')
         if name not in self._agents:
             raise AgentError(f"there is no agent `{name}`", help=suggestion(name, list(self._agents), "agent"))
         return ProgramAgent(self, self._agents[name])

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Protocol, TypeVar
 
-from koi_lang.errors import AgentError
+from koi_lang.errors import AgentError, UsageError
 from koi_lang.runtime.context import current
 
 T = TypeVar("T")
@@ -70,9 +70,16 @@ def _open_program(file: str) -> AbstractAsyncContextManager[OpenProgram]:
 
 
 def payload_of(payload: Any, fields: Mapping[str, Any]) -> Any:
-    """The payload of a call from Python: an object and further fields of it; an empty object where there is nothing."""
+    """The payload of a call from Python: an object and further fields of it; an empty object where there is nothing.
+
+    Raises:
+        UsageError: there are fields, but the payload is no object.
+    """
     if not fields:
         return {} if payload is None else payload
+    if not isinstance(payload, Mapping | None):
+        help = "Give one object, `{…}`, or named arguments."
+        raise UsageError("fields can be added only to a payload that is an object", help=help)
     return {**(payload or {}), **fields}
 
 
