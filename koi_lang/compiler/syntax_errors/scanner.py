@@ -24,7 +24,8 @@ PIECE = re.compile(
     re.DOTALL,
 )
 REGEX = re.compile(r"/(?![*/])(?:[^/\\\n\[]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*+\])++/[a-z]*")
-TEMPLATE_TEXT = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*+", re.DOTALL)
+# Not possessive as a whole: with a look-ahead inside, Python before 3.11.5 takes too much or too little.
+TEMPLATE_TEXT = re.compile(r"(?:[^`\\$]++|\\.|\$(?!\{))*", re.DOTALL)
 CLOSERS = {"(": ")", "[": "]", "{": "}", "${": "}", "`": "`"}
 BEFORE_VALUE = frozenset(("return", "throw", "in", "of", "typeof", "await", "else", "case"))
 
