@@ -42,7 +42,7 @@ class Loopback:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request of a browser."""
-        with suppress(OSError, ValueError, TimeoutError):
+        with suppress(OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(5):
                 target = (await reader.readuntil(b"\r\n")).decode("ascii", "replace").split(" ")
                 is_ours = len(target) == 3 and target[0] == "GET" and self.take(target[1])
