@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import koi_lang
-from koi_lang.runtime import python_neighbours
+from koi_lang.runtime.modules import python_neighbours
 from tests.projects import Project
 
 USING = """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles, absolute
-from koi_lang.runtime.koi_module import KoiModule
+from koi_lang.runtime.modules.koi_module import KoiModule
 
 if TYPE_CHECKING:
     from koi_lang.program import build

@@ -56,8 +56,8 @@ from koi_lang.runtime.destructuring import (
     without,
 )
 from koi_lang.runtime.mcp.remote import server, tool
+from koi_lang.runtime.modules.python_files import python_file
 from koi_lang.runtime.prompts import Composed, Prompt, fill
-from koi_lang.runtime.python_modules import python_file
 from koi_lang.runtime.test_blocks.context import given, output
 from koi_lang.runtime.test_blocks.expect import compare, expect, expect_failure
 

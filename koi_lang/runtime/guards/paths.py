@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.guards.code_files import as_systems_see, runner_of
-from koi_lang.runtime.koi_module import KoiModule
+from koi_lang.runtime.modules.koi_module import KoiModule
 
 # The permission of a role whose agents may change files that are run.
 WRITE_CODE = "write_code"

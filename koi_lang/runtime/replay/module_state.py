@@ -11,7 +11,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
 from koi_lang.js.tagged_json import NotEncodableError, decode, encode, is_value_type
-from koi_lang.runtime.python_neighbours import neighbours
+from koi_lang.runtime.modules.python_neighbours import neighbours
 
 # What has more parts is compared by its length only, and is not kept.
 MOST_PARTS = 500

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from koi_lang.errors import KoiError
-from koi_lang.runtime.python_neighbours import neighbours
+from koi_lang.runtime.modules.python_neighbours import neighbours
 
 
 def python_file(path: str, beside: str) -> ModuleType:

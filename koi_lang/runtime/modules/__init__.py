@@ -1,0 +1,1 @@
+"""Modules that programs consist of: compiled `.koi` files, and Python files imported by path."""
