@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 from tests.projects import Project
 
 TOOL = """
@@ -201,7 +201,7 @@ def test_the_outer_scope_goes_first() -> None:
 
 COMPUTING = """
     import asyncio, signal, threading, time
-    from koi_lang.runtime.cancellation import CancelScope
+    from koi_lang.runtime.concurrency.cancellation import CancelScope
     from koi_lang.js.environment import call_outside
 
     def spin(seconds):

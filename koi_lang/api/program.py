@@ -22,12 +22,12 @@ from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.outside_calls import open_programs
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.config import PreparedRun
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.held_run import ExitError, HeldRun

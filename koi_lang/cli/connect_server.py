@@ -14,11 +14,11 @@ import click
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.host import Approval, NobodyToAskError
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
 from koi_lang.runtime.mcp.sign_in import PersonSignIn, token_name
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.settings import project
 from koi_lang.setup.keys.lookup import Keys

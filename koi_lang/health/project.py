@@ -19,9 +19,9 @@ from koi_lang.health.findings import Finding
 from koi_lang.program import build, loader
 from koi_lang.redaction.redactor import redactor
 from koi_lang.runtime.agents.declarations import Mcp
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.mcp.configured import options_of
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.tasks import together
 from koi_lang.settings import project
 
 MOST_FILES = 50

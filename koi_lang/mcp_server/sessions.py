@@ -15,7 +15,7 @@ from koi_lang.mcp_server.completions import GivenArguments
 from koi_lang.mcp_server.watching import Watch
 from koi_lang.outcome import capture
 from koi_lang.program.error_report import explain
-from koi_lang.runtime.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import detached_context
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run

@@ -12,8 +12,8 @@ from koi_lang.errors import KoiError
 from koi_lang.rpc.dispatcher import Dispatcher, refusal
 from koi_lang.rpc.framing import LineSplitter, line_of, message_in
 from koi_lang.rpc.incoming import Incoming
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.journal.entries import Redact
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import ANSWER_S, Message
 from koi_lang.sessions.config import OpenRun, SessionConfig
 from koi_lang.sessions.errors import SessionError

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.events import Event, RunEnded
 from koi_lang.outcome import Outcome, capture
-from koi_lang.runtime.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.config import PreparedRun
 
 T = TypeVar("T")

@@ -17,14 +17,14 @@ from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.playbook.steering import QueuedMessage
 from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.run import Run
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
 from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.errors import SessionError

@@ -15,7 +15,7 @@ import pytest
 import koi_lang
 from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import Outbox, UnreadOutputError
-from koi_lang.runtime.tasks import together
+from koi_lang.runtime.concurrency.tasks import together
 from tests.playbook.playing import act, done
 from tests.projects import Project
 from tests.rpc.processes import LIMIT_S, alive, are_gone, rpc

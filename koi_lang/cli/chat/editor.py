@@ -23,8 +23,8 @@ from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import Request, options_of, request_text
 from koi_lang.cli.ui.text import RED, WEAK, Theme, fit_text, harmless, one_line
 from koi_lang.errors import KoiError
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.playbook.steering import How
-from koi_lang.runtime.tasks import together
 from koi_lang.sessions.client_host import APPROVAL
 
 # How long a key that may begin a longer one is waited for.

@@ -15,7 +15,7 @@ from koi_lang.cli.chat.view import Request, request_text
 from koi_lang.cli.ui.text import Theme, harmless, writable
 from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import lines_from
-from koi_lang.runtime.tasks import together
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.sessions.client_host import APPROVAL
 
 HELP = (

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 if TYPE_CHECKING:
     from concurrent import futures

@@ -9,7 +9,7 @@ from typing import Any
 from koi_lang.errors import AgentError
 from koi_lang.js.errors import catch_value
 from koi_lang.outcome import capture
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 MOST_PAUSE_S = 60.0
 

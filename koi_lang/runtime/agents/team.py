@@ -10,11 +10,11 @@ from koi_lang.errors import AgentError, SendTimeoutError
 from koi_lang.events import TimedOut
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role, Team
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
+from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PlaybookError
-from koi_lang.runtime.cancellation import CancelScope
+from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 if TYPE_CHECKING:
     from koi_lang.llm.usage import Estimate

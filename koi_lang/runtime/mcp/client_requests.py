@@ -19,6 +19,7 @@ from mcp.types import (
 
 from koi_lang.errors import KoiError
 from koi_lang.llm.messages import Message, Request
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.forms import Form
 from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
 from koi_lang.runtime.host import NobodyToAskError
@@ -27,7 +28,6 @@ from koi_lang.runtime.mcp.permissions import model_permission
 from koi_lang.runtime.mcp.safe_text import clip_text, one_line
 from koi_lang.runtime.model_calls.images import medium
 from koi_lang.runtime.replay.location import branch
-from koi_lang.runtime.tasks import together
 
 T = TypeVar("T")
 REFUSED = -1

@@ -14,12 +14,12 @@ from koi_lang.errors import KoiError
 from koi_lang.grants import KINDS, matches, of_kind
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.agents.declarations import Mcp, by_name
+from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.mcp.configured import access_to, options_of
 from koi_lang.runtime.mcp.permissions import Access, Rules
 from koi_lang.runtime.mcp.safe_text import one_line
 from koi_lang.runtime.mcp.sign_in import PersonSignIn
 from koi_lang.runtime.mcp.tool_catalog import MemberTool, ServerCatalog, as_data
-from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp import connection as connections

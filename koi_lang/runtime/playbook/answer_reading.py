@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 from koi_lang.errors import ProviderError
 from koi_lang.llm.messages import Request
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
@@ -14,7 +15,6 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.playbook.turn import Turn
-from koi_lang.runtime.tasks import together
 
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
 GRACE_S = 1.0

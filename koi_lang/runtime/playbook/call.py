@@ -18,6 +18,7 @@ from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.lookup import actions_of, find_action
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, perform
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
+from koi_lang.runtime.concurrency.tasks import gather
 from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota, require_quota
 from koi_lang.runtime.playbook import delegation, prompting
@@ -30,7 +31,6 @@ from koi_lang.runtime.playbook.turn import Turn, TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import BEGIN
-from koi_lang.runtime.tasks import gather
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation

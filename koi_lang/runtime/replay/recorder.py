@@ -15,6 +15,7 @@ from koi_lang.errors import AgentError, JournalError, KoiError
 from koi_lang.events import DoubtSettled, EffectEnded, EffectFailed, EffectStarted, EventData, TimedOut, ValueObserved
 from koi_lang.js.tagged_json import as_fields, from_fields
 from koi_lang.outcome import Outcome, capture, error_of
+from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.replay.calls import Effect, is_over, never
@@ -24,7 +25,6 @@ from koi_lang.runtime.replay.location import Location, Path, current_place, ente
 from koi_lang.runtime.replay.missed_calls import MissedCall, MissedCalls, list_calls
 from koi_lang.runtime.replay.ordering import DOUBT, END, LATE, CompletionOrder
 from koi_lang.runtime.replay.recorded_run import RecordedRun
-from koi_lang.runtime.tasks import together
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry

@@ -9,18 +9,19 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, Token
 from functools import cache
 from math import inf
+from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
 from typing import NoReturn
 
 from koi_lang.js.environment import await_outside, call_outside
-from koi_lang.runtime.alarm import Alarm, alarm_of_process
+from koi_lang.runtime.concurrency.alarm import Alarm, alarm_of_process
 
 # How long code that waits has to end by itself before code that computes is interrupted.
 PATIENCE_S = 0.05
 # How long code may clean up, in `finally`, before it is cancelled once more.
 GRACE_S = 5.0
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = str(Path(os.path.abspath(__file__)).parents[2])
 # Code that computes and leaves nothing half done: what operators and built-in functions of programs become.
 COMPUTING = (os.path.join(PACKAGE, "js", ""), os.path.join(PACKAGE, "runtime", "destructuring.py"))
 # But for what looks after tasks, timers and connections there.
