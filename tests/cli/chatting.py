@@ -34,7 +34,8 @@ PROGRAM = '''
     agent Main : Worker { on chat(args: { message: string }) { playbook """Answer the person.""" } }
     '''
 WAIT = act("shell", command="cat go", description="to wait")
-ENTER, ALT_ENTER, ESCAPE, CTRL_C, CTRL_D, NEW_LINE = "\r", "\x1b\r", "\x1b", "\x03", "\x04", "\n"
+ENTER, ALT_ENTER, ESCAPE, NEW_LINE = "\r", "\x1b\r", "\x1b", "\n"
+CTRL_C, CTRL_D, CTRL_R, LINE_END = "\x03", "\x04", "\x12", "\x05"
 ALT_UP, UP, DOWN, TAB = "\x1b\x1b[A", "\x1b[A", "\x1b[B", "\t"
 SECRET = "sk-0123456789abcdef0123"
 Test: TypeAlias = Callable[["Typed"], Awaitable[None]]
@@ -101,6 +102,11 @@ class Typed:
     def shown(self) -> str:
         """Everything that was written above the input so far."""
         return self._output.above
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether the history is being looked through."""
+        return self.editor._session.app.layout.is_searching
 
     @property
     def choices(self) -> list[str]:

@@ -12,9 +12,11 @@ from tests.cli.chatting import (
     ALT_UP,
     CTRL_C,
     CTRL_D,
+    CTRL_R,
     DOWN,
     ENTER,
     ESCAPE,
+    LINE_END,
     NEW_LINE,
     SECRET,
     TAB,
@@ -69,6 +71,37 @@ def test_a_message_may_have_lines(project: Project, keys: tuple[str, ...]) -> No
         assert ["one\ntwo"] == messages(talk)
 
     typed(project, test, done(text="done"))
+
+
+@pytest.mark.parametrize("end", [ENTER, ESCAPE])
+def test_ctrl_r_looks_through_the_history(project: Project, end: str) -> None:
+    """What was typed before is found by a part of it, stands in the input again, and is sent as any other text."""
+
+    async def test(talk: Typed) -> None:
+        talk.press("tabs or blanks?", ENTER)
+        await talk.until_shown("one")
+        talk.press(CTRL_R, "blanks", end)
+        await talk.until(lambda: talk.editor.text and not talk.is_searching)
+        talk.press(LINE_END, " Say!", ENTER)
+        await talk.until_shown("two")
+
+        assert ["tabs or blanks? Say!"] == messages(talk)
+
+    typed(project, test, done(text="one"), done(text="two"))
+
+
+def test_ctrl_c_leaves_the_search(project: Project) -> None:
+    """The conversation and the input stay as they were."""
+
+    async def test(talk: Typed) -> None:
+        talk.press("first", ENTER)
+        await talk.until_shown("one")
+        talk.press("half a", CTRL_R, "fir", CTRL_C, LINE_END, " message", ENTER)
+        await talk.until_shown("two")
+
+        assert ["half a message"] == messages(talk)
+
+    typed(project, test, done(text="one"), done(text="two"))
 
 
 def test_the_result_is_shown_where_nothing_was_printed(project: Project) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.key_binding import ConditionalKeyBindings, KeyBindings, KeyBindingsBase, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from koi_lang.runtime.playbook.steering import How
@@ -15,6 +15,7 @@ HELP = (
     "Enter        send; while the agent works: heard before its next answer",
     "Alt-Enter    while the agent works: heard at the end (/queue)",
     "Ctrl-J       a new line; so does a backslash before Enter",
+    "Ctrl-R       look through what was typed before; Enter takes it, Ctrl-C does not",
     "Ctrl-V       attach the image in the clipboard (/image); a file that is dropped or pasted is attached, too",
     "Alt-Up       take back what is queued (/back)",
     "Esc, Ctrl-C  end the work that is under way (/abort); queued text comes back",
@@ -50,8 +51,8 @@ class KeyTarget(Protocol):
         """Empty it, else end the work, else the conversation."""
 
 
-def bindings(editor: KeyTarget) -> KeyBindings:
-    """The keys that mean something else than in other inputs."""
+def bindings(editor: KeyTarget) -> KeyBindingsBase:
+    """The keys that mean something else than in other inputs; a search of the history has its own."""
     keys = KeyBindings()
     works = Condition(lambda: editor.is_busy)
 
@@ -100,4 +101,4 @@ def bindings(editor: KeyTarget) -> KeyBindings:
     def end(event: KeyPressEvent) -> None:
         editor.order("/quit")
 
-    return keys
+    return ConditionalKeyBindings(keys, ~is_searching)
