@@ -28,6 +28,7 @@ from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import RESUMED, History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.journal.summary import UNFINISHED, summarise
+from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, is_changed, readable, require_entry
 from koi_lang.sessions.options import RunOptions
@@ -169,7 +170,9 @@ def _continuation(
     redact = options.key_lookup().redactor(options.payload)
     wishes.doubts.decide_beforehand(in_doubt(entries))
     lasting = lasting_entries(journal.entries)
-    history = History(entries, "branch" if is_branch else "resume", redact, wishes.doubts, lasting)
+    mode: Mode = "branch" if is_branch else "resume"
+    is_other = is_changed(header, entry)
+    history = History(entries, mode, redact, wishes.doubts, lasting, is_of_changed_program=is_other)
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:

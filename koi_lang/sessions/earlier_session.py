@@ -19,6 +19,7 @@ from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.history import History, lasting_entries, until
 from koi_lang.runtime.journal.reader import Journal, read_header
 from koi_lang.runtime.replay.doubts import RETRY, SKIP, Decision, Doubt
+from koi_lang.runtime.replay.policies import Mode
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, is_changed, own_journal, readable, require_entry
 from koi_lang.sessions.prepared import Prepared
@@ -50,8 +51,10 @@ def continuation(
     entries = kept if at is None else until(kept, at)
     for doubt in doubts(entries):
         note(f"`{doubt.data.get('intent')}` had begun and its end is not known; it is not done again")
-    is_branch = at is not None or is_changed(header, ready.entry)
-    history = History(entries, "branch" if is_branch else "resume", ready.redactor(), partial(_decide, note), kept)
+    is_other = is_changed(header, ready.entry)
+    mode: Mode = "resume" if at is None and not is_other else "branch"
+    decide = partial(_decide, note)
+    history = History(entries, mode, ready.redactor(), decide, kept, is_of_changed_program=is_other)
     if ready.options.model:
         return going_on(history, journal, at)
     return replace(going_on(history, journal, at, header.words), model=_model_of(header, entries))

@@ -35,6 +35,7 @@ from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, l
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.effect_inputs import is_same_input
+from koi_lang.runtime.replay.request_digest import is_of_this_form
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
@@ -223,7 +224,8 @@ class Comparison:
 
     def _compare_request(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.answers += before is not None
-        if before is not None and before.data.get("request") != entry.data.get("request"):
+        recorded = "" if before is None else str(before.data.get("request", ""))
+        if is_of_this_form(recorded) and recorded != entry.data.get("request"):
             self._result.requests.append(" / ".join(entry.path))
 
     def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:

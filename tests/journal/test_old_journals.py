@@ -37,7 +37,7 @@ def given(koi: Commands, name: str, most: int | None = None) -> None:
     path.write_bytes(json.dumps(data).encode() + b"\n" + b"".join(lines[:most]))
 
 
-@pytest.mark.parametrize("name", ["code", "playbook"])
+@pytest.mark.parametrize("name", ["code", "playbook", "values"])
 def test_an_old_journal_is_replayed(old: Commands, name: str) -> None:
     """The program does what it did."""
     given(old, name)
@@ -46,7 +46,7 @@ def test_an_old_journal_is_replayed(old: Commands, name: str) -> None:
     assert (0, True) == (done.code, done.err.endswith("nothing is different\n")), done.err
 
 
-@pytest.mark.parametrize("name", ["code", "playbook"])
+@pytest.mark.parametrize("name", ["code", "playbook", "values"])
 def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
     """Cut behind any entry, it comes to its end, and prints what it had not printed; timers fire when they do."""
     lines = (FIRST / f"{name}.jsonl").read_bytes().splitlines()
@@ -58,6 +58,17 @@ def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
 
         expected = "".join(f"{line}\n" for line in whole[printed:])
         assert (0, sorted(expected)) == (done.code, sorted(done.out)), (most, done.err, done.out)
+
+
+@pytest.mark.parametrize(("words", "taken_over"), [("which is", 7), ("namely", 0)])
+def test_a_branch_of_an_old_run_asks_anew_where_its_program_changed(old: Commands, words: str, taken_over: int) -> None:
+    """What Koi itself told models in other words then is no reason to ask them again; a changed program is."""
+    given(old, "values")
+    program = old.folder / "values.koi"
+    program.write_text(program.read_text("utf-8").replace("which is", words), "utf-8")
+    done = old("resume", "last", "--trust", "--branch", "--on-doubt", "retry")
+
+    assert (0, True) == (done.code, f"{taken_over} of 7 model answers were taken over" in done.err), done.err
 
 
 def test_errors_are_known_by_their_former_names() -> None:

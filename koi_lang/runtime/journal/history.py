@@ -75,6 +75,7 @@ class History:
         redact: takes secrets out of a text, as it did when the journal was written.
         decide: says what becomes of an effect in doubt, when it is met.
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
+        is_of_changed_program: whether the program, or Koi, is another one than when the run was recorded.
 
     Attributes:
         policy: what its outcomes are for.
@@ -88,7 +89,10 @@ class History:
         redact: Redact = str,
         decide: Decide = stop_always,
         parent: Sequence[JournalEntry] = (),
+        *,
+        is_of_changed_program: bool = False,
     ) -> None:
+        self.is_of_changed_program = is_of_changed_program
         self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}

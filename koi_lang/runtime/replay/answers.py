@@ -12,6 +12,7 @@ from koi_lang.runtime.replay.error_records import class_name, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import ReplayPolicy
 from koi_lang.runtime.replay.recorded_run import RecordedRun
+from koi_lang.runtime.replay.request_digest import is_of_this_form
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History, RecordedAnswer
@@ -86,10 +87,15 @@ def recall_answer(
 
 
 def _is_different(history: History, path: Path, fingerprint: str) -> bool:
-    """Whether a model was asked something else; where the recorded answer is taken in any case, nobody looks."""
+    """Whether a model was asked something else; where the recorded answer is taken in any case, nobody looks.
+
+    What an earlier version of Koi told models in other words is the same as long as the program is.
+    """
     asked = history.find(ModelAsked.type, path)
-    is_compared = history.policy.on_different != "take_recorded"
-    return is_compared and asked is not None and asked.data.get("request") != fingerprint
+    if asked is None or history.policy.on_different == "take_recorded":
+        return False
+    recorded = str(asked.data.get("request", ""))
+    return recorded != fingerprint and (is_of_this_form(recorded) or history.is_of_changed_program)
 
 
 def _missing(policy: ReplayPolicy, place: Location) -> RecordedBefore | None:

@@ -11,6 +11,9 @@ from weakref import WeakKeyDictionary
 from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.replay.location import Location
 
+# Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
+FORM = "2"
+
 
 @dataclass(frozen=True, slots=True)
 class RequestDelta:
@@ -79,7 +82,12 @@ class ToldDigests:
     def _fingerprint(self, request: Request, chain: bytes) -> str:
         system = self._redact(request.system)
         settings = (request.model, request.temperature, request.max_tokens, request.json, system)
-        return blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()
+        return f"{FORM}-{blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()}"
+
+
+def is_of_this_form(fingerprint: str) -> bool:
+    """Whether a digest that was recorded can be compared; those of earlier versions of the prompts cannot."""
+    return fingerprint.startswith(f"{FORM}-")
 
 
 def _common(before: Sequence[Message], now: Sequence[Message]) -> int:
