@@ -12,6 +12,7 @@ from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
+from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.usage import Candidate, weight
@@ -61,21 +62,27 @@ class Anthropic(SdkModel):
         return (Candidate(self.model, self.connection.max_tokens or DEFAULT_MAX_TOKENS),)
 
     async def _send(self, request: Request) -> Any:
-        request = replace(request, model=self._full_name(request.model))
-        return await self._client.messages.create(stream=True, **self._body(request))
+        body = self._body(replace(request, model=self._full_name(request.model)))
+        return await self._client.post("/v1/messages", **self._payload(body), **plain_parts(anthropic.AsyncStream))
+
+    def _payload(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """How the SDK is given a body."""
+        return {"content": encode_body(body)}
 
     def _body(self, request: Request) -> dict[str, Any]:
-        card = card_of(request.model)
+        """The body of a request, its fields in the order in which the SDK sends them."""
         body: dict[str, Any] = {
-            "model": request.model,
             "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
             "messages": _turns(request),
+            "model": request.model,
+            **self._form(request),
+            "stream": True,
         }
         if system := _system(request):
             body["system"] = system
-        if request.temperature is not None and card.sampling:
-            body["extra_body"] = {"temperature": request.temperature}  # the SDK has dropped the argument
-        return body | self._form(request)
+        if request.temperature is not None and card_of(request.model).sampling:
+            body["temperature"] = request.temperature
+        return body
 
     def _form(self, request: Request) -> dict[str, Any]:
         row, schema = self.connection.provider, request.schema

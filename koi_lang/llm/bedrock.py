@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import MissingKeyError, ProviderError
 from koi_lang.lazy import lazy_module
@@ -50,6 +50,10 @@ class Bedrock(Anthropic):
         except import_module("botocore.exceptions").BotoCoreError as error:
             raise _no_credentials() from error
         raise _no_credentials()
+
+    def _payload(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body as it is: the SDK makes the address of its model."""
+        return {"body": body}
 
     def _client_for_region(self) -> anthropic.AsyncAnthropicBedrock:
         try:

@@ -8,6 +8,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
+from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, first, text_of, word
 from koi_lang.llm.usage import weight
@@ -40,21 +41,28 @@ class OpenAI(SdkModel):
         return client
 
     async def _send(self, request: Request) -> Any:
-        return await self._client.chat.completions.create(stream=True, **self._body(request))
+        return await self._client.post(
+            "/chat/completions",
+            content=encode_body(self._body(request)),
+            options={"security": {"bearer_auth": True}},  # no key of an administrator that the environment may hold
+            **plain_parts(openai.AsyncStream),
+        )
 
     def _body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, its fields in the order in which the SDK sends them."""
         card, row = card_of(request.model), self.connection.provider
-        body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
-        if row.stream_usage:
-            body["stream_options"] = {"include_usage": True}
-        if request.temperature is not None and card.sampling:
-            body["temperature"] = request.temperature
+        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": _messages(request)}
         if request.max_tokens is not None:
             # OpenAI's newer models refuse `max_tokens`; of one without a card only that is known.
             is_there = row.name == "openai" and self.connection.base_url is None
             is_new = not card.sampling or (is_there and card.output_tokens is None)
             body["max_completion_tokens" if is_new else "max_tokens"] = request.max_tokens
-        return body | self._form(request)
+        body |= self._form(request)
+        if row.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+        if request.temperature is not None and card.sampling:
+            body["temperature"] = request.temperature
+        return body
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The schema where provider and model are held to every word of it, else JSON where they can.

@@ -24,13 +24,14 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as it arrived; `at_s` is the monotonic clock then."""
+    """A request as it arrived; `at_s` is the monotonic clock then, `sent` the body in bytes."""
 
     path: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     at_s: float = field(default_factory=time.monotonic, compare=False)
     method: str = "POST"
+    sent: bytes = field(default=b"", compare=False)
 
 
 class ModelServer:
@@ -171,7 +172,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Asked | None:
     headers = {name.strip().lower(): text.strip() for name, _, text in pairs}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     method, path, _ = lines[0].split()
-    return Asked(path.partition("?")[0], headers, json.loads(body or b"{}"), method=method)
+    return Asked(path.partition("?")[0], headers, json.loads(body or b"{}"), method=method, sent=body)
 
 
 async def _head_lines(reader: asyncio.StreamReader) -> AsyncIterator[str]:
