@@ -12,6 +12,7 @@ from benchmarks.measuring import environment
 from tests.llm.server import Answer, Asked, ModelServer
 
 BODIES = "/bodies"
+MOST_KEPT = 120
 RETURN = '{"actionType": "direct", "intent": "return", "data": {"done": true}}'
 STEP = '{{"actionType": "direct", "intent": "print", "message": "step {number} of {steps}, and a few words more"}}'
 TOKEN = 4
@@ -20,7 +21,7 @@ TOKEN = 4
 class Steps(ModelServer):
     """Answers a conversation with one `print` a turn, and after so many turns with `return`, each after a latency.
 
-    Asked for `BODIES`, it gives the bodies of all requests so far.
+    Asked for `BODIES`, it gives the bodies of the last requests, at most `MOST_KEPT`.
     """
 
     def __init__(self, latency_s: float, steps: int) -> None:
@@ -31,6 +32,7 @@ class Steps(ModelServer):
         if asked.path == BODIES:
             bodies = [dict(request.body) for request in self.requests if request.path != BODIES]
             return await super()._answer(asked, Answer(page=json.dumps(bodies)), writer)
+        del self.requests[:-MOST_KEPT]
         await asyncio.sleep(self._latency_s)
         return await super()._answer(asked, Answer(pieces=self._pieces(asked)), writer)
 
