@@ -62,6 +62,11 @@ class Source:
             return line, offset - start
         return line, len(self.text[start:offset].encode("utf-8", "surrogatepass"))
 
+    def first_line(self, span: Span) -> Span:
+        """A span without the lines after its first one; it is not empty."""
+        end = self.text.find("\n", *span)
+        return span if end < 0 else Span(span.start, max(end, span.start + 1))
+
     def line(self, number: int) -> str:
         """The text of a line (from 1) without its line end; empty past the last one."""
         if not 1 <= number <= len(self.line_starts):

@@ -111,9 +111,8 @@ def _check(source: Source, builder: Builder) -> None:
 
 
 def _misuse(source: Source, error: BuildError) -> Diagnostic:
-    end = source.text.find("\n", *error.span)
-    span = error.span if end < 0 else Span(error.span.start, end)
-    return Diagnostic(error.code, "error", error.message, LabeledSpan(source, span), help=error.help)
+    place = LabeledSpan(source, source.first_line(error.span))
+    return Diagnostic(error.code, "error", error.message, place, help=error.help)
 
 
 def _before(source: Source, start: int, failed: int) -> tuple[Sequence[n.Declaration], int]:

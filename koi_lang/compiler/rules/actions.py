@@ -83,7 +83,7 @@ def wrong_fields(file: Analysis, report: Report) -> None:
             kind = kind_of(property.value, around, file, report.program)
             if wanted and kind is not None and kind != wanted:
                 message = f"`{field}` of `{name.value}` is {_word(wanted)}, and gets {_word(kind)}"
-                report.add(_first_line(property.value, file), message, help=f"give it {_word(wanted)}.")
+                report.add(property.value.span, message, help=f"give it {_word(wanted)}.")
 
 
 def _check_data(call: n.Call, name: n.Text, kind: Kind | None, report: Report) -> None:
@@ -165,8 +165,3 @@ def _and(names: list[str]) -> str:
 
 def _word(kind: str | Kind) -> str:
     return WORDS[kind]
-
-
-def _first_line(node: n.Node, file: Analysis) -> Span:
-    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
-    return node.span if end < 0 else Span(node.span.start, end)

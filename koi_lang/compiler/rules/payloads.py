@@ -117,23 +117,20 @@ def _problems(
     if type.name == "union":
         options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]
         if all(options) and value is not None:
-            yield (
-                _span(value, file),
-                f"{shown} of `{given.name}` is none of `{_text(type)}`",
-                f"write {_list_options(type)}.",
-            )
+            choice = " or ".join(f"`{_text(option)}`" for option in type.arguments)
+            yield value.span, f"{shown} of `{given.name}` is none of `{_text(type)}`", f"write {choice}."
         return
     if type.name == "literal":
-        yield from _literal_problems(value, type, given, file, shown)
+        yield from _literal_problems(value, type, given, shown)
         return
     kind, wanted = _kind(value, given.around, file, program), kind_of_type(type)
     if kind is not None and wanted is not None and kind != wanted and value is not None:
         message = f"{shown} of `{given.name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
-        yield _span(value, file), message, f"give it {WORDS[wanted]}, or declare another type."
+        yield value.span, message, f"give it {WORDS[wanted]}, or declare another type."
         return
     if type.name.lower() == "int" and isinstance(value, n.Literal) and isinstance(value.value, float):
         message = f"{shown} of `{given.name}` is a whole number, and gets {value.value}"
-        yield _span(value, file), message, "give it a whole number, or declare `number`."
+        yield value.span, message, "give it a whole number, or declare `number`."
     if wanted == "object":
         yield from _field_problems(value, type, given, file, program, path)
     if isinstance(value, n.Array) and type.arguments:
@@ -143,13 +140,13 @@ def _problems(
 
 
 def _literal_problems(
-    value: n.Expression | None, type: n.Type, given: GivenPayload, file: Analysis, shown: str
+    value: n.Expression | None, type: n.Type, given: GivenPayload, shown: str
 ) -> Iterator[tuple[Span, str, str]]:
     if isinstance(value, (n.Text, n.Literal)):
         written = type.text.strip("\"'") if isinstance(value, n.Text) and type.text[:1] in "\"'" else type.text
         is_same = value.value == written if isinstance(value, n.Text) else _as_text(value) == written
         if not is_same:
-            yield _span(value, file), f"{shown} of `{given.name}` is not `{type.text}`", f"write `{type.text}`."
+            yield value.span, f"{shown} of `{given.name}` is not `{type.text}`", f"write `{type.text}`."
 
 
 def _field_problems(
@@ -162,7 +159,7 @@ def _field_problems(
         return
     missing = [field.name for field in type.fields if field.name not in fields and not field.optional]
     if missing and given.is_whole:
-        place = given.place if value is None else _span(value, file)
+        place = given.place if value is None else value.span
         yield place, *_missing(missing, [str(key) for key in fields], type, path, given.name)
     for field in type.fields:
         property, name = fields.get(field.name), f"{path}.{field.name}" if path else field.name
@@ -194,12 +191,3 @@ def _as_text(value: n.Literal) -> str:
 
 def _text(type: n.Type) -> str:
     return " ".join(type.text.split())
-
-
-def _list_options(type: n.Type) -> str:
-    return " or ".join(f"`{_text(option)}`" for option in type.arguments)
-
-
-def _span(node: n.Node, file: Analysis) -> Span:
-    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
-    return node.span if end < 0 else Span(node.span.start, end)

@@ -13,7 +13,6 @@ from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import Enclosing
-from koi_lang.source import Span
 
 # What may be asked of a promise itself.
 OF_PROMISES = frozenset({"then", "catch", "finally"})
@@ -55,7 +54,7 @@ def await_missing(file: Analysis, report: Report) -> None:
         if used in calls and not _is_told_by_test(used, around, file):
             text = _head(used, file)
             help = f"write `{form.format(f'await {text}(…)')}`."
-            report.add(_one_line(used, file), f"nothing waits for `{text}`, so this is a promise", help=help)
+            report.add(used.span, f"nothing waits for `{text}`, so this is a promise", help=help)
         elif (
             variable is not None
             and variable in kept
@@ -64,7 +63,7 @@ def await_missing(file: Analysis, report: Report) -> None:
         ):
             told.add(variable)
             name, text = variable.name, _head(kept[variable], file)
-            others = [report.place(_one_line(kept[variable], file), "nothing waits for this")]
+            others = [report.place(kept[variable].span, "nothing waits for this")]
             help = f"write `{name} = await {text}(…)` there."
             report.add(used.span, f"`{name}` is a promise, not the result", others=others, help=help)
 
@@ -255,11 +254,6 @@ def _head(call: n.Node, file: Analysis) -> str:
     callee = call.callee.span if isinstance(call, (n.Call, n.New)) else call.span
     start = call.span.start if isinstance(call, n.New) else callee.start
     return " ".join(file.unit.source.text[start : callee.end].split())
-
-
-def _one_line(node: n.Node, file: Analysis) -> Span:
-    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
-    return node.span if end < 0 else Span(node.span.start, end)
 
 
 def _bare(node: n.Expression) -> n.Expression:

@@ -116,7 +116,7 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
             kind, wanted = kind_of(argument, call.around, file, report.program), kind_of_type(parameter.type)
             if kind is not None and wanted not in (None, "null", kind) and not parameter.rest:
                 message = f"`{_name(parameter)}` of `{name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
-                report.add(_one_line(argument, file), message, help=f"give it {WORDS[wanted]}.")
+                report.add(argument.span, message, help=f"give it {WORDS[wanted]}.")
 
 
 def _number(needed: int, most: int | None) -> str:
@@ -203,8 +203,3 @@ def _source(parameter: n.Parameter) -> str:
     rest, optional = "..." * parameter.rest, "?" * (parameter.optional or parameter.default is not None)
     type = "" if parameter.type is None else f": {' '.join(parameter.type.text.split())}"
     return f"{rest}{_name(parameter)}{optional}{type}"
-
-
-def _one_line(node: n.Node, file: Analysis) -> Span:
-    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
-    return node.span if end < 0 else Span(node.span.start, end)

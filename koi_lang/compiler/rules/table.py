@@ -47,8 +47,7 @@ class Report:
 
     def place(self, span: Span, label: str) -> LabeledSpan:
         """A place in the file that is checked, without the lines after its first one."""
-        end = self.source.text.find("\n", span.start, span.end)
-        return LabeledSpan(self.source, Span(span.start, end) if end > span.start else span, label)
+        return LabeledSpan(self.source, self.source.first_line(span), label)
 
 
 RULES: dict[str, Rule] = {}

@@ -82,7 +82,7 @@ def wrong_value(file: Analysis, report: Report) -> None:
         if kinds is not None and kind is not None and kind not in kinds:
             message = f"`{given.name}` is declared as `{_type_text(given.type)}`, and gets {WORDS[kind]}"
             help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
-            report.add(_first_line(given.value, file), message, others=_apart(given, report), help=help)
+            report.add(given.value.span, message, others=_apart(given, report), help=help)
 
 
 def _type_names(file: Analysis) -> Iterator[tuple[str, Span]]:
@@ -140,8 +140,3 @@ def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:
     """Where the type stands, unless the value stands beside it."""
     lines = {report.source.position(node.span.start).line for node in (given.type, given.value)}
     return [report.place(given.type.span, "the type")] if len(lines) > 1 else []
-
-
-def _first_line(node: n.Node, file: Analysis) -> Span:
-    end = file.unit.source.text.find("\n", node.span.start, node.span.end)
-    return node.span if end < 0 else Span(node.span.start, end)

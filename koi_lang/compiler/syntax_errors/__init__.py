@@ -104,12 +104,6 @@ def _recognise(failure: Failure) -> tuple[str, SyntaxHelp]:
 
 
 def _diagnostic(source: Source, name: str, found: SyntaxHelp) -> Diagnostic:
-    place = LabeledSpan(source, _one_line(source, found.span), found.label)
-    others = tuple(LabeledSpan(source, _one_line(source, span), label) for span, label in found.others)
+    place = LabeledSpan(source, source.first_line(found.span), found.label)
+    others = tuple(LabeledSpan(source, source.first_line(span), label) for span, label in found.others)
     return Diagnostic(name, "error", found.message, place, others, found.help)
-
-
-def _one_line(source: Source, span: Span) -> Span:
-    """A span without the lines after its first one."""
-    end = source.text.find("\n", span.start, span.end)
-    return span if end < 0 else Span(span.start, max(end, span.start + 1))
