@@ -18,6 +18,10 @@ class Span(NamedTuple):
         """The span from the start of this one to the end of the other."""
         return Span(self.start, other.end)
 
+    def encloses(self, other: Span) -> bool:
+        """Whether the other span lies within this one, which it may be."""
+        return self.start <= other.start and other.end <= self.end
+
 
 class Position(NamedTuple):
     """A place as people count it: line and column from 1, columns in characters."""

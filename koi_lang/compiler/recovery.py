@@ -116,7 +116,7 @@ class _Recovery:
         return gap.start <= at <= gap.end or (may_follow and following == at)
 
     def _blank(self, region: Span) -> None:
-        self.gaps = [gap for gap in self.gaps if not (region.start <= gap.start and gap.end <= region.end)] + [region]
+        self.gaps = [gap for gap in self.gaps if not region.encloses(gap)] + [region]
         blank = re.sub(r"[^\n]", " ", self.text[region.start : region.end])
         self.text = self.text[: region.start] + blank + self.text[region.end :]
 
@@ -178,7 +178,7 @@ class _SourceSteps:
         if block == -1:
             return None
         inside = Span(self.pieces[block].span.end, self.pieces[self.closers[block]].span.start)
-        if gap.start <= inside.start and inside.end <= gap.end:
+        if gap.encloses(inside):
             return self._run(self._block_of(block), block, block)
         return inside
 

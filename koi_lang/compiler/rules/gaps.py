@@ -64,10 +64,10 @@ class _Gap:
     @cached_property
     def is_top(self) -> bool:
         """Whether the gap is a declaration of its own, or several."""
-        return not any(_encloses(node.span, self.span) for node in self.file.unit.program.declarations)
+        return not any(node.span.encloses(self.span) for node in self.file.unit.program.declarations)
 
     def _is_in(self, kind: type[n.Handler] | type[n.Function] | type[n.Test]) -> bool:
-        return any(_encloses(node.span, self.span) for node, _ in self.file.index.of(kind))
+        return any(node.span.encloses(self.span) for node, _ in self.file.index.of(kind))
 
     @cached_property
     def is_nameless(self) -> bool:
@@ -100,8 +100,8 @@ class _Gap:
         is_hidden = problem.code == UNREAD or (problem.code == "E0221" and self.is_nameless)
         if not is_hidden or place.source is not self.file.unit.source:
             return False
-        roots = (root for root in self.file.code if _encloses(root.span, self.span))
-        return not self.is_in_code or any(_encloses(root.span, place.span) for root in roots)
+        roots = (root for root in self.file.code if root.span.encloses(self.span))
+        return not self.is_in_code or any(root.span.encloses(place.span) for root in roots)
 
 
 class _Gaps:
@@ -139,7 +139,3 @@ class _Gaps:
         return problem.code in ORDER and any(
             gap.file.unit.source is source and source.text[span.end : gap.span.start].isspace() for gap in self.gaps
         )
-
-
-def _encloses(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

@@ -122,9 +122,5 @@ def _texts_apart(file: Analysis) -> set[n.Node]:
 
 def _is_visible(name: str, text: n.Text, resolution: Resolution) -> bool:
     """Whether a variable of that name, or `this`, could be inserted where a text stands."""
-    functions = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, text.span))
+    functions = (scope for scope in resolution.functions.values() if scope.node.span.encloses(text.span))
     return name == "this" or any(variable.name == name for scope in functions for variable in scope.variables)
-
-
-def _encloses(outer: Span, inner: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

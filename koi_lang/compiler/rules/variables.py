@@ -212,18 +212,14 @@ def _built_in(wanted: str) -> str | None:
 
 def _visible(name: n.Name, resolution: Resolution) -> list[str]:
     """The variables of the functions that a name stands in."""
-    scopes = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, name.span))
+    scopes = (scope for scope in resolution.functions.values() if scope.node.span.encloses(name.span))
     return [variable.name for scope in scopes for variable in scope.variables]
 
 
 def _hidden(name: n.Name, resolution: Resolution) -> Iterator[ScopeVariable]:
     """Variables of that name that exist in blocks the name does not stand in."""
-    scopes = (scope for scope in resolution.functions.values() if _encloses(scope.node.span, name.span))
+    scopes = (scope for scope in resolution.functions.values() if scope.node.span.encloses(name.span))
     return (variable for scope in scopes for variable in scope.variables if variable.name == name.name)
-
-
-def _encloses(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _payload(wanted: str, root: n.Node) -> str | None:
@@ -265,4 +261,4 @@ def _of_agent(name: n.Name, root: n.Node, file: Analysis) -> str | None:
 def _is_inside(name: n.Name, file: Analysis, kind: type[n.Field] | type[n.Handler]) -> bool:
     """Whether the agent that a name stands in has a field or handler of that name."""
     found = ((around.agent, item.name.name) for item, around in file.index.of(kind))
-    return any(called == name.name and agent and _encloses(agent.span, name.span) for agent, called in found)
+    return any(called == name.name and agent and agent.span.encloses(name.span) for agent, called in found)
