@@ -74,8 +74,7 @@ def pattern_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Pattern:
 def target_of(expression: n.Expression, pending: dict[Any, Any]) -> n.Expression | n.Pattern:
     """Read an expression as the left side of `=`; names in it are existing ones. Raises CoverError."""
     pending.pop(expression, None)
-    while isinstance(expression, n.Parenthesized):
-        expression = expression.value
+    expression = n.strip_parentheses(expression)
     if isinstance(expression, (n.Name, n.Member, n.Index, n.Hole)):
         return expression
     result = _composite(expression, pending, declares=False)

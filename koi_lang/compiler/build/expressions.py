@@ -218,8 +218,7 @@ class Expressions:
             raise _not_assignable(problem.span, problem.message) from None
 
     def _assignable(self, target: n.Expression) -> n.Expression:
-        while isinstance(target, n.Parenthesized):
-            target = target.value
+        target = n.strip_parentheses(target)
         if isinstance(target, (n.Name, n.Member, n.Index)):
             return target
         raise _not_assignable(target.span)

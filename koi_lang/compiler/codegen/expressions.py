@@ -445,9 +445,7 @@ def _new(node: n.New, e: Emitter) -> ast.expr:
 
 @expression.register
 def _await(node: n.Await, e: Emitter) -> ast.expr:
-    at, value = e.at(node.span), node.value
-    while isinstance(value, n.Parenthesized):
-        value = value.value
+    at, value = e.at(node.span), n.strip_parentheses(node.value)
     prompt = _prompt_text(value, e)
     if prompt is not None:
         return ast.Await(py.call(py.attribute(prompt, "wait_for_text", at), [], at), **at)

@@ -77,9 +77,7 @@ def _block(node: n.Block, e: Emitter) -> list[ast.stmt]:
 
 @statement.register
 def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
-    inner = node.expression
-    while isinstance(inner, n.Parenthesized):
-        inner = inner.value
+    inner = n.strip_parentheses(node.expression)
     if isinstance(inner, (n.Assignment, n.Update)):
         return assignment_statement(inner, e)
     return [py.evaluate(outside_chain(inner, e), e.at(node.span))]

@@ -47,11 +47,9 @@ def _emit_given(node: n.Given, e: Emitter) -> list[ast.stmt]:
 
 @statement.register
 def _expect(node: n.Expect, e: Emitter) -> list[ast.stmt]:
-    at, condition = e.at(node.span), node.condition
+    at, condition = e.at(node.span), n.strip_parentheses(node.condition)
     if node.failure is not None:
         return [_expect_failure(node, node.failure, e)]
-    while isinstance(condition, n.Parenthesized):
-        condition = condition.value
     if isinstance(condition, n.Operation) and condition.operators[0] in COMPARED and len(condition.operators) == 1:
         sides = [outside_chain(operand, e) for operand in condition.operands]
         return [py.evaluate(py.helper("compare", [py.constant(condition.operators[0], at), *sides], at), at)]
@@ -72,8 +70,7 @@ def _expect_failure(node: n.Expect, failure: n.Text, e: Emitter) -> ast.stmt:
 def _emit_awaiting(node: n.Expression, e: Emitter) -> ast.expr:
     """An expression whose failure is waited for, where waiting is possible."""
     result, function = outside_chain(node, e), e.function.node
-    while isinstance(node, n.Parenthesized):
-        node = node.value
+    node = n.strip_parentheses(node)
     is_plain = isinstance(function, n.Function) and not function.is_async
     if is_plain or isinstance(node, (n.Await, n.Send)):
         return result

@@ -86,6 +86,7 @@ from koi_lang.compiler.nodes.executable import (
     UsePlaybook,
     Variable,
     While,
+    strip_parentheses,
 )
 
 __all__ = [
@@ -174,4 +175,5 @@ __all__ = [
     "Variable",
     "While",
     "node",
+    "strip_parentheses",
 ]

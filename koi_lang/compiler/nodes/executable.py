@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal as OneOf
+from typing import overload
 
 from koi_lang.compiler.nodes.base import Expression, Node, Pattern, Statement, node
 from koi_lang.source import Span
@@ -193,6 +194,21 @@ class Parenthesized(Expression):
     """`(value)`; kept so that a chain of `?.` ends at the parenthesis."""
 
     value: Expression
+
+
+@overload
+def strip_parentheses(expression: Expression) -> Expression: ...
+
+
+@overload
+def strip_parentheses(expression: Expression | None) -> Expression | None: ...
+
+
+def strip_parentheses(expression: Expression | None) -> Expression | None:
+    """What stands in parentheses, however many; other expressions as they are."""
+    while isinstance(expression, Parenthesized):
+        expression = expression.value
+    return expression
 
 
 @node

@@ -162,20 +162,14 @@ def pattern_as_value(file: Analysis, report: Report) -> None:
 
         in handler: let a = 1, b = 2  ;[a, b] = [b, a]  return [a, b]
     """
-    steps = {_bare(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
-    steps |= {_bare(loop.update) for loop, _ in file.index.of(n.For) if loop.update is not None}
+    steps = {n.strip_parentheses(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
+    steps |= {n.strip_parentheses(loop.update) for loop, _ in file.index.of(n.For) if loop.update is not None}
     for assignment, _ in file.index.of(n.Assignment):
         if isinstance(assignment.target, n.Pattern) and assignment not in steps:
             message = "an assignment that takes something apart has no value"
             report.add(
                 assignment.span, message, help="make it a statement of its own, and use the variables behind it."
             )
-
-
-def _bare(node: n.Expression) -> n.Expression:
-    while isinstance(node, n.Parenthesized):
-        node = node.value
-    return node
 
 
 def _conditions(file: Analysis) -> Iterator[n.Expression]:

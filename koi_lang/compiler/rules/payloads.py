@@ -111,8 +111,7 @@ def _problems(
     path: str = "",
 ) -> Iterator[tuple[Span, str, str]]:
     """What is wrong with a value: its place, a message, and the help."""
-    while isinstance(value, n.Parenthesized):
-        value = value.value
+    value = n.strip_parentheses(value)
     shown = f"`{path}`" if path else "the payload"
     if type.name == "union":
         options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]

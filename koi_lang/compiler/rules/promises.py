@@ -49,7 +49,8 @@ def await_missing(file: Analysis, report: Report) -> None:
     calls = report.program.for_file(_promises, file)
     kept = _variables(file, calls)
     told: set[ScopeVariable] = set()
-    for used, form, around in _uses(file) if calls else ():
+    for value, form, around in _uses(file) if calls else ():
+        used = n.strip_parentheses(value)
         variable = _variable(used, around, file)
         if used in calls and not _is_told_by_test(used, around, file):
             text = _head(used, file)
@@ -110,7 +111,7 @@ def _promises(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
     # Calls of `then` stand around those that they wait for.
     for then in reversed([call for call, _ in late]):
         callee = then.callee
-        if isinstance(callee, n.Member) and callee.name in OF_PROMISES and _bare(callee.object) in found:
+        if isinstance(callee, n.Member) and callee.name in OF_PROMISES and n.strip_parentheses(callee.object) in found:
             found.add(then)
     return found
 
@@ -162,7 +163,7 @@ def _variables(file: Analysis, calls: set[n.Node]) -> dict[ScopeVariable, n.Node
     """The variables that always hold a promise, with the calls that gave it."""
     found: dict[ScopeVariable, n.Node] = {}
     for declarator, around in file.index.of(n.Declarator):
-        value = None if declarator.value is None else _bare(declarator.value)
+        value = n.strip_parentheses(declarator.value)
         variable = _variable(declarator.pattern, around, file)
         if value in calls and value is not None and variable is not None and not variable.reassigned:
             found[variable] = value
@@ -173,17 +174,17 @@ def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """Where the value of an expression is needed at once, with what to write there instead."""
     for member, around in file.index.of(n.Member):
         if member.name not in OF_PROMISES:
-            yield _bare(member.object), f"({{}}).{member.name}", around
+            yield member.object, f"({{}}).{member.name}", around
     for index, around in file.index.of(n.Index):
-        yield _bare(index.object), "({})[…]", around
+        yield index.object, "({})[…]", around
     for operation, around in file.index.of(n.Operation):
-        yield from ((operand, "{}", around) for operand in map(_bare, _operands_of(operation)))
+        yield from ((operand, "{}", around) for operand in _operands_of(operation))
     for template, around in file.index.of(n.Template):
         parts = (part for part in template.parts if isinstance(part, n.Expression))
-        yield from ((_bare(part), "${{{}}}", around) for part in parts)
+        yield from ((part, "${{{}}}", around) for part in parts)
     for prefix, around in file.index.of(n.Prefix):
         if prefix.operator in ("!", "-", "+"):
-            yield _bare(prefix.operand), f"{prefix.operator}{{}}", around
+            yield prefix.operand, f"{prefix.operator}{{}}", around
     yield from _conditions(file)
     yield from _consumed_values(file)
 
@@ -191,29 +192,29 @@ def _uses(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
 def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """What decides, and what is walked over."""
     for choice, around in file.index.of(n.If):
-        yield from ((_bare(condition), "if ({})", around) for condition, _ in choice.branches)
+        yield from ((condition, "if ({})", around) for condition, _ in choice.branches)
     for loop, around in file.index.of(n.While):
-        yield _bare(loop.condition), "while ({})", around
+        yield loop.condition, "while ({})", around
     for conditional, around in file.index.of(n.Conditional):
-        yield _bare(conditional.condition), "{} ? … : …", around
+        yield conditional.condition, "{} ? … : …", around
     for each, around in file.index.of(n.ForEach):
-        yield _bare(each.iterable), f"for (… {each.over} {{}})", around
+        yield each.iterable, f"for (… {each.over} {{}})", around
     for spread, around in file.index.of(n.Spread):
-        yield _bare(spread.value), "...{}", around
+        yield spread.value, "...{}", around
 
 
 def _consumed_values(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]:
     """What is taken apart, printed, converted or kept."""
     for declarator, around in file.index.of(n.Declarator):
         if declarator.value is not None and not isinstance(declarator.pattern, n.Binding):
-            yield _bare(declarator.value), "… = {}", around
+            yield declarator.value, "… = {}", around
     for call, around in file.index.of(n.Call):
         callee = call.callee
         if _is_console(callee) or (isinstance(callee, n.Name) and callee.name in CONVERSIONS):
-            yield from ((_bare(argument), "{}", around) for argument in call.arguments)
+            yield from ((argument, "{}", around) for argument in call.arguments)
     for assignment, around in file.index.of(n.Assignment):
         if isinstance(assignment.target, n.Member) and is_state(assignment.target.object):
-            yield _bare(assignment.value), f"this.state.{assignment.target.name} = {{}}", around
+            yield assignment.value, f"this.state.{assignment.target.name} = {{}}", around
 
 
 def _operands_of(operation: n.Operation) -> Iterator[n.Expression]:
@@ -221,7 +222,9 @@ def _operands_of(operation: n.Operation) -> Iterator[n.Expression]:
     if operation.operators[0] in LAZY or "instanceof" in operation.operators:
         return
     is_equality = operation.operators[-1] in COMPARISONS
-    literals = [isinstance(_bare(operand), (n.Literal, n.Text, n.Template)) for operand in operation.operands]
+    literals = [
+        isinstance(n.strip_parentheses(operand), (n.Literal, n.Text, n.Template)) for operand in operation.operands
+    ]
     if not is_equality or any(literals):
         yield from operation.operands
 
@@ -254,9 +257,3 @@ def _head(call: n.Node, file: Analysis) -> str:
     callee = call.callee.span if isinstance(call, (n.Call, n.New)) else call.span
     start = call.span.start if isinstance(call, n.New) else callee.start
     return " ".join(file.unit.source.text[start : callee.end].split())
-
-
-def _bare(node: n.Expression) -> n.Expression:
-    while isinstance(node, n.Parenthesized):
-        node = node.value
-    return node

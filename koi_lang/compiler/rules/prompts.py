@@ -168,9 +168,9 @@ def prompt_not_awaited(file: Analysis, report: Report) -> None:
     if not any(word in each.unit.source.text for each in report.program.files for word in ACTING):
         return
     acting = [name for name in file.table.names("prompt") if _acts(name, file, report.program)]
-    waited = {_bare(wait.value) for wait, _ in file.index.of(n.Await)}
+    waited = {n.strip_parentheses(wait.value) for wait, _ in file.index.of(n.Await)}
     called = {call.callee: call for call, _ in file.index.of(n.Call)}
-    joined = {_bare(part) for part in _text_parts(file)}
+    joined = {n.strip_parentheses(part) for part in _text_parts(file)}
     for name, around in file.index.of(n.Name):
         call = called.get(name)
         is_missing = call in joined if call is not None else name not in waited
@@ -208,12 +208,6 @@ def _text_parts(file: Analysis) -> Iterator[n.Expression]:
         yield from (part for part in template.parts if isinstance(part, n.Expression))
     for operation, _ in file.index.of(n.Operation):
         yield from operation.operands
-
-
-def _bare(node: n.Expression) -> n.Expression:
-    while isinstance(node, n.Parenthesized):
-        node = node.value
-    return node
 
 
 def _calls(file: Analysis) -> Iterator[tuple[n.Name, tuple[n.Expression, ...], Symbol]]:

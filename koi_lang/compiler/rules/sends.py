@@ -176,7 +176,7 @@ def selection_missing(file: Analysis, report: Report) -> None:
         }
     """
     for send, around in file.index.of(n.Send):
-        if not send.select and _is_team(_bare(send.base), around, file):
+        if not send.select and _is_team(n.strip_parentheses(send.base), around, file):
             last = f".role({send.role.name})" if send.role is not None else f'.event("{send.event}")'
             help = f"write `{last}.any()`, or `.all()` for all of them."
             report.add(send.event_span, f"this `send` of `{send.event}` does not say whom it is for", help=help)
@@ -326,8 +326,7 @@ def _teams(
     base: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram
 ) -> list[tuple[n.Team, Analysis]] | None:
     """The teams that the base of a `send` stands for; None where only the running program knows."""
-    while isinstance(base, n.Parenthesized):
-        base = base.value
+    base = n.strip_parentheses(base)
     if isinstance(base, n.Call) and isinstance(base.callee, n.Name) and base.callee.name == "peers":
         named = base.arguments[0] if len(base.arguments) == 1 else None
         return _teams(named, around, file, program) if isinstance(named, n.Name) and named.name != "peers" else None
@@ -337,12 +336,6 @@ def _teams(
         return None if around.agent is None else program.teams_of(around.agent, file)
     team = program.team(base.name, file)
     return None if team is None else [team]
-
-
-def _bare(node: n.Expression) -> n.Expression:
-    while isinstance(node, n.Parenthesized):
-        node = node.value
-    return node
 
 
 def _receiver_of(call: n.Call) -> n.Expression | None:

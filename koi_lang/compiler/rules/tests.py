@@ -184,10 +184,10 @@ def _used_at_once(test: n.Test) -> Iterator[n.Call]:
     for node in everything(test):
         if isinstance(node, USED_AT_ONCE):
             parts = (node.expression,) if isinstance(node, n.ExpressionStatement) else _values(node)
-            yield from (part for part in map(_bare, parts) if isinstance(part, n.Call))
+            yield from (part for part in map(n.strip_parentheses, parts) if isinstance(part, n.Call))
 
 
-def _values(node: n.Node) -> tuple[n.Node | None, ...]:
+def _values(node: n.Node) -> tuple[n.Expression | None, ...]:
     match node:
         case n.Declarator():
             return (node.value,)
@@ -200,12 +200,6 @@ def _values(node: n.Node) -> tuple[n.Node | None, ...]:
         case n.Member() | n.Index():
             return (node.object,)
     raise AssertionError(f"no values of {node!r}")
-
-
-def _bare(node: n.Node | None) -> n.Node | None:
-    while isinstance(node, n.Parenthesized):
-        node = node.value
-    return node
 
 
 def _steps(file: Analysis) -> list[tuple[n.Expect | n.Given, Enclosing]]:
