@@ -60,14 +60,10 @@ def parse(source: Source) -> tuple[n.Program, list[Diagnostic]]:
 def _attempt(source: Source, span: Span) -> tuple[Sequence[n.Declaration], Diagnostic | None]:
     """Read a part of a source; nothing where there is a problem."""
     try:
-        return _program(source, span), None
+        program = _parse(source, span, "program")
+        return program.declarations if isinstance(program, n.Program) else (), None
     except _ProblemError as problem:
         return (), problem.diagnostic
-
-
-def _program(source: Source, span: Span) -> Sequence[n.Declaration]:
-    program = _parse(source, span, "program")
-    return program.declarations if isinstance(program, n.Program) else ()
 
 
 def parse_expression(source: Source, span: Span) -> tuple[n.Expression | None, Diagnostic | None]:

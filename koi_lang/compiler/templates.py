@@ -88,13 +88,9 @@ def _obstacle(node: n.Node) -> str | None:
             return "an assignment"
         case n.Property(value=n.Function()) | n.Function(is_async=True) | n.Function(body=n.Block()):
             return "a function in braces"
-        case n.Function(parameters=parameters) if not all(map(_is_plain, parameters)):
+        case n.Function(parameters=parameters) if not all(parameter.is_plain for parameter in parameters):
             return "a function in braces"
     return None
-
-
-def _is_plain(parameter: n.Parameter) -> bool:
-    return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
 
 
 def parts(text: n.Text) -> tuple[str | Placeholder, ...]:

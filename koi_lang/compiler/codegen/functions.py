@@ -55,7 +55,7 @@ def _with_koi_name(
 def _lambda(node: n.Function, e: Emitter) -> ast.Lambda | None:
     """A lambda, if the function is a single expression over plain parameters that assigns nothing."""
     scope = e.resolution.functions[node]
-    if node.is_async or isinstance(node.body, n.Block) or not all(map(_is_plain, node.parameters)):
+    if node.is_async or isinstance(node.body, n.Block) or not all(each.is_plain for each in node.parameters):
         return None
     if scope.nonlocals or any(variable.reassigned for variable in scope.variables):
         return None
@@ -65,10 +65,6 @@ def _lambda(node: n.Function, e: Emitter) -> ast.Lambda | None:
         names, _, _, _ = parameters(node.parameters, e)
         arguments = py.parameter_list(names, (), None, _names_by_value(scope), at)
     return None if pending else ast.Lambda(arguments, body, **at)
-
-
-def _is_plain(parameter: n.Parameter) -> bool:
-    return isinstance(parameter.pattern, n.Binding) and parameter.default is None and not parameter.rest
 
 
 def _names_by_value(scope: FunctionScope) -> list[str]:

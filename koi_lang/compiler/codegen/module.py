@@ -132,7 +132,8 @@ class _Module:
             case n.Team():
                 return [py.assign(name, agents.team(node, self.file, self.names), at)]
             case n.Role():
-                return [py.assign(name, _role(node, at), at)]
+                capabilities = py.text_list([capability.name for capability in node.capabilities], at)
+                return [py.assign(name, py.helper("Role", [py.constant(node.name.name, at), capabilities], at), at)]
             case n.Mcp():
                 options = py.thunk(agents.lone_expression(node.options, self.file, self.names), at)
                 return [py.assign(name, py.helper("Mcp", [py.constant(node.name.name, at), options], at), at)]
@@ -163,11 +164,6 @@ class _Module:
         if node.arguments:
             return agents.lone_expression(node.arguments[0], self.file, self.names)
         return no_payload(agent, node.handler.name, at)
-
-
-def _role(node: n.Role, at: py.At) -> ast.expr:
-    capabilities = py.text_list([capability.name for capability in node.capabilities], at)
-    return py.helper("Role", [py.constant(node.name.name, at), capabilities], at)
 
 
 def _import_module(target: str, name: str, at: py.At) -> ast.stmt:

@@ -29,15 +29,11 @@ def annotation(type: n.Type, at: py.At) -> ast.expr:
             pair = ast.Tuple([py.load("str", at), py.koi("Any", at)], py.LOAD, **at)
             return ast.Subscript(py.load("dict", at), pair, py.LOAD, **at)
         case "union":
-            return _union(type, at)
+            result = annotation(type.arguments[0], at)
+            for argument in type.arguments[1:]:
+                result = ast.BinOp(result, ast.BitOr(), annotation(argument, at), **at)
+            return result
     return py.koi("Any", at)
-
-
-def _union(type: n.Type, at: py.At) -> ast.expr:
-    result = annotation(type.arguments[0], at)
-    for argument in type.arguments[1:]:
-        result = ast.BinOp(result, ast.BitOr(), annotation(argument, at), **at)
-    return result
 
 
 def schema(type: n.Type | None) -> dict[str, Any]:
@@ -57,13 +53,9 @@ def schema(type: n.Type | None) -> dict[str, Any]:
         case "literal":
             return {"const": ast.literal_eval(type.text.capitalize() if type.text in ("true", "false") else type.text)}
         case "object":
-            return _object_schema(type)
+            return {
+                "type": "object",
+                "properties": {field.name: schema(field.type) for field in type.fields},
+                "required": [field.name for field in type.fields if not field.optional],
+            }
     return {}
-
-
-def _object_schema(type: n.Type) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {field.name: schema(field.type) for field in type.fields},
-        "required": [field.name for field in type.fields if not field.optional],
-    }

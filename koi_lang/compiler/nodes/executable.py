@@ -223,6 +223,11 @@ class Type(Node):
     arguments: tuple[Type, ...] = ()
     fields: tuple[TypeField, ...] = ()
 
+    @property
+    def one_line(self) -> str:
+        """Its source with one space for each run of white space."""
+        return " ".join(self.text.split())
+
 
 @node
 class TypeField(Node):
@@ -273,6 +278,11 @@ class Parameter(Node):
     default: Expression | None = None
     rest: bool = False
     optional: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a name alone: no pattern, no default, no rest of the arguments."""
+        return isinstance(self.pattern, Binding) and self.default is None and not self.rest
 
 
 @node

@@ -9,7 +9,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import WORDS, kind_of
 from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_LISTS, OF_TEXTS
-from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_variable
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
@@ -111,10 +111,6 @@ def _told_elsewhere(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
     starts = [span.start for span in inside]
     for member in (member for member, _ in file.index.of(n.Member)):
         index = bisect_right(starts, member.span.start) - 1
-        if index >= 0 and member.span.end <= inside[index].end and _is_this(member.object):
+        if index >= 0 and member.span.end <= inside[index].end and is_named(member.object, "this"):
             found.add(member)
     return found
-
-
-def _is_this(node: n.Node) -> bool:
-    return isinstance(node, n.Name) and node.name == "this"

@@ -37,7 +37,7 @@ def several_parameters(file: Analysis, report: Report) -> None:
     """
     for handler, _ in file.index.of(n.Handler):
         if len(handler.parameters) > 1:
-            if _is_self(handler.parameters[0]):
+            if isinstance(handler.parameters[0].pattern, n.Binding) and handler.parameters[0].pattern.name == "self":
                 rest = file.unit.source.text[handler.parameters[1].span.start : handler.parameters[-1].span.end]
                 help = f"write `on {handler.name.name}({' '.join(rest.split())})`; the agent is `this`."
                 report.add(handler.parameters[0].span, "the agent is no parameter of its handlers", help=help)
@@ -49,10 +49,6 @@ def several_parameters(file: Analysis, report: Report) -> None:
             help = f"send one object and take it apart: `on {handler.name.name}({{ {', '.join(names)} }}) {{ … }}`."
             message = f"only the first parameter of `{handler.name.name}` gets a value"
             report.add(handler.parameters[1].span, message, others=others, help=help)
-
-
-def _is_self(parameter: n.Parameter) -> bool:
-    return isinstance(parameter.pattern, n.Binding) and parameter.pattern.name == "self"
 
 
 @rule("E0412", "warning")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.compiler.rules.program import AnalysedProgram, is_variable, variable_of
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import Enclosing
@@ -89,7 +89,7 @@ def _kind_of_declared(declared: Declared, file: Analysis, program: AnalysedProgr
 
 
 def _kind_of_result(base: n.Expression, name: str, around: Enclosing, file: Analysis) -> Kind | None:
-    if isinstance(base, n.Name) and not _is_variable(base, around, file):
+    if isinstance(base, n.Name) and not is_variable(base, around, file):
         return STATICS.get((base.name, name))
     return "array" if name in LISTS else "string" if name in TEXTS else None
 
@@ -119,8 +119,7 @@ def _state_types(agent: n.Agent) -> dict[str, n.Type | None]:
 
 def _variable(name: n.Name, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Declared | None:
     """Where a variable that keeps its first value, or has a type, is declared."""
-    resolution = None if around.root is None else file.code.get(around.root)
-    variable = None if resolution is None else resolution.variables.get(name)
+    variable = variable_of(name, around, file)
     if variable is None:
         return None
     declared = program.for_file(_declarations, file).get(variable)
@@ -129,11 +128,6 @@ def _variable(name: n.Name, around: Enclosing, file: Analysis, program: Analysed
     # What is declared later, as in a circle of two, is not looked at.
     is_before = declared.value is not None and declared.value.span.end <= name.span.start
     return declared if is_before and not variable.reassigned else None
-
-
-def _is_variable(name: n.Name, around: Enclosing, file: Analysis) -> bool:
-    resolution = None if around.root is None else file.code.get(around.root)
-    return resolution is not None and name in resolution.variables
 
 
 def _declarations(file: Analysis, _: AnalysedProgram) -> dict[ScopeVariable, Declared]:

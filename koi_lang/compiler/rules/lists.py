@@ -6,7 +6,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import kind_of
 from koi_lang.compiler.rules.members import OF_TEXTS
-from koi_lang.compiler.rules.program import AnalysedProgram
+from koi_lang.compiler.rules.program import AnalysedProgram, variable_of
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import Enclosing
@@ -33,7 +33,7 @@ def keys_of_list(file: Analysis, report: Report) -> None:
     """
     program = report.program
     for loop, around in file.index.of(n.ForEach):
-        variable = _variable(loop.pattern, around, file) if loop.over == "in" else None
+        variable = variable_of(loop.pattern, around, file) if loop.over == "in" else None
         if variable is not None and variable not in program.for_file(_number_variables, file):
             is_list = kind_of(loop.iterable, around, file, program) == "array"
             if is_list or variable in program.for_file(_fields, file):
@@ -60,29 +60,24 @@ def _check_operation(operation: n.Operation, around: Enclosing, file: Analysis, 
 
 def _number_variables(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
     """The variables that are used as indexes or computed with."""
-    found = {_variable(index.index, around, file) for index, around in file.index.of(n.Index)}
+    found = {variable_of(index.index, around, file) for index, around in file.index.of(n.Index)}
     for operation, around in file.index.of(n.Operation):
-        found.update(_variable(operand, around, file) for operand in operation.operands)
+        found.update(variable_of(operand, around, file) for operand in operation.operands)
     for prefix, around in file.index.of(n.Prefix):
-        found.add(_variable(prefix.operand, around, file))
+        found.add(variable_of(prefix.operand, around, file))
     for call, around in file.index.of(n.Call):
         if isinstance(call.callee, n.Name) and call.callee.name in NUMBERS:
-            found.update(_variable(argument, around, file) for argument in call.arguments)
+            found.update(variable_of(argument, around, file) for argument in call.arguments)
     return found
 
 
 def _fields(file: Analysis, _: AnalysedProgram) -> set[ScopeVariable | None]:
     """The variables that are asked for something that no text has."""
     return {
-        _variable(member.object, around, file)
+        variable_of(member.object, around, file)
         for member, around in file.index.of(n.Member)
         if member.name not in OF_TEXTS and not member.optional
     }
-
-
-def _variable(node: n.Node, around: Enclosing, file: Analysis) -> ScopeVariable | None:
-    resolution = None if around.root is None else file.code.get(around.root)
-    return None if resolution is None else resolution.variables.get(node)
 
 
 def _word(loop: n.ForEach, file: Analysis) -> Span:

@@ -8,7 +8,7 @@ from itertools import islice
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.names import MEMBERS_OF_AGENTS
-from koi_lang.compiler.rules.program import handlers
+from koi_lang.compiler.rules.program import handlers, is_named
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import everything
 
@@ -54,9 +54,5 @@ def _own_fields(object: n.Object, file: Analysis) -> Iterator[tuple[n.Member, bo
     keys = {property.key for property in properties}
     for function in [property.value for property in properties if isinstance(property.value, n.Function)]:
         is_arrow = "=>" in file.unit.source.text[function.span.start : function.body.span.start]
-        used = (node for node in everything(function) if isinstance(node, n.Member) and _is_this(node.object))
+        used = (node for node in everything(function) if isinstance(node, n.Member) and is_named(node.object, "this"))
         yield from ((node, is_arrow) for node in used if node.name in keys)
-
-
-def _is_this(node: n.Node) -> bool:
-    return isinstance(node, n.Name) and node.name == "this"

@@ -116,8 +116,8 @@ def _problems(
     if type.name == "union":
         options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]
         if all(options) and value is not None:
-            choice = " or ".join(f"`{_text(option)}`" for option in type.arguments)
-            yield value.span, f"{shown} of `{given.name}` is none of `{_text(type)}`", f"write {choice}."
+            choice = " or ".join(f"`{option.one_line}`" for option in type.arguments)
+            yield value.span, f"{shown} of `{given.name}` is none of `{type.one_line}`", f"write {choice}."
         return
     if type.name == "literal":
         yield from _literal_problems(value, type, given, shown)
@@ -186,7 +186,3 @@ def _kind(value: n.Expression | None, around: Enclosing, file: Analysis, program
 
 def _as_text(value: n.Literal) -> str:
     return str(value.value).lower() if isinstance(value.value, bool) else f"{value.value}"
-
-
-def _text(type: n.Type) -> str:
-    return " ".join(type.text.split())

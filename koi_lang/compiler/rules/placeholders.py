@@ -12,7 +12,7 @@ from koi_lang.compiler.rules.scopes import in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import Resolution
 from koi_lang.compiler.templates import PURE
-from koi_lang.compiler.walk import Enclosing, everything
+from koi_lang.compiler.walk import everything
 from koi_lang.source import Span
 
 PATH = r"([A-Za-z_]\w*)((?:\??\.\w+|\[\d+\])+)"
@@ -99,12 +99,8 @@ def _in_code(file: Analysis) -> Iterator[tuple[n.Text, Resolution]]:
         if "{" in text.value and around.root in file.code:
             apart = apart or _texts_apart(file)
             if text not in apart:
-                yield text, file.code[_root(around)]
-
-
-def _root(around: Enclosing) -> n.Node:
-    assert around.root is not None
-    return around.root
+                assert around.root is not None
+                yield text, file.code[around.root]
 
 
 def _texts_apart(file: Analysis) -> set[n.Node]:

@@ -12,6 +12,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.cycles import nodes_on_cycles
 from koi_lang.compiler.imports import Unit
+from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Kind, Symbol, own_symbols
 from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import LabeledSpan, suggestion
@@ -216,10 +217,20 @@ def _by_event(agents: list[tuple[n.Agent, Analysis]]) -> dict[str, list[tuple[n.
     return found
 
 
+def is_named(node: n.Node, name: str) -> bool:
+    """Whether a node is a certain name."""
+    return isinstance(node, n.Name) and node.name == name
+
+
+def variable_of(node: n.Node, around: Enclosing, file: Analysis) -> ScopeVariable | None:
+    """The variable that a name in code, or the pattern of a declaration, stands for."""
+    resolution = None if around.root is None else file.code.get(around.root)
+    return None if resolution is None else resolution.variables.get(node)
+
+
 def is_variable(name: n.Name, around: Enclosing, file: Analysis) -> bool:
     """Whether a name in code stands for a variable rather than a declaration."""
-    resolution = None if around.root is None else file.code.get(around.root)
-    return resolution is not None and name in resolution.variables
+    return variable_of(name, around, file) is not None
 
 
 def with_article(kind: Kind) -> str:

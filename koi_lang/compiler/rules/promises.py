@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.operators import LAZY
-from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_variable
+from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable, variable_of
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
@@ -51,7 +51,7 @@ def await_missing(file: Analysis, report: Report) -> None:
     told: set[ScopeVariable] = set()
     for value, form, around in _uses(file) if calls else ():
         used = n.strip_parentheses(value)
-        variable = _variable(used, around, file)
+        variable = variable_of(used, around, file)
         if used in calls and not _is_told_by_test(used, around, file):
             text = _head(used, file)
             help = f"write `{form.format(f'await {text}(…)')}`."
@@ -104,7 +104,7 @@ def async_predicate(file: Analysis, report: Report) -> None:
 
 def _promises(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
     """The calls that give a promise."""
-    found: set[n.Node] = {new for new, _ in file.index.of(n.New) if _is_named(new.callee, "Promise")}
+    found: set[n.Node] = {new for new, _ in file.index.of(n.New) if is_named(new.callee, "Promise")}
     late = [(call, around) for call, around in file.index.of(n.Call) if not call.optional]
     functions = _async_functions(file)
     found |= {call for call, where in late if _gives_promise(call.callee, where, file, functions)}
@@ -118,7 +118,7 @@ def _promises(file: Analysis, _: AnalysedProgram) -> set[n.Node]:
 
 def _gives_promise(callee: n.Expression, around: Enclosing, file: Analysis, functions: set[ScopeVariable]) -> bool:
     if isinstance(callee, n.Name):
-        variable = _variable(callee, around, file)
+        variable = variable_of(callee, around, file)
         if variable is not None:
             return variable in functions
         symbol = file.table.find("function", callee.name)
@@ -164,7 +164,7 @@ def _variables(file: Analysis, calls: set[n.Node]) -> dict[ScopeVariable, n.Node
     found: dict[ScopeVariable, n.Node] = {}
     for declarator, around in file.index.of(n.Declarator):
         value = n.strip_parentheses(declarator.value)
-        variable = _variable(declarator.pattern, around, file)
+        variable = variable_of(declarator.pattern, around, file)
         if value in calls and value is not None and variable is not None and not variable.reassigned:
             found[variable] = value
     return found
@@ -231,12 +231,8 @@ def _operands_of(operation: n.Operation) -> Iterator[n.Expression]:
 
 def _is_console(callee: n.Expression) -> bool:
     return isinstance(callee, n.Member) and (
-        _is_named(callee.object, "console") or (_is_named(callee.object, "JSON") and callee.name == "stringify")
+        is_named(callee.object, "console") or (is_named(callee.object, "JSON") and callee.name == "stringify")
     )
-
-
-def _is_named(node: n.Node, name: str) -> bool:
-    return isinstance(node, n.Name) and node.name == name
 
 
 def _is_told_by_test(call: n.Node, around: Enclosing, file: Analysis) -> bool:
@@ -245,11 +241,6 @@ def _is_told_by_test(call: n.Node, around: Enclosing, file: Analysis) -> bool:
     return (
         around.test is not None and isinstance(callee, n.Member) and agent_of(callee.object, around, file) is not None
     )
-
-
-def _variable(node: n.Node, around: Enclosing, file: Analysis) -> ScopeVariable | None:
-    resolution = None if around.root is None else file.code.get(around.root)
-    return None if resolution is None else resolution.variables.get(node)
 
 
 def _head(call: n.Node, file: Analysis) -> str:

@@ -58,7 +58,7 @@ def step_outside_test(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on add(args) { return args.a + 1 } }
         test "adds one" { expect await Clerk.add({ a: 1 }) == 2 }
     """
-    for step, around in _steps(file):
+    for step, around in [*file.index.of(n.Expect), *file.index.of(n.Given)]:
         if around.test is None:
             word = "expect" if isinstance(step, n.Expect) else "given"
             help = 'put it into a test: `test "name" { … }`; code that must not go on writes `throw new Error(…)`.'
@@ -200,10 +200,6 @@ def _values(node: n.Node) -> tuple[n.Expression | None, ...]:
         case n.Member() | n.Index():
             return (node.object,)
     raise AssertionError(f"no values of {node!r}")
-
-
-def _steps(file: Analysis) -> list[tuple[n.Expect | n.Given, Enclosing]]:
-    return [*file.index.of(n.Expect), *file.index.of(n.Given)]
 
 
 def _does_something(step: n.Statement) -> bool:

@@ -80,7 +80,7 @@ def wrong_value(file: Analysis, report: Report) -> None:
     for given in _typed_values(file):
         kinds, kind = _kinds(given.type), kind_of_literal(given.value)
         if kinds is not None and kind is not None and kind not in kinds:
-            message = f"`{given.name}` is declared as `{_type_text(given.type)}`, and gets {WORDS[kind]}"
+            message = f"`{given.name}` is declared as `{given.type.one_line}`, and gets {WORDS[kind]}"
             help = f"write {' or '.join(WORDS[kind] for kind in sorted(kinds))}, or declare another type."
             report.add(given.value.span, message, others=_apart(given, report), help=help)
 
@@ -130,10 +130,6 @@ def _kinds(type: n.Type) -> frozenset[str] | None:
 def _kind_of_text(text: str) -> str:
     """The kind of a literal type as it is written."""
     return "string" if text[:1] in "\"'" else "boolean" if text.lower() in ("true", "false") else "number"
-
-
-def _type_text(type: n.Type) -> str:
-    return " ".join(type.text.split())
 
 
 def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:
