@@ -32,7 +32,8 @@ def with_answer_cache(
 ) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
-    Equal are requests that agree in provider, address, model, texts, images, temperature, limit and form of the answer.
+    Equal are requests that agree in provider, address, model, texts, images, temperature, effort, limit and form of the
+    answer.
 
     Args:
         folder: made when the first request comes; nobody else may read it.
@@ -128,6 +129,7 @@ def _key(request: Request, connection: ProviderConnection) -> str:
         "max_tokens": request.max_tokens,
         "json": request.json,
         "schema": request.schema,
+        **({"effort": connection.effort} if connection.effort else {}),
     }
     return sha256(json.dumps(about, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
@@ -15,6 +16,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
+from koi_lang.llm.thinking import ROOM, available_effort, claude_effort
 from koi_lang.llm.usage import Candidate, weight
 
 if TYPE_CHECKING:
@@ -59,7 +61,13 @@ class Anthropic(SdkModel):
     @property
     def candidates(self) -> Sequence[Candidate]:
         """The one model that answers; it is always told how long its answer may be."""
-        return (Candidate(self.model, self.connection.max_tokens or DEFAULT_MAX_TOKENS),)
+        return (Candidate(self.model, self.connection.max_tokens or self._usual_max_tokens(self.model)),)
+
+    def _usual_max_tokens(self, model: str) -> int:
+        """Most tokens of an answer to which nobody sets a limit, with room for thoughts where they are asked for."""
+        card = card_of(model)
+        room = ROOM.get(available_effort(self.connection.effort, self.connection.provider, card), 0)
+        return min(DEFAULT_MAX_TOKENS + room, card.output_tokens or DEFAULT_MAX_TOKENS + room)
 
     async def _send(self, request: Request) -> Any:
         body = self._body(replace(request, model=self._full_name(request.model)))
@@ -71,16 +79,20 @@ class Anthropic(SdkModel):
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
+        card, max_tokens = card_of(request.model), request.max_tokens or self._usual_max_tokens(request.model)
+        effort = claude_effort(self.connection.effort, self.connection.provider, card, max_tokens)
+        output = effort.pop("output_config", {}) | self._form(request).get("output_config", {})
         body: dict[str, Any] = {
-            "max_tokens": request.max_tokens or DEFAULT_MAX_TOKENS,
+            "max_tokens": max_tokens,
             "messages": _turns(request),
             "model": request.model,
-            **self._form(request),
+            **({"output_config": output} if output else {}),
             "stream": True,
         }
         if system := _system(request):
             body["system"] = system
-        if request.temperature is not None and card_of(request.model).sampling:
+        body |= effort
+        if request.temperature is not None and takes_temperature(body, card):
             body["temperature"] = request.temperature
         return body
 
@@ -120,6 +132,11 @@ class _EventReader(StreamState):
         if self.stop_reason == "refusal":
             self.refusal = ""
         self.usage = _with_output(self.usage, field(part, "usage"))
+
+
+def takes_temperature(body: Mapping[str, Any], card: ModelCard) -> bool:
+    """Whether a temperature may be sent with a body: no model takes one while it thinks."""
+    return card.sampling and body.get("thinking", {}).get("type") not in ("adaptive", "enabled")
 
 
 def _system(request: Request) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
+from koi_lang.llm.effort_list import ClaudeForm
+
 PRICES_AS_OF = "2026-11-18"
 
 Prices: TypeAlias = tuple[float, float, float]
@@ -30,6 +32,8 @@ class ModelCard:
         vision: whether it can be shown images.
         input_tokens: most tokens of a request, where it may not fill the window.
         longer: from how many tokens on a request costs more, and how many times as much its input and its answer cost.
+        efforts: how much it can be told to think, from the least on; empty where it cannot be told.
+        effort_form: how a Claude is told.
     """
 
     names: str
@@ -41,6 +45,8 @@ class ModelCard:
     vision: bool | None = None
     input_tokens: int | None = None
     longer: tuple[int, float, float] | None = None
+    efforts: tuple[str, ...] | None = None
+    effort_form: ClaudeForm = "adaptive"
 
 
 def _embedding(names: str, context: int, price: float) -> ModelCard:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
@@ -36,7 +37,7 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
-INHERITED = ("temperature", "max_tokens", "cache")
+INHERITED = ("temperature", "max_tokens", "cache", "effort")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,10 @@ def connect(
     """The model that an `llm` block asks for; the caller closes it.
 
     Args:
-        options: `provider`, `model`, `temperature`, `max_tokens`, `base_url`, `cache`; for `scripted` also `answers`,
-            a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`. `fallback`
-            lists models to ask when this one cannot answer: names as for `model`, or objects with such options.
+        options: `provider`, `model`, `temperature`, `max_tokens`, `effort`, `base_url`, `cache`; for `scripted` also
+            `answers`, a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`.
+            `fallback` lists models to ask when this one cannot answer: names as for `model`, or objects with such
+            options.
         key: the value of a key by the name of its environment variable, None when it is not known.
         on_note: told by the rehearsal model which sentences would need a real one.
 
@@ -181,6 +183,7 @@ def connection_to(
         str(base_url) if base_url else None,
         options.get("temperature"),
         _max_tokens(options),
+        effort=_effort(options),
     )
 
 
@@ -193,6 +196,14 @@ def _max_tokens(options: Mapping[str, Any]) -> int | None:
         help = "Write for example `max_tokens: 4000`."
         raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
     return int(most)
+
+
+def _effort(options: Mapping[str, Any]) -> str:
+    """How much the model is to think; empty where that is left to it. Raises SettingsError."""
+    effort = options.get("effort")
+    if effort is None or effort in EFFORTS:
+        return effort or ""
+    raise SettingsError(f"`effort` of an `llm` block cannot be {effort!r}", help=effort_help(effort))
 
 
 def _missing_key(provider: Provider) -> MissingKeyError:

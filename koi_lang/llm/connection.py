@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from koi_lang.llm.messages import Request
 from koi_lang.llm.usage import least
@@ -22,6 +24,8 @@ class Provider:
         stream_usage: whether it must, and may, be asked to count tokens of a stream.
         prefixes: how names of its own models begin.
         seeing: a model of it that can be shown images, where `model` cannot.
+        effort_form: how it is told how much to think, a key of `thinking.FORMS`; Anthropic's models have their own.
+        seed: what it calls the number that random choices follow from; empty where it takes none.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Provider:
     prefixes: tuple[str, ...] = ()
     needs_key: bool = True
     seeing: str = ""
+    effort_form: str = "reasoning_effort"
+    seed: str = "seed"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,7 +59,12 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class ProviderConnection:
-    """A provider with the key and the defaults of one `llm` block; printing it does not show the key."""
+    """A provider with the key and the defaults of one `llm` block; printing it does not show the key.
+
+    Attributes:
+        effort: how much the model is to think, one of `EFFORTS`; empty leaves it to the model.
+        extra_body: fields that requests have beside those that are known here.
+    """
 
     provider: Provider
     key: Secret
@@ -62,6 +73,10 @@ class ProviderConnection:
     temperature: float | None = None
     max_tokens: int | None = None
     silence_s: float = 180.0
+    effort: str = ""
+    top_p: float | None = None
+    seed: int | None = None
+    extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def complete(self, request: Request) -> Request:
         """The request with the defaults where it says nothing, and with no longer an answer than they allow."""

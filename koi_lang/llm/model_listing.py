@@ -40,7 +40,8 @@ class ModelInfo:
 
     Attributes:
         prices_usd: per million tokens: input, output.
-        abilities: such as `schema` (can be held to a JSON Schema), `temperature`, `images`, `reasoning`.
+        abilities: such as `schema` (can be held to a JSON Schema), `temperature`, `images`,
+            `effort` (can be told how much to think), `reasoning`.
     """
 
     name: str
@@ -176,10 +177,17 @@ def _abilities(entry: Mapping[str, Any], card: ModelCard, connection: ProviderCo
         "schema": connection.provider.json_schema and card.schemas,
         "temperature": card.sampling and ("temperature" in parameters or not parameters),
         "images": _sees(entry, told) if _tells_of_images(entry, told) else bool(card.vision),
+        "effort": _can_be_told_effort(told, parameters, card),
         "reasoning": "reasoning" in parameters or bool(told.get("reasoning")) or _is_supported(told, "thinking"),
         "tools": "tools" in parameters or bool(told.get("function_calling")),
     }
     return [name for name, has in known.items() if has]
+
+
+def _can_be_told_effort(told: Mapping[str, Any], parameters: list[Any], card: ModelCard) -> bool:
+    if "thinking" in told or "effort" in told:
+        return _is_supported(told, "thinking") or _is_supported(told, "effort")
+    return "reasoning" in parameters if parameters else bool(card.efforts)
 
 
 def _tells_of_images(entry: Mapping[str, Any], told: Mapping[str, Any]) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import TypeVar
 
 from koi_lang.llm.cards import CARDS, ModelCard
+from koi_lang.llm.effort_list import EFFORT_CARDS, EffortCard
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.price_list import complete_card
 
@@ -16,6 +19,7 @@ MILLION = 1_000_000
 # The date at the end of a name, and the version that Amazon adds: `-2025-08-07`, `-20250929-v1:0`.
 DATE = re.compile(r"([-@]20\d\d-?[01]\d-?[0-3]\d)?(-v\d+(:\d+)?)?$")
 UNKNOWN = ModelCard("")
+CardT = TypeVar("CardT", ModelCard, EffortCard)
 
 
 @lru_cache(maxsize=512)  # asked for several times a request; all cards are looked at for an unknown name
@@ -28,13 +32,21 @@ def card_of(model: str) -> ModelCard:
     written = model.rpartition("/")[2].lower().rpartition("anthropic.")[2]
     name = written.replace(".", "-")
     asked = {name, DATE.sub("", name, count=1)}
-    card = next((card for card in CARDS if any(_fits(each, asked) for each in card.names.split())), UNKNOWN)
+    card = _first_fit(CARDS, asked) or UNKNOWN
+    if (effort := _first_fit(EFFORT_CARDS, asked)) is not None:
+        card = replace(card, efforts=effort.efforts, effort_form=effort.form)
     return complete_card(card, written)
+
+
+def _first_fit(cards: Sequence[CardT], asked: Set[str]) -> CardT | None:
+    """The first card with a name that fits one that is asked for."""
+    return next((card for card in cards if any(_fits(each, asked) for each in card.names.split())), None)
 
 
 def _fits(known: str, asked: Set[str]) -> bool:
     plain = known.replace(".", "-")
-    return plain in asked or ("*" in plain and any(fnmatchcase(name, plain) for name in asked))
+    is_pattern = "*" in plain or "[" in plain
+    return plain in asked or (is_pattern and any(fnmatchcase(name, plain) for name in asked))
 
 
 def cost_usd(model: str, usage: Usage) -> float | None:

@@ -11,6 +11,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, first, text_of, word
+from koi_lang.llm.thinking import chat_effort
 from koi_lang.llm.usage import weight
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class OpenAI(SdkModel):
             is_there = row.name == "openai" and self.connection.base_url is None
             is_new = not card.sampling or (is_there and card.output_tokens is None)
             body["max_completion_tokens" if is_new else "max_tokens"] = request.max_tokens
-        body |= self._form(request)
+        body |= chat_effort(self.connection.effort, row, card) | self._form(request)
         if row.stream_usage:
             body["stream_options"] = {"include_usage": True}
         if request.temperature is not None and card.sampling:

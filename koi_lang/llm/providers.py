@@ -26,6 +26,7 @@ PROVIDERS = (
         json_mode=False,
         json_schema=True,
         prefixes=("claude-", "sonnet", "opus", "haiku"),
+        seed="",
     ),
     Provider(
         "gemini",
@@ -34,6 +35,7 @@ PROVIDERS = (
         "https://generativelanguage.googleapis.com/v1beta/openai/",
         json_schema=True,
         prefixes=("gemini-",),
+        seed="",
     ),
     Provider(
         "groq",
@@ -42,9 +44,26 @@ PROVIDERS = (
         "https://api.groq.com/openai/v1",
         json_schema=True,
         seeing="qwen/qwen3.8-27b",
+        effort_form="groq",
     ),
-    Provider("deepseek", ("DEEPSEEK_API_KEY",), "deepseek-flash", "https://api.deepseek.com", prefixes=("deepseek-",)),
-    Provider("moonshot", ("MOONSHOT_API_KEY",), "kimi-k3.1-pro", "https://api.moonshot.ai/v1", prefixes=("kimi-",)),
+    Provider(
+        "deepseek",
+        ("DEEPSEEK_API_KEY",),
+        "deepseek-flash",
+        "https://api.deepseek.com",
+        prefixes=("deepseek-",),
+        effort_form="switch",
+        seed="",
+    ),
+    Provider(
+        "moonshot",
+        ("MOONSHOT_API_KEY",),
+        "kimi-k3.1-pro",
+        "https://api.moonshot.ai/v1",
+        prefixes=("kimi-",),
+        effort_form="switch",
+        seed="",
+    ),
     Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", json_schema=True, prefixes=("grok-",)),
     Provider(
         "qwen",
@@ -53,10 +72,23 @@ PROVIDERS = (
         "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
         prefixes=("qwen",),
         seeing="qwen3-vl-plus",
+        effort_form="enable_thinking",
     ),
-    Provider("together", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b", "https://api.together.xyz/v1", json_schema=True),
     Provider(
-        "openrouter", ("OPENROUTER_API_KEY",), "openrouter/auto", "https://openrouter.ai/api/v1", json_schema=True
+        "together",
+        ("TOGETHER_API_KEY",),
+        "openai/gpt-oss-120b",
+        "https://api.together.xyz/v1",
+        json_schema=True,
+        effort_form="together",
+    ),
+    Provider(
+        "openrouter",
+        ("OPENROUTER_API_KEY",),
+        "openrouter/auto",
+        "https://openrouter.ai/api/v1",
+        json_schema=True,
+        effort_form="openrouter",
     ),
     Provider(
         "mistral",
@@ -66,6 +98,7 @@ PROVIDERS = (
         json_schema=True,
         stream_usage=False,  # counts tokens of streams unasked and rejects the option
         prefixes=("mistral-", "ministral-", "codestral-"),
+        seed="random_seed",
     ),
     Provider(
         "bedrock",
@@ -74,6 +107,7 @@ PROVIDERS = (
         style="bedrock",
         json_mode=False,
         needs_key=False,
+        seed="",
     ),
     Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True, seeing="llama3.2-vision"),
 )

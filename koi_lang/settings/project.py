@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
+from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
 
 # What is wrong with the value of a field, as the end of a sentence, and one thing to do; None where nothing is.
@@ -43,8 +44,12 @@ def _above_zero(kind: str, *types: type) -> Mapping[str, Any]:
 def _check_model(value: Any, name: str) -> tuple[str, str | None] | None:
     if not isinstance(value, (str, dict)) or not value:
         return "names no model", f'Write `{name} = "provider/model"`.'
-    unknown = next((option for option in value if option not in MODEL_OPTIONS), "") if isinstance(value, dict) else ""
-    return (f"has no `{unknown}`", _advice(unknown, MODEL_OPTIONS)) if unknown else None
+    if isinstance(value, str):
+        return None
+    if unknown := next((option for option in value if option not in MODEL_OPTIONS), ""):
+        return f"has no `{unknown}`", _advice(unknown, MODEL_OPTIONS)
+    effort = value.get("effort", EFFORTS[0])
+    return None if effort in EFFORTS else (f"has an `effort` {effort!r}", effort_help(effort))
 
 
 COUNT, AMOUNT = _above_zero("whole number", int), _above_zero("number", int, float)
@@ -110,7 +115,8 @@ ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (Mo
 WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind"] == "whole number")
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
 MODEL_OPTIONS = (
-    "provider", "model", "temperature", "max_tokens", "context_tokens", "compact", "base_url", "fallback", "cache",
+    "provider", "model", "temperature", "max_tokens", "effort", "context_tokens", "compact", "base_url", "fallback",
+    "cache",
 )  # fmt: skip
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 

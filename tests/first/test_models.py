@@ -42,6 +42,7 @@ OTHERWISE = {
     "context_length": 64_000,
     "pricing": {"prompt": "0.000003", "completion": "0.000012"},
 }
+PLAIN = ("schema", "temperature", "images")
 TOGETHER = {"id": "org/model", "context_length": 4096, "pricing": {"input": 0.2, "output": 0.6}}
 ANTHROPIC = {
     "id": "claude-sonnet-4-5-20250929",
@@ -65,7 +66,7 @@ def listed(provider: str, *entries: dict[str, Any]) -> list[ModelInfo]:
 @pytest.mark.parametrize(
     ("provider", "entry", "expected"),
     [
-        ("openrouter", ROUTED, (131_072, 8192, (0.25, 1.0), ("schema", "temperature", "images", "reasoning", "tools"))),
+        ("openrouter", ROUTED, (131_072, 8192, (0.25, 1.0), (*PLAIN, "effort", "reasoning", "tools"))),
         ("openrouter", FIXED, (None, None, None, ("schema", "tools"))),
         ("openrouter", OTHERWISE, (64_000, 16_384, (3.0, 12.0), ("schema", "temperature", "images"))),
         ("together", TOGETHER, (4096, None, (0.2, 0.6), ("schema", "temperature"))),
@@ -169,7 +170,7 @@ def test_a_price_that_is_not_the_highest_is_marked(machine: Machine) -> None:
     assert done.out.splitlines()[1:] == [
         "  model       reads  writes  in/out per million  abilities",
         "  gpt-4o       128k   16.4k  $2.5 / $10          schema temperature images",
-        "  gpt-6-luna  1.05M    128k  $0.1 / $0.5+        schema images",
+        "  gpt-6-luna  1.05M    128k  $0.1 / $0.5+        schema images effort",
         "  + long requests cost more",
     ]
 

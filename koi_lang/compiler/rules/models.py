@@ -1,4 +1,4 @@
-"""Providers that an `llm` block names and that do not exist."""
+"""Providers and efforts that an `llm` block names and that do not exist."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
+from koi_lang.efforts import EFFORTS, effort_help
 
 PROVIDERS = (
     "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",
@@ -41,6 +42,44 @@ def unknown_provider(file: Analysis, report: Report) -> None:
             maker, mark, model = text.value.partition("/")
             help = f"did you mean `{nearest(maker, PROVIDERS)}{mark}{model}`?"
             report.add(text.span, f"there is no provider `{maker}`", help=help)
+
+
+@rule("E0443", "error")
+def unknown_effort(file: Analysis, report: Report) -> None:
+    """An `llm` block asks for an effort that does not exist.
+
+    How much a model thinks before it answers is `none`, `low`, `medium` or `high`; without `effort` the model decides.
+    One that cannot be asked for just that gets the nearest level that it has, and the run says so.
+
+    Wrong:
+
+        in agent: llm default = { model: "openai/gpt-5.4", effort: "hihg" }
+
+    Right:
+
+        in agent: llm default = { model: "openai/gpt-5.4", effort: "high" }
+    """
+    for llm, _ in file.index.of(n.Llm):
+        for options in _with_fallbacks(llm.options):
+            for property in options.properties:
+                if isinstance(property, n.Property) and property.key == "effort" and _is_no_effort(property.value):
+                    given = property.value.value if isinstance(property.value, n.Text) else None
+                    told = "an effort is a text" if given is None else f"there is no effort `{given}`"
+                    report.add(property.value.span, told, help=effort_help(given))
+
+
+def _with_fallbacks(options: n.Object) -> Iterator[n.Object]:
+    """The options of a model, and of those in its `fallback`."""
+    yield options
+    for property in options.properties:
+        if isinstance(property, n.Property) and property.key == "fallback" and isinstance(property.value, n.Array):
+            yield from (item for item in property.value.items if isinstance(item, n.Object))
+
+
+def _is_no_effort(value: n.Expression) -> bool:
+    if isinstance(value, n.Text):
+        return value.value not in EFFORTS
+    return isinstance(value, (n.Literal, n.Object, n.Array))
 
 
 def _wrong(options: n.Object) -> Iterator[n.Text]:

@@ -1,0 +1,16 @@
+"""How much a model can be asked to think, by the words that programs, settings and command lines use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from koi_lang.diagnostics import nearest
+
+EFFORTS = ("none", "low", "medium", "high")
+
+
+def effort_help(given: Any) -> str:
+    """What to write in the place of something that is none of them."""
+    near = nearest(given, EFFORTS) if isinstance(given, str) else None
+    listed = ", ".join(f"`{each}`" for each in EFFORTS[:-1])
+    return f"{f'Did you mean `{near}`? ' if near else ''}There are {listed} and `{EFFORTS[-1]}`."
