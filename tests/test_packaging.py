@@ -20,7 +20,7 @@ from tests.wheel import CHECKOUT, EXAMPLE, Installed
 # Loaded by coverage.py alone, whose plugin it is; who measures coverage has it.
 PLUGIN_OF = {"koi_lang/coverage.py": "coverage"}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
-IMPORTED_AS = {"python_dotenv": "dotenv"}
+IMPORTED_AS = {"markdown_it_py": "markdown_it", "python_dotenv": "dotenv"}
 # What the extra `dev` brings to be run, or loaded by pytest, and not to be imported.
 COMMANDS = {"build", "coverage", "hatchling", "mypy", "pytest_timeout", "pytest_xdist", "ruff"}
 

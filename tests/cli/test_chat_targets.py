@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.cli.chat.view import answer_text
+from koi_lang.cli.chat.view import answer_in, result_text
 from koi_lang.errors import UsageError
 from koi_lang.program import declarations, loader
 from koi_lang.sessions.message_targets import targets, text_of
@@ -86,4 +86,6 @@ def test_what_the_handler_is_given(project: Project, handler: str, payload: Any)
 )
 def test_what_is_shown_of_a_result(result: Any, text: str) -> None:
     """One text is shown as such; nothing is nothing; all else is JSON."""
-    assert text == answer_text(result)
+    told = answer_in(result)
+
+    assert text == (result_text(result) if told is None else told)

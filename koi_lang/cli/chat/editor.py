@@ -21,7 +21,8 @@ from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import Request, options_of, request_text
-from koi_lang.cli.ui.text import RED, WEAK, Theme, fit_text, harmless, one_line
+from koi_lang.cli.ui.markdown import render_markdown, wrap_text
+from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.playbook.steering import How
@@ -125,12 +126,20 @@ class Editor:
         return self._session.app.output.get_size().columns
 
     def say(self, text: str) -> None:
-        """Show what an agent says."""
-        self._paper.add(text)
+        """Show what a program prints."""
+        self._add(wrap_text(text, self.columns(), self.look))
+
+    def answer(self, text: str) -> None:
+        """Show what an agent says, rendered."""
+        self._add(render_markdown(text, self.columns(), self.look))
 
     def note(self, text: str) -> None:
         """Show an aside, in weaker letters."""
-        self._paper.add("\n".join(self.look.paint(line, WEAK) for line in harmless(text).splitlines()))
+        lines = wrap_text(COLOUR.sub("", text), self.columns(), self.look)
+        self._add([self.look.paint(line, WEAK) for line in lines])
+
+    def _add(self, lines: Sequence[str]) -> None:
+        self._paper.add("\n".join(lines))
 
     def fail(self, text: str) -> None:
         """Show what went wrong."""
@@ -139,7 +148,7 @@ class Editor:
 
     def ask(self, request: Request) -> None:
         """Show a request; a message that is being typed waits until it is answered."""
-        self._paper.add(request_text(request))
+        self.say(request_text(request))
         buffer = self._session.default_buffer
         if self._session.app.is_running and not self._kept_draft:
             self._kept_draft = buffer.text

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from koi_lang.cli.chat.view import Screen, action_line, answer_text, format_call, is_told
+from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, is_told, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
@@ -25,6 +25,7 @@ from koi_lang.events import (
 from koi_lang.runtime.playbook.steering import PERSON
 from koi_lang.sessions.message_targets import text_of
 
+PRINT = "print"
 # Lines of an earlier part of a conversation that are shown when it goes on.
 MOST_EARLIER = 24
 
@@ -56,15 +57,16 @@ class EventView:
         outcome = self._work.follow(event)
         if isinstance(event.data, CallEnded) and not event.data.ok:
             self._work.end()
-        self._show(event, self._earlier.append if event.recalled else self.screen.say)
         if event.recalled:
+            self._show(event, self._earlier.append, self._earlier.append)
             return
+        self._show(event, self.screen.say, self.screen.answer)
         if outcome is not None and is_told(outcome):
             self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
         self._tell(event)
 
-    def _show(self, event: Event, show: Callable[[str], None]) -> None:
-        """Show what was said, now or in an earlier part of the conversation."""
+    def _show(self, event: Event, show: Callable[[str], None], answer: Callable[[str], None]) -> None:
+        """Show what was printed, and answers, which are Markdown, now or in an earlier part of the conversation."""
         match event.data:
             case CallStarted(name=name, args=args):
                 self._printed = 0
@@ -73,11 +75,13 @@ class EventView:
                     show(f"> {format_call(name, given, text_of(given))}")
             case LinePrinted(message=message):
                 self._printed += 1
-                show(harmless(message))
+                (answer if _is_of_model(event) else show)(harmless(message))
             case CallEnded(ok=True, result=result) if not self._printed:
-                answer = answer_text(unless_omitted(result))
-                if answer:
-                    show(harmless(answer))
+                given = unless_omitted(result)
+                if text := answer_in(given):
+                    answer(harmless(text))
+                elif text is None and (data := result_text(given)):
+                    show(harmless(data))
 
     def _tell(self, event: Event) -> None:
         """Tell what else is worth knowing."""
@@ -112,3 +116,8 @@ class EventView:
         """Who is at work, and with what; empty where nobody is."""
         work = self._work
         return ", ".join(f"{work.label(worker)}: {doing_now(work, worker)}" for worker in work.workers())
+
+
+def _is_of_model(event: Event) -> bool:
+    """Whether an action of a playbook has printed something, and not code."""
+    return len(event.path) > 1 and event.path[-2].rpartition("#")[0] == PRINT

@@ -50,8 +50,12 @@ class Piped:
         return shutil.get_terminal_size((160, 24)).columns
 
     def say(self, text: str) -> None:
-        """Write what an agent says."""
+        """Write what a program prints."""
         _write(sys.stdout, text)
+
+    def answer(self, text: str) -> None:
+        """Write what an agent says, as it said it."""
+        self.say(text)
 
     def note(self, text: str) -> None:
         """Write an aside, where somebody reads it."""

@@ -35,7 +35,10 @@ class Screen(Protocol):
         """How wide it is."""
 
     def say(self, text: str) -> None:
-        """Show what an agent says, or what was asked for."""
+        """Show what a program prints, or what was asked for."""
+
+    def answer(self, text: str) -> None:
+        """Show what an agent says, which is Markdown."""
 
     def note(self, text: str) -> None:
         """Show an aside."""
@@ -91,17 +94,18 @@ def request_text(request: Request) -> str:
     return "\n".join([asked, *numbered])
 
 
-def answer_text(result: Any) -> str:
-    """What a call has given, for people; empty where that is nothing."""
-    if isinstance(result, dict) and len(result) == 1 and isinstance(next(iter(result.values())), str):
+def answer_in(result: Any) -> str | None:
+    """The text that a call has given, alone or as the only field of an object; None where it gave something else."""
+    if isinstance(result, dict) and len(result) == 1:
         result = next(iter(result.values()))
+    return result if isinstance(result, str) else None
+
+
+def result_text(result: Any) -> str:
+    """What a call has given, as JSON; empty where that is nothing."""
     if result is None or result == {}:
         return ""
-    return (
-        result
-        if isinstance(result, str)
-        else json.dumps(replace_images(result), ensure_ascii=False, indent=2, default=str)
-    )
+    return json.dumps(replace_images(result), ensure_ascii=False, indent=2, default=str)
 
 
 def format_call(name: str, payload: Any, text: str) -> str:
