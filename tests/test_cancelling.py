@@ -283,18 +283,17 @@ def test_work_that_outlives_a_block_is_left_alone(project: Project) -> None:
 
 
 def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
-    """A program around that uses the timer of the process keeps it; code that waits is ended all the same."""
+    """A program around that uses the timer of the process keeps it; code is ended all the same."""
     script = (
         COMPUTING
         + """
     rung = []
     signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
 
     async def main():
-        async with CancelScope(0.1) as scope:
-            call_outside(spin, 0.5)
-            await asyncio.Event().wait()
+        async with CancelScope(0.2) as scope:
+            call_outside(spin, 30)
         print(rung, scope.caught is not None)
 
     asyncio.run(main())
@@ -305,14 +304,23 @@ def test_the_timer_of_others_is_left_to_them(project: Project) -> None:
     assert ("[1] True\n", "") == (done.stdout, done.stderr)
 
 
-def test_what_runs_in_other_threads_can_wait(project: Project) -> None:
-    """Outside of the main thread, where no signals arrive, limits hold for code that waits."""
+@pytest.mark.parametrize("work", ["await asyncio.Event().wait()", "call_outside(spin, 30)", "await started(spin)"])
+@pytest.mark.parametrize("end", ["CancelScope(0.2)", "CancelScope()"])
+def test_code_is_ended_in_any_thread(project: Project, work: str, end: str) -> None:
+    """Outside of the main thread, where no signals arrive, limits and requests to end hold for code of all kinds."""
     script = (
         COMPUTING
-        + """
+        + f"""
+    async def started(work):
+        async def child():
+            call_outside(work, 30)
+        await asyncio.create_task(child())
+
     async def main():
-        async with CancelScope(0.1) as scope:
-            await asyncio.Event().wait()
+        async with {end} as scope:
+            if "0.2" not in {end!r}:
+                threading.Timer(0.2, scope.cancel).start()
+            {work}
         print(scope.caught is not None)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()))
@@ -323,3 +331,65 @@ def test_what_runs_in_other_threads_can_wait(project: Project) -> None:
     done = project.python(script)
 
     assert ("True\n", "") == (done.stdout, done.stderr)
+
+
+def test_forty_threads_each_have_their_own_end(project: Project) -> None:
+    """Of programs that run the same code beside each other, those whose time is up end, and no others."""
+    script = (
+        COMPUTING
+        + """
+    ended = {}
+
+    async def main(number):
+        async with CancelScope(0.3 if number % 2 else None) as scope:
+            call_outside(spin, 30 if number % 2 else 0.6)
+        ended[number] = scope.caught is not None
+
+    threads = [threading.Thread(target=lambda n=n: asyncio.run(main(n))) for n in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(ended == {n: n % 2 == 1 for n in range(40)})
+    """
+    )
+    done = project.python(script)
+
+    assert ("True\n", "") == (done.stdout, done.stderr)
+
+
+def test_an_end_that_comes_late_harms_nobody(project: Project) -> None:
+    """Code that is through at the very moment when it was to be ended is left alone, and so is what comes after it."""
+    script = (
+        COMPUTING
+        + """
+    import random
+    from koi_lang.runtime.concurrency import cancellation, thread_alarm
+    cancellation.PATIENCE_S = thread_alarm.PAUSE_S = 0.0002
+    outcomes, harmed = {True: 0, False: 0}, []
+
+    async def main(chance):
+        for _ in range(80):
+            async with CancelScope(0.002) as scope:
+                call_outside(spin, chance.random() * 0.008)
+            outcomes[scope.caught is not None] += 1
+            sum([number for number in range(chance.randrange(300))])
+            await asyncio.sleep(0)
+
+    def work(seed):
+        try:
+            asyncio.run(main(random.Random(seed)))
+        except BaseException as error:
+            harmed.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(harmed, sum(outcomes.values()), all(outcomes.values()))
+    """
+    )
+    done = project.python(script)
+
+    assert ("[] 320 True\n", "") == (done.stdout, done.stderr)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from koi_lang.api.advice import advising
 from koi_lang.api.callbacks import Approve, Ask, CallbackHost
+from koi_lang.api.interrupting import run_interruptible
 from koi_lang.api.option_checks import check_options
 from koi_lang.api.program import Program, RunResult, run_to_end
 from koi_lang.diagnostics import suggestion
@@ -92,13 +93,14 @@ def run(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> RunResul
     Raises:
         KoiError: the program fails.
         UsageError: it runs nothing, or an event loop is running.
+        KeyboardInterrupt: Ctrl-C has ended it.
     """
     with advising():
         ready = _prepare_program(program, options, "run")
         _require_no_loop(ready)
     is_answered = any(options.get(name) for name in ("ask", "approve", "output"))
     host = _host(options) if is_answered else terminal.Terminal()
-    return asyncio.run(run_to_end(Program(ready, host)))
+    return run_interruptible(run_to_end(Program(ready, host)))
 
 
 def _require_no_loop(ready: Prepared) -> None:

@@ -65,12 +65,22 @@ class ForeignCall:
 
 def call_outside(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
     """Call a function that is not ours: its code can be ended wherever it is."""
-    return function(*args, **named)
+    try:
+        return function(*args, **named)
+    finally:
+        end_here()
 
 
 async def await_outside(function: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
     """The same for an async one."""
-    return await function(*args, **named)
+    try:
+        return await function(*args, **named)
+    finally:
+        end_here()
+
+
+def end_here() -> None:
+    """Where an end comes that another thread has asked for while the interpreter was away: a function begins."""
 
 
 class Environment(OutputPort, Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Generator
 from contextvars import Context, ContextVar, Token, copy_context
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Protocol, TypeAlias
 
 from koi_lang.errors import KoiError
@@ -39,6 +39,12 @@ class EagerCoroutine(Coroutine[Any, Any, Value]):
             self._result = stop
         except (Exception, asyncio.CancelledError) as error:
             self._failure = error
+
+    @property
+    def cr_frame(self) -> FrameType | None:
+        """The frame of the coroutine, by the name that Python gives it; None when it has ended."""
+        frame: FrameType | None = getattr(self._work, "cr_frame", None)
+        return frame
 
     def send(self, value: Any) -> Any:
         """Go on; the first time, hand out what the first step came to."""

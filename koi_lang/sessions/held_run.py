@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.events import Event, RunEnded
 from koi_lang.outcome import Outcome, capture
-from koi_lang.runtime.concurrency.cancellation import detached_context
+from koi_lang.runtime.concurrency.cancellation import detached_context, must_end
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.run import Run
@@ -199,7 +199,7 @@ async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T
         return Outcome(error=ExitError(error.code))
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if must_end() or (task is not None and task.cancelling()):
             raise
         return Outcome(error=KoiError("the call waited for something that was cancelled"))
     run.ledger.tell_overspent(run.host.log)

@@ -1,20 +1,31 @@
-"""The timer of the process, by which code that computes is interrupted."""
+"""The alarms by which code that computes is interrupted: the timer of the process, and what they have in common."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import inf
 from time import monotonic
 from types import FrameType
+from typing import Protocol
 
 # What lies between two calls of whoever is not done.
 PAUSE_S = 0.02
 Ring = Callable[[FrameType | None], None]
 
 
-class Alarm:
+class Alarm(Protocol):
+    """Rings for each owner from a moment on, again and again until that releases it."""
+
+    def set(self, owner: Hashable, moment: float) -> None:
+        """Have it ring from a moment of `monotonic` on; infinity is not yet."""
+
+    def release(self, owner: Hashable) -> None:
+        """Forget the moment of an owner."""
+
+
+class SignalAlarm:
     """The handler of SIGALRM: from the first of some moments on it calls a function again and again.
 
     Args:
@@ -24,14 +35,14 @@ class Alarm:
 
     def __init__(self, ring: Ring) -> None:
         self._ring = ring
-        self._moments: dict[object, float] = {}
+        self._moments: dict[Hashable, float] = {}
 
-    def set(self, owner: object, moment: float) -> None:
+    def set(self, owner: Hashable, moment: float) -> None:
         """Have it ring from a moment of `monotonic` on, until it is released; infinity is not yet."""
         self._moments[owner] = moment
         self._schedule()
 
-    def release(self, owner: object) -> None:
+    def release(self, owner: Hashable) -> None:
         """Forget the moment of an owner; without any the signal does what it did before."""
         self._moments.pop(owner, None)
         self._schedule()
@@ -53,16 +64,16 @@ class Alarm:
         return known is self
 
 
-def alarm_of_process(ring: Ring) -> Alarm | None:
-    """The alarm of this process; None in other threads than the main one, where somebody else uses the timer, and on
-    Windows, which has none: there, code that computes is not interrupted."""
+def signal_alarm(ring: Ring) -> SignalAlarm | None:
+    """The alarm of the main thread; None in others, where somebody else uses the timer, and on Windows, which has
+    none."""
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         return None
     known = signal.getsignal(signal.SIGALRM)
-    if isinstance(known, Alarm):
+    if isinstance(known, SignalAlarm):
         return known
     if known is not signal.SIG_DFL or any(signal.getitimer(signal.ITIMER_REAL)):
         return None
-    alarm = Alarm(ring)
+    alarm = SignalAlarm(ring)
     signal.signal(signal.SIGALRM, alarm)
     return alarm

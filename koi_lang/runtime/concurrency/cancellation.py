@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import sys
+import threading
 import warnings
 from contextlib import suppress
 from contextvars import Context, ContextVar, Token
@@ -15,7 +18,9 @@ from types import CodeType, FrameType, TracebackType
 from typing import NoReturn
 
 from koi_lang.js.environment import await_outside, call_outside
-from koi_lang.runtime.concurrency.alarm import Alarm, alarm_of_process
+from koi_lang.runtime.concurrency.alarm import Alarm, signal_alarm
+from koi_lang.runtime.concurrency.thread_alarm import ThreadAlarm
+from koi_lang.runtime.concurrency.thread_interrupts import LineEvents, raise_at
 
 # How long code that waits has to end by itself before code that computes is interrupted.
 PATIENCE_S = 0.05
@@ -37,8 +42,9 @@ CAREFUL = (
 class CancelScope:
     """An async context whose code is cancelled when its time is up, or when it is asked to end.
 
-    Code that waits is cancelled as tasks are. Code that computes is interrupted at a safe point; that needs the main
-    thread, where signals arrive, and that nobody else uses the timer of the process.
+    Code that waits is cancelled as tasks are. Code that computes is interrupted at a safe point, in any thread; what
+    Python waits for outside of an event loop, such as `time.sleep`, is cut short where signals arrive: in the main
+    thread, unless somebody else uses the timer of the process.
 
     Args:
         limit_s: how long the block may take; None is as long as it likes.
@@ -55,13 +61,15 @@ class CancelScope:
         self._cancelled_at, self._cancels, self._before = -inf, 0, 0
         self._handle: asyncio.Handle | None = None
         self._alarm: Alarm | None = None
+        self._targets: dict[FrameType, int] = {}
 
     async def __aenter__(self) -> CancelScope:
         self._task, self._loop = asyncio.current_task(), asyncio.get_running_loop()
         assert self._task is not None, "this runs in a task"
         self._before = self._task.cancelling()
         self._token: Token[tuple[CancelScope, ...]] = _scopes.set((*_scopes.get(), self))
-        self._alarm = alarm_of_process(_interrupt)
+        self._thread = threading.get_ident()
+        self._alarm = signal_alarm(_interrupt) or _thread_alarm(os.getpid())
         if self._due < inf:
             self._cancel_in_time()
         self._set_alarm()
@@ -72,6 +80,7 @@ class CancelScope:
     ) -> bool:
         task, self._task = self._task, None
         assert task is not None, "a block that was entered"
+        self._targets.clear()
         _scopes.reset(self._token)
         if self._handle is not None:
             self._handle.cancel()
@@ -105,12 +114,17 @@ class CancelScope:
         task = self._task
         if task is None:
             return
+        self._targets.clear()
         if self._handle is not None:
             self._handle.cancel()
         if task not in self._interrupted or monotonic() >= self._interrupted[task] + GRACE_S:
             self._cancelled_at, self._cancels = monotonic(), self._cancels + 1
             task.cancel()
         self._handle = self._loop.call_later(GRACE_S, self._cancel)
+
+    def is_due(self) -> bool:
+        """Whether the block is to end, and has not ended yet."""
+        return self._task is not None and monotonic() >= self._due
 
     # ------------------------------------------------------------ code that computes
 
@@ -123,10 +137,37 @@ class CancelScope:
 
     def interrupt(self, task: asyncio.Task[object]) -> NoReturn:
         """End the code of a task of the block where it is."""
+        self._begin_interrupt(task)
+        raise asyncio.CancelledError
+
+    def interrupt_from_outside(self, task: asyncio.Task[object], frame: FrameType, thread: int) -> None:
+        """The same by another thread, unless the code has left the frame that was looked at."""
+        self._targets[frame] = thread
+        last = self._interrupted.get(task)
+        if self.must_interrupt(task):
+            self._begin_interrupt(task)
+            if not raise_at(asyncio.CancelledError, thread, self._targets):
+                self._interrupted.pop(task)
+                if last is not None:
+                    self._interrupted[task] = last
+        self._targets.clear()
+
+    def look_from_outside(self) -> None:
+        """Have the code that runs in the thread of the block looked at, by another thread: some may be due."""
+        frame = sys._current_frames().get(self._thread)
+        if sys.version_info >= (3, 12):
+            _line_events().enable(_codes_with_safe_points(frame))
+            return
+        task = asyncio.current_task(self._loop)
+        if frame is not None and task is not None and _runs_in(frame, task):
+            scope = _scope_to_end(frame, task, _context(task).get(_scopes, ()))
+            if scope is not None:
+                scope.interrupt_from_outside(task, frame, self._thread)
+
+    def _begin_interrupt(self, task: asyncio.Task[object]) -> None:
         # The code may just have made one.
         warnings.filterwarnings("ignore", r"coroutine '.*' was never awaited", RuntimeWarning)
         self._interrupted[task] = monotonic()
-        raise asyncio.CancelledError
 
     def _set_alarm(self) -> None:
         if self._alarm is not None:
@@ -143,15 +184,53 @@ def detached_context() -> Context:
     return context
 
 
+def must_end() -> bool:
+    """Whether the current code is to end because a block around it is."""
+    return any(scope.is_due() for scope in _scopes.get())
+
+
 def _interrupt(frame: FrameType | None) -> None:
     """End the code that is running where it is, if a block around it is to end and the code can be ended there."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # no loop is running
         return
-    for scope in _scopes.get():
-        if task is not None and scope.must_interrupt(task) and is_safe_point(frame):
-            scope.interrupt(task)
+    if task is not None and (scope := _scope_to_end(frame, task, _scopes.get())) is not None:
+        scope.interrupt(task)
+
+
+def _scope_to_end(
+    frame: FrameType | None, task: asyncio.Task[object], scopes: tuple[CancelScope, ...]
+) -> CancelScope | None:
+    """The block that the code of a task is in and that is to end now, if the code can be ended where it is."""
+    for scope in scopes:
+        if scope.must_interrupt(task):
+            return scope if is_safe_point(frame) else None
+    return None
+
+
+@cache
+def _thread_alarm(process: int) -> ThreadAlarm:
+    """The alarm for threads of a process; one that was forked has none of its parent's threads."""
+    return ThreadAlarm(CancelScope.look_from_outside, _line_events().disable)
+
+
+@cache
+def _line_events() -> LineEvents:
+    return LineEvents(_interrupt)
+
+
+def _runs_in(frame: FrameType | None, task: asyncio.Task[object]) -> bool:
+    """Whether a frame belongs to a task, whichever is the current one meanwhile."""
+    first = getattr(task.get_coro(), "cr_frame", None)
+    while frame is not None and frame is not first:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _context(task: asyncio.Task[object]) -> Context:
+    """The context of a task of Python 3.11, which does not tell it."""
+    return next(held for held in gc.get_referents(task) if isinstance(held, Context))
 
 
 def is_safe_point(frame: FrameType | None) -> bool:
@@ -160,12 +239,32 @@ def is_safe_point(frame: FrameType | None) -> bool:
     Whoever runs programs has to expect any exception from them, and from functions of Python that they import.
     """
     while frame is not None:
-        if frame.f_code in OUTSIDE or frame.f_code.co_filename.endswith(".koi"):
+        if _is_given_up(frame.f_code):
             return True
         if _is_careful(frame.f_code):
             return False
         frame = frame.f_back
     return False
+
+
+def _codes_with_safe_points(frame: FrameType | None) -> set[CodeType]:
+    """The code that is running in a frame and those around it, where `is_safe_point` holds for them."""
+    found: set[CodeType] = set()
+    inner: set[CodeType] = set()
+    while frame is not None:
+        if _is_given_up(frame.f_code):
+            found, inner = found | inner | {frame.f_code}, set()
+        elif _is_careful(frame.f_code):
+            inner = set()
+        else:
+            inner.add(frame.f_code)
+        frame = frame.f_back
+    return found
+
+
+def _is_given_up(code: CodeType) -> bool:
+    """Whether code, and what it calls, may be ended anywhere."""
+    return code in OUTSIDE or code.co_filename.endswith(".koi")
 
 
 OUTSIDE = (call_outside.__code__, await_outside.__code__)
