@@ -76,6 +76,10 @@ class ProgramError(KoiError):
     """Code of a program has failed, and nothing in it has caught that; `__cause__` is what was raised."""
 
 
+class CallCancelledError(KoiError):
+    """Somebody has ended a call that came from outside of a program."""
+
+
 class SendTimeoutError(AgentError):
     """A `send … timeout` ended before its handler answered."""
 

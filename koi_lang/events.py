@@ -674,7 +674,7 @@ class ConversationCompacted(EventData):
 
 @event("call_started", detailed=["args"])
 class CallStarted(EventData):
-    """A client of a session begins a call."""
+    """A client of a session, or Python code, begins a call."""
 
     call: str
     name: str
@@ -683,7 +683,7 @@ class CallStarted(EventData):
 
 @event("call_ended", detailed=["result"])
 class CallEnded(EventData):
-    """A call of a session has ended: with a result, because it was `aborted`, or with an error."""
+    """Such a call has ended: with a result, because it was `aborted`, or with an error."""
 
     call: str
     name: str

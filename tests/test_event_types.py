@@ -18,8 +18,7 @@ from tests.test_layers import trees
 
 OWN = f"{resources.PACKAGE.name}.events"
 # A field of its own, and a word of a provider's protocol, that read like types.
-OTHERS = {("koi_lang.runtime.journal.history", "timed_out"), ("koi_lang.sessions.session", "timed_out")}
-OTHERS |= {("koi_lang.llm.anthropic", "text_delta")}
+OTHERS = {("koi_lang.runtime.journal.history", "timed_out"), ("koi_lang.llm.anthropic", "text_delta")}
 PAGE = ROOT / "docs" / "events.md"
 HEAD = "| type | what | fields |\n|---|---|---|\n"
 

@@ -9,21 +9,19 @@ from typing import Any, Protocol
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.events import Event
-from koi_lang.outcome import Outcome
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.outside_calls import payload_of
+from koi_lang.sessions.held_call import HeldCall
 
 
 class AgentCalls(Protocol):
     """The program that carries calls out."""
 
-    def start(
-        self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None
-    ) -> asyncio.Task[Outcome[Any]]:
+    def start(self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None) -> HeldCall:
         """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
 
-    async def result_of(self, call: asyncio.Task[Outcome[Any]]) -> Any:
+    async def result_of(self, call: HeldCall) -> Any:
         """What comes of a call; being cancelled ends it. Raises KoiError."""
 
 
@@ -96,10 +94,10 @@ class EventStream:
         result: what the call gives; None before its end.
     """
 
-    def __init__(self, calls: AgentCalls, start: Callable[[Consumer], asyncio.Task[Outcome[Any]]]) -> None:
+    def __init__(self, calls: AgentCalls, start: Callable[[Consumer], HeldCall]) -> None:
         self._calls, self._start = calls, start
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._call: asyncio.Task[Outcome[Any]] | None = None
+        self._call: HeldCall | None = None
         self._is_over = False
         self.result: Any = None
 
@@ -112,7 +110,7 @@ class EventStream:
         if self._call is None:
             events = self._events
             self._call = self._start(events.put_nowait)
-            self._call.add_done_callback(lambda _: events.put_nowait(None))
+            self._call.task.add_done_callback(lambda _: events.put_nowait(None))
         try:
             event = await self._events.get()
         except asyncio.CancelledError:
@@ -127,10 +125,10 @@ class EventStream:
     async def aclose(self) -> None:
         """End the call, and wait until nothing of it is under way."""
         self._is_over = True
-        if self._call is not None and not self._call.done():
+        if self._call is not None and not self._call.task.done():
             self._call.cancel()
-            await asyncio.wait([self._call])
+            await asyncio.wait([self._call.task])
 
     def __del__(self) -> None:
-        if self._call is not None:
+        if self._call is not None and not self._call.task.done():
             self._call.cancel()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, TypeVar
@@ -16,20 +16,20 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, ProgramError, UsageError
 from koi_lang.events import Event
 from koi_lang.js.promises import TaskScope
-from koi_lang.outcome import Outcome, raised_as
+from koi_lang.outcome import raised_as
 from koi_lang.program import declarations
 from koi_lang.program.error_report import explain, message
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.agents.exports import plain_copy
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.outside_calls import open_programs
-from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.run import Run
+from koi_lang.sessions.calls import MAIN
 from koi_lang.sessions.config import PreparedRun
 from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import ExitError, HeldRun
 from koi_lang.sessions.prepared import Prepared
 from koi_lang.sessions.recording import recording
@@ -37,7 +37,6 @@ from koi_lang.sessions.totals import Statistics
 
 # How long work in the background may take to end by itself when a program is left.
 GRACE_S = 5.0
-CALL = "call"
 T = TypeVar("T")
 
 
@@ -81,7 +80,7 @@ class Program:
     async def __aenter__(self) -> Program:
         if self._held is not None:
             raise UsageError("a program is entered once", help="Call `koi_lang.open` again for another run of it.")
-        held = self._held = HeldRun(self._open_run)
+        held = self._held = HeldRun(self._open_run, self.explain)
         self._group = together()
         await held.begin(await self._group.__aenter__())
         open_programs.set((*open_programs.get(), self))
@@ -177,20 +176,36 @@ class Program:
 
     async def run(self) -> None:
         """Carry out the `run` statements of the program, and wait for the end of what they start. Raises KoiError."""
-        main = getattr(self._ready.module, "main", None)
+        main = self._require_main()
+
+        async def carry_out(run: Run) -> None:
+            async with TaskScope():
+                await main()
+
+        await self.result_of(self._require_held().start(MAIN, carry_out, self._budget))
+
+    async def run_as_whole(self) -> None:
+        """Carry them out as the whole run, which is recorded as one of `koi run` then. Raises KoiError."""
+        main = self._require_main()
+
+        async def carry_out(run: Run) -> None:
+            async with in_time(BudgetAccount(self._budget, f"`{MAIN}`", run.clock)), TaskScope():
+                await main()
+
+        with advising(), raised_as(_as_koi_error):
+            await self._require_held().perform(carry_out)
+
+    def _require_main(self) -> Callable[[], Awaitable[None]]:
+        main: Callable[[], Awaitable[None]] | None = getattr(self._ready.module, "main", None)
         if main is None:
             help = "Call an agent, `await program.agent(…).event({…})`, or add `run Agent.event({})` to the file."
             raise UsageError(f"`{Path(self._ready.path).name}` runs nothing", help=help)
+        return main
 
-        async def carry_out(run: Run) -> None:
-            async with self._in_time("run", run), TaskScope():
-                await main()
-
-        await self.result_of(self._require_held().start(carry_out))
-
-    def _in_time(self, name: str, run: Run) -> AbstractAsyncContextManager[None]:
-        """A context that raises LimitReachedError when a call takes longer than it may."""
-        return in_time(BudgetAccount(Budget(time_s=self._ready.options.call_time_s), f"`{name}`", run.clock))
+    @property
+    def _budget(self) -> Budget:
+        """Of each call; all others are of the whole run."""
+        return Budget(time_s=self._ready.options.call_time_s)
 
     async def call(self, agent: type[Agent], event: str, payload: Any) -> Any:
         """What comes of an event of an agent. Raises KoiError."""
@@ -198,43 +213,28 @@ class Program:
 
     async def perform(self, work: Callable[[], Awaitable[T]]) -> T:
         """What comes of some work in its run. Raises as the work does."""
-        held = self._require_held()
-        return await held.result_of(held.start(lambda run: work()))
+        return await self._require_held().perform(lambda run: work())
 
-    def start(
-        self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None
-    ) -> asyncio.Task[Outcome[Any]]:
+    def start(self, agent: type[Agent], event: str, payload: Any, consumer: Consumer | None = None) -> HeldCall:
         """Begin a call; a consumer is told what happens in it. Raises KoiError when the program is not open."""
-        given = plain_copy(payload)
+        call = self._require_held().start_handler(agent, event, payload, self._budget)
+        if consumer is not None:
+            follow = partial(_tell_what_happens_in, call, consumer)
+            self._consumers.append(follow)
+            call.task.add_done_callback(lambda _: self._consumers.remove(follow))
+        return call
 
-        async def carry_out(run: Run) -> Any:
-            with enter(CALL) as place, self._following(() if place is None else place.path, consumer):
-                async with self._in_time(f"{agent.about.name}.{event}", run):
-                    return plain_copy(await run.call(agent, event, given))
-
-        return self._require_held().start(carry_out)
-
-    @contextmanager
-    def _following(self, path: tuple[str, ...], consumer: Consumer | None) -> Iterator[None]:
-        """A context in which a consumer is told what happens below a path."""
-        if consumer is None:
-            yield
-            return
-
-        def follow(event: Event) -> None:
-            if event.path[: len(path)] == path:
-                consumer(event)
-
-        self._consumers.append(follow)
-        try:
-            yield
-        finally:
-            self._consumers.remove(follow)
-
-    async def result_of(self, call: asyncio.Task[Outcome[Any]]) -> Any:
+    async def result_of(self, call: HeldCall) -> Any:
         """What comes of a call; being cancelled ends it. Raises KoiError."""
         with advising(), raised_as(_as_koi_error):
             return await self._require_held().result_of(call)
+
+
+def _tell_what_happens_in(call: HeldCall, consumer: Consumer, event: Event) -> None:
+    """Tell a consumer of an event that happens in a call, if it does; the call itself has its caller."""
+    length = len(call.path)
+    if event.path[:length] == call.path and len(event.path) > length:
+        consumer(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +272,7 @@ async def run_to_end(program: Program) -> RunResult:
     """
     async with program:
         try:
-            await program.run()
+            await program.run_as_whole()
         except ExitError as error:
             raise SystemExit(error.exit_code) from error
     return RunResult(program.usage, program.journal)

@@ -9,7 +9,8 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.schema import problems, signature_text, type_text
 from koi_lang.sessions.calls import begin_main
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.session import Session, SessionCall
+from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import handler_named, message_with_images, payload_for, say, usual_handler
 
 
@@ -59,7 +60,7 @@ async def continue_(session: Session) -> Any:
     return _begun(_begin(session, *session.last))
 
 
-def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> SessionCall:
+def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> HeldCall:
     schema = agent.about.handlers[event].schema
     wrong = list(problems(payload, schema)) if schema else []
     if wrong:
@@ -68,5 +69,5 @@ def _begin(session: Session, agent: type[Agent], event: str, payload: Any) -> Se
     return session.begin_handler(agent, event, payload)
 
 
-def _begun(call: SessionCall) -> dict[str, Any]:
+def _begun(call: HeldCall) -> dict[str, Any]:
     return {"call": call.id, "name": call.name}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
     from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
     from koi_lang.runtime.budget.ledger import Ledger
-    from koi_lang.runtime.budget.limits import BudgetAccount
+    from koi_lang.runtime.budget.limits import Budget, BudgetAccount
     from koi_lang.runtime.events import Events
     from koi_lang.runtime.guards.permissions import Permissions
     from koi_lang.runtime.hooks.types import ActionCall
@@ -195,6 +195,33 @@ class AddedPort(Protocol):
     @property
     def actions(self) -> Mapping[str, Any]:
         """An `ActionKind` by name."""
+
+
+class CallsPort(Protocol):
+    """Calls that come to a run from outside of its program, many at once, by ids that their callers give them.
+
+    `tests/sessions/test_contract.py` says what any implementation has to do.
+    """
+
+    async def call(self, id: str, agent: type[Any], event: str, payload: Any, budget: Budget) -> Any:
+        """Have an agent handle an event, and give a copy of the result.
+
+        A call whose id is known is not carried out again, as long as the run lasts: who asks for the same gets its
+        outcome, now or when it is there. Being cancelled ends the call, unless others wait for it.
+
+        Args:
+            id: names the call; not empty.
+            budget: the most that it may take.
+
+        Raises:
+            UsageError: the id is empty, or that of a call of something else.
+            CallCancelledError: somebody has cancelled the call.
+            KoiError: the run has ended before the call did.
+            Exception: what the call fails with; LimitReachedError where that is its budget.
+        """
+
+    async def cancel(self, id: str) -> bool:
+        """End a call, nothing else, and wait until nothing of it is under way; gives whether anything was."""
 
 
 class RunPort(Protocol):

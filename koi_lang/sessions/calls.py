@@ -7,13 +7,14 @@ from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.session import Session, SessionCall
+from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.session import Session
 
 # How the call of the `run` statements is named.
 MAIN = "run"
 
 
-def begin_main(session: Session) -> SessionCall:
+def begin_main(session: Session) -> HeldCall:
     """Start what the program runs by itself. Raises SessionError when that is nothing."""
     main = getattr(session.served.module, "main", None)
     if main is None:

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from contextvars import Context, copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from koi_lang.errors import KoiError, UsageError
-from koi_lang.events import Event, RunEnded
+from koi_lang.errors import CallCancelledError, KoiError, UsageError
+from koi_lang.events import CallStarted, Event, RunEnded
 from koi_lang.outcome import Outcome, capture
+from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.agents.exports import plain_copy
+from koi_lang.runtime.budget.limits import Budget, in_time, paid_by
 from koi_lang.runtime.concurrency.cancellation import detached_context, must_end
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.replay.location import current_place, enter_place
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.config import PreparedRun
+from koi_lang.sessions.held_call import HeldCall
 
 T = TypeVar("T")
+Work = Callable[[Run], Awaitable[T]]
+CALL = "call"
 # Variables of a context that belong to runs; all others are those of the caller.
 OWN = "koi_"
 
 
 class HeldRun:
-    """A run that lasts until it is closed. Work may come from any task of its event loop, several at once.
+    """A run that lasts until it is closed; a `CallsPort`. Calls may come from any task of its event loop, many at once.
 
     Args:
         open_run: makes the run, with consumers that are told what happens.
+        explain: an error as a person gets it.
         prepare: brings the run, which has been entered, to where it is to be before anybody else uses it.
         on_failure: is told what ends the run after it was ready, and before it was closed.
 
@@ -36,6 +45,7 @@ class HeldRun:
         context: the variables that belong to the run; those who use it copy it.
         error: what ended it before it was closed; None where nothing has.
         journal: where it is recorded; None where it is not.
+        calls: those that are under way.
     """
 
     context: Context
@@ -43,6 +53,7 @@ class HeldRun:
     def __init__(
         self,
         open_run: Callable[[Sequence[Consumer]], AbstractContextManager[PreparedRun]],
+        explain: Callable[[BaseException], str],
         prepare: Callable[[Run], Awaitable[None]] | None = None,
         on_failure: Callable[[Exception], None] | None = None,
     ) -> None:
@@ -50,9 +61,12 @@ class HeldRun:
         self.error: Exception | None = None
         self._failure: Exception | None = None
         self.journal: Path | None = None
-        self._open_run, self._prepare, self._on_failure = open_run, prepare, on_failure
+        self.calls: set[HeldCall] = set()
+        self._open_run, self._explain, self._prepare, self._on_failure = open_run, explain, prepare, on_failure
         self._over, self._ended = asyncio.Event(), asyncio.Event()
-        self._calls: set[asyncio.Task[Any]] = set()
+        # Calls by the ids that their callers gave them, with what they ask for.
+        self._known: dict[str, tuple[HeldCall, Any]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._holder: asyncio.Task[None] | None = None
 
     async def begin(self, group: asyncio.TaskGroup) -> None:
@@ -98,17 +112,132 @@ class HeldRun:
             )
         return self.opened.run
 
-    def start(self, work: Callable[[Run], Awaitable[T]]) -> asyncio.Task[Outcome[T]]:
-        """Begin some work in the run, which ends with it at the latest.
+    # ------------------------------------------------------------ calls
+
+    async def call(self, id: str, agent: type[Agent], event: str, payload: Any, budget: Budget) -> Any:
+        """What comes of an event of an agent, which is carried out once; see `CallsPort`."""
+        self._require_loop()
+        if not id:
+            raise UsageError("a call needs an id that is not empty")
+        wanted = (agent, event, plain_copy(payload))
+        known = self._known.get(id)
+        if known is None:
+            known = self._known[id] = (self.start_handler(agent, event, payload, budget, id), wanted)
+        if known[1] != wanted:
+            help = "Give each call an id of its own."
+            raise UsageError(f"the id `{id}` is that of another call, of `{known[0].name}`", help=help)
+        return plain_copy(await self.result_of(known[0]))
+
+    async def cancel(self, id: str) -> bool:
+        """End a call, nothing else, and wait until nothing of it is under way; gives whether anything was."""
+        self._require_loop()
+        call = self._known[id][0] if id in self._known else None
+        if call is None or call.task.done():
+            return False
+        call.cancel()
+        await asyncio.wait([call.task])
+        return True
+
+    def start_handler(self, agent: type[Agent], event: str, payload: Any, budget: Budget, id: str = "") -> HeldCall:
+        """Begin a call of an event of an agent, at a place of its own, so that many may go on at once.
+
+        Raises as `start` does.
+        """
+        given = plain_copy(payload)
+
+        async def carry_out(run: Run) -> Any:
+            return plain_copy(await run.call(agent, event, plain_copy(given)))
+
+        return self.start(f"{agent.about.name}.{event}", carry_out, budget, id, args=given)
+
+    def start(
+        self, name: str, work: Work[Any], budget: Budget, id: str = "", *, is_alone: bool = False, **given: Any
+    ) -> HeldCall:
+        """Begin a call, which ends with the run at the latest, and tell it.
+
+        Args:
+            name: what is called.
+            id: of its caller; a call without is named by its number.
+            is_alone: whether no other one goes on meanwhile, so that what happens in it needs no place of its own.
+            given: what is told of its beginning.
 
         Raises:
             KoiError: the run has ended.
             UsageError: another event loop than that of the run is running.
         """
         self._require_loop()
-        task = self.start_task(_carry_out(self.run, work), self._context_of_call())
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        run, root = self.run, self.context.run(current_place)
+        assert root is not None, "a run that has been entered"
+        place = root.child(CALL)
+        call = HeldCall(id or place.label.replace("#", "-"), name, place)
+        self.calls.add(call)
+        run.events.emit(CallStarted(call.id, name, **given), path=call.path)
+        inner = partial(_carry_out_call, call, work, budget, is_alone=is_alone)
+        call.task = self._start_task(_carry_out(run, inner))
+        # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
+        call.task.add_done_callback(lambda _: self._end_call(run, call))
+        return call
+
+    def _end_call(self, run: Run, call: HeldCall) -> None:
+        self.calls.discard(call)
+        run.events.emit(call.describe_end(self._explain), path=call.path)
+
+    def number_from(self, number: int) -> None:
+        """Have the next call be the n-th."""
+        root = self.context.run(current_place)
+        assert root is not None, "a run that has been entered"
+        root.counts[CALL] = number - 1
+
+    async def result_of(self, call: HeldCall) -> Any:
+        """What comes of a call. Cancelling this cancels the call, unless others wait for it, and waits for its end.
+
+        Raises:
+            CallCancelledError: somebody has ended the call.
+            KoiError: the run has ended before the call did.
+            Exception: what the call fails with.
+        """
+        call.waiting += 1
+        try:
+            await asyncio.wait([call.task])
+        finally:
+            call.waiting -= 1
+            if not call.task.done() and not call.waiting:
+                call.cancel()
+                await asyncio.wait([call.task])
+        if call.task.cancelled() and call.is_cancelled:
+            raise CallCancelledError(f"the call of `{call.name}` was cancelled")
+        return await self._result_of_task(call.task)
+
+    async def perform(self, work: Work[T]) -> T:
+        """What comes of some work in the run beside its calls; it is not told. Being cancelled ends it.
+
+        Raises:
+            KoiError: the run has ended, or does so before the work.
+            UsageError: another event loop than that of the run is running.
+            Exception: what the work fails with.
+        """
+        self._require_loop()
+        task = self._start_task(_carry_out(self.run, work))
+        try:
+            await asyncio.wait([task])
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        return await self._result_of_task(task)
+
+    async def _result_of_task(self, task: asyncio.Task[Outcome[T]]) -> T:
+        """What a task gave that has ended. Raises what it failed with, or KoiError when the run has ended it."""
+        if task.cancelled():
+            await self._ended.wait()
+            raise self.error or KoiError("the program was closed before the call had ended")
+        return task.result().result()
+
+    def _start_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Begin a task that ends with the run at the latest; the run must be open."""
+        task = _task_of(self._group, work, self._context_of_call())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
 
     def _require_loop(self) -> None:
@@ -116,28 +245,6 @@ class HeldRun:
             return
         help = "Call it from the event loop that opened it; from another thread use `asyncio.run_coroutine_threadsafe`."
         raise UsageError("the program was opened in another event loop", help=help)
-
-    def start_task(self, work: Coroutine[Any, Any, T], context: Context) -> asyncio.Task[T]:
-        """Begin a task that ends with the run at the latest; the run must be open."""
-        return _task_of(self._group, work, context)
-
-    async def result_of(self, call: asyncio.Task[Outcome[T]]) -> T:
-        """What comes of work that was begun. Cancelling this cancels the work, and waits for its end.
-
-        Raises:
-            KoiError: the run has ended before the work did.
-            Exception: what the work fails with.
-        """
-        try:
-            await asyncio.wait([call])
-        finally:
-            if not call.done():
-                call.cancel()
-                await asyncio.wait([call])
-        if call.cancelled():
-            await self._ended.wait()
-            raise self.error or KoiError("the program was closed before the call had ended")
-        return call.result().result()
 
     def _context_of_call(self) -> Context:
         """The variables of the run, with those of the caller that are none of ours, such as the id of a request."""
@@ -147,6 +254,8 @@ class HeldRun:
                 context.run(variable.set, value)
         return context
 
+    # ------------------------------------------------------------ its end
+
     async def close(self, grace_s: float, error: BaseException | None = None) -> None:
         """End the run, and calls that are under way; without any, what goes on in the background gets some time.
 
@@ -155,15 +264,15 @@ class HeldRun:
             error: what those who hold the run have failed with, which is how it ends then; one that is no Exception,
                 such as a cancellation, interrupts it.
         """
-        calls = list(self._calls)
-        for call in calls:
-            call.cancel()
-        if calls:
-            await asyncio.wait(calls)
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         if error is not None and not isinstance(error, Exception):
-            self.cancel()
+            self.interrupt()
         self._failure = error if isinstance(error, Exception) else None
-        await self.end(0 if calls or error is not None else grace_s)
+        await self.end(0 if tasks or error is not None else grace_s)
 
     async def end(self, grace_s: float) -> bool:
         """End the run, in which no call is under way; gives whether all else in it had ended by itself in time."""
@@ -181,7 +290,7 @@ class HeldRun:
         await asyncio.wait([self._holder])
         return is_in_time
 
-    def cancel(self) -> None:
+    def interrupt(self) -> None:
         """Have the run end at once, with all that is under way in it."""
         if self._holder is not None:
             self._holder.cancel()
@@ -191,7 +300,30 @@ def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Co
     return group.create_task(work, context=context)
 
 
-async def _carry_out(run: Run, work: Callable[[Run], Awaitable[T]]) -> Outcome[T]:
+async def _carry_out_call(call: HeldCall, work: Work[Any], budget: Budget, run: Run, *, is_alone: bool) -> Any:
+    """What comes of the work of a call within its budget. Raises CallCancelledError when it was interrupted."""
+    async with call.scope, _within(budget, call, run):
+        with ExitStack() as inside:
+            if not is_alone:
+                inside.enter_context(enter_place(call.place))
+            return await work(run)
+    raise CallCancelledError(f"the call of `{call.name}` was cancelled")
+
+
+@asynccontextmanager
+async def _within(budget: Budget, call: HeldCall, run: Run) -> AsyncIterator[None]:
+    """A context that a budget limits. Raises LimitReachedError."""
+    with enter_place(call.place):
+        account = run.ledger.spending_of(f"`{call.name}`", budget, is_playbook=False)
+    if account is None:
+        yield
+        return
+    async with in_time(account):
+        with paid_by(account):
+            yield
+
+
+async def _carry_out(run: Run, work: Work[T]) -> Outcome[T]:
     """How some work ended; a program cannot end the process."""
     try:
         outcome = await capture(work(run))

@@ -11,7 +11,8 @@ from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
 from koi_lang.sessions.calls import MAIN, begin_main, compact_memory
 from koi_lang.sessions.errors import SessionError
-from koi_lang.sessions.session import Session, SessionCall
+from koi_lang.sessions.held_call import HeldCall
+from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named, handler_named
 
 
@@ -44,7 +45,7 @@ async def _call(session: Session, entry: JournalEntry) -> None:
     call = _begun(session, entry)
     if ended is not None and is_cut(ended):
         await session.follow_to_its_cut(call)
-    elif call.task is not None and (ended is not None or _is_followed(history, entry)):
+    elif ended is not None or _is_followed(history, entry):
         await asyncio.wait([call.task])
 
 
@@ -53,7 +54,7 @@ def _is_followed(history: History, call: JournalEntry) -> bool:
     return any(entry.kind == CallStarted.type and entry.n > call.n for entry in history.entries)
 
 
-def _begun(session: Session, entry: JournalEntry) -> SessionCall:
+def _begun(session: Session, entry: JournalEntry) -> HeldCall:
     number = entry.path[-1].rpartition("#")[2] if entry.path else ""
     session.number_from(int(number) if number.isdecimal() else 1)
     name = str(entry.data.get("name", ""))

@@ -6,28 +6,25 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError
-from koi_lang.events import CallEnded, CallStarted, Event, EventData
+from koi_lang.events import Event, EventData
 from koi_lang.outcome import raised_as
 from koi_lang.program.error_report import message
 from koi_lang.runtime.agents.agent import Agent
-from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, in_time
-from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.playbook.steering import QueuedMessage
-from koi_lang.runtime.replay.location import Path as Trail
 from koi_lang.runtime.replay.location import current_place
 from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.client_host import ANSWER_S, Client, Message
 from koi_lang.sessions.config import ExtensionCommand, OpenRun, PreparedRun, SessionConfig
 from koi_lang.sessions.errors import SessionError
+from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.held_run import HeldRun
 from koi_lang.sessions.totals import Statistics
 
@@ -40,35 +37,6 @@ Work = Callable[[Run], Awaitable[Any]]
 GoOver = Callable[["Session", "History"], Awaitable[None]]
 
 
-@dataclass(slots=True, eq=False)
-class SessionCall:
-    """A call that is under way.
-
-    Attributes:
-        number: counts from 1 within the session.
-        aborted: whether it is being ended at the wish of the client.
-        outcome: what is told of its end.
-        scope: in which it is carried out, once it is.
-    """
-
-    number: int
-    name: str
-    aborted: bool = False
-    task: asyncio.Task[None] | None = None
-    outcome: dict[str, Any] = field(default_factory=lambda: {"ok": False, "aborted": True})
-    scope: CancelScope = field(default_factory=CancelScope)
-
-    @property
-    def id(self) -> str:
-        """How messages name it."""
-        return f"call-{self.number}"
-
-    @property
-    def path(self) -> Trail:
-        """Where its events have happened."""
-        return (f"call#{self.number}",)
-
-
 class Session:
     """The state of one client.
 
@@ -78,7 +46,6 @@ class Session:
         answer_s: how long questions to the client are open.
 
     Attributes:
-        call: what is under way.
         last: the handler that was called last, and what it was given.
         named: what the client calls the session.
     """
@@ -89,15 +56,13 @@ class Session:
         self.served, self._send, self._go_over = served, send, go_over
         self.client = Client(send, answer_s)
         self.statistics = Statistics()
-        self.call: SessionCall | None = None
         self.last: tuple[type[Agent], str, Any] | None = None
         self.named = ""
         self._held: HeldRun | None = None
         self._group: asyncio.TaskGroup | None = None
         # How often events of a type were told of the session itself.
         self._counts: Counter[str] = Counter()
-        self._interrupted: SessionCall | None = None
-        self._calls = 0
+        self._interrupted: HeldCall | None = None
 
     # ------------------------------------------------------------ the run
 
@@ -147,7 +112,7 @@ class Session:
         self.statistics, self.last, self.named = Statistics(), None, ""
         self._counts.clear()
         opening = partial(self._open, open_run or self.served.open_run)
-        self._held = HeldRun(opening, self._go_over_past, self._tell_failure)
+        self._held = HeldRun(opening, self.served.explain, self._go_over_past, self._tell_failure)
         with raised_as(_as_session_over):
             await self._held.begin(self._group)
 
@@ -171,7 +136,7 @@ class Session:
         held = self._held
         if held is None or held.opened is None:
             return True
-        if self.call is not None and self.call.task is not None:
+        if self.call is not None:
             await asyncio.wait([self.call.task], timeout=grace_s)
         in_time = self.call is None
         await self.abort()
@@ -181,6 +146,11 @@ class Session:
         self._send({"type": "event", "event": event.as_data(self.served.detail)})
 
     # ------------------------------------------------------------ calls
+
+    @property
+    def call(self) -> HeldCall | None:
+        """What is under way; None where nothing is."""
+        return None if self._held is None else next(iter(tuple(self._held.calls)), None)
 
     def require_idle(self) -> None:
         """Raise Refused while a call is under way."""
@@ -196,25 +166,14 @@ class Session:
 
     def number_from(self, number: int) -> None:
         """Have the next call be the n-th."""
-        self._calls = number - 1
+        self._require().number_from(number)
 
-    def begin(self, name: str, work: Work, **given: Any) -> SessionCall:
+    def begin(self, name: str, work: Work, **given: Any) -> HeldCall:
         """Start a call; what it is `given` is told. Raises Refused while another one is under way."""
         self.require_idle()
-        held, run = self._require(), self.run
-        self._calls += 1
-        call = self.call = SessionCall(self._calls, name)
-        run.events.emit(CallStarted(call.id, name, **given), path=call.path)
-        call.task = held.start_task(self._carry_out(run, call, work), held.context.copy())
-        # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
-        call.task.add_done_callback(lambda _: self._end_call(run, call))
-        return call
+        return self._require().start(name, work, self.served.limit, is_alone=True, **given)
 
-    def _end_call(self, run: Run, call: SessionCall) -> None:
-        self.call = None
-        run.events.emit(CallEnded(call.id, call.name, **call.outcome), path=call.path)
-
-    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> SessionCall:
+    def begin_handler(self, agent: type[Agent], event: str, payload: Any) -> HeldCall:
         """Start the call of a handler. Raises Refused while another one is under way."""
         call = self.begin(f"{agent.about.name}.{event}", lambda run: run.call(agent, event, payload), args=payload)
         self.last = (agent, event, payload)
@@ -222,44 +181,21 @@ class Session:
 
     async def within(self, work: Work) -> Any:
         """What comes of something that is done in the run beside its calls. Raises as that does, and Refused."""
-        held, run = self._require(), self.run
-        outcome: list[Any] = []
-
-        async def carry_out() -> None:
-            try:
-                outcome.append(await work(run))
-            except (Exception, SystemExit) as error:  # raised again where it is waited for
-                outcome.append(KoiError("the work was ended") if isinstance(error, SystemExit) else error)
-
-        await asyncio.wait([held.start_task(carry_out(), held.context.copy())])
-        if outcome and isinstance(outcome[0], Exception):
-            raise outcome[0]
-        if not outcome:
-            raise SessionError("session_over", "the run of this session ended before the work was done")
-        return outcome[0]
-
-    async def _carry_out(self, run: Run, call: SessionCall, work: Work) -> None:
+        held = self._require()
         try:
-            async with call.scope, in_time(BudgetAccount(self.served.limit, f"`{call.name}`", run.clock)):
-                call.outcome = {"ok": True, "result": await work(run)}
-            run.ledger.tell_overspent(run.host.log)
-        except asyncio.CancelledError:
-            if not call.aborted:
-                raise
-        except (Exception, SystemExit) as error:  # told to the client; a program cannot end the process
-            call.outcome = {"ok": False, **_time(error, call), **self._error_fields(error)}
-
-    def _error_fields(self, error: BaseException) -> dict[str, Any]:
-        help = {"help": error.help} if isinstance(error, KoiError) and error.help else {}
-        return {"error": message(error), **help, "report": self.served.explain(error)}
+            return await held.perform(work)
+        except KoiError as error:
+            if held.opened is None:
+                raise _as_session_over(error) from error
+            raise
 
     async def abort(self) -> list[QueuedMessage]:
         """End the call that is under way and wait for that; gives the notes that it will not hear any more."""
         call = self.call
-        if call is None or call.task is None:
+        if call is None:
             return []
         taken = self.run.steering.take_back()
-        self._cancel()
+        call.cancel()
         await asyncio.wait([call.task])
         self.run.steering.go_on()
         return taken
@@ -269,32 +205,25 @@ class Session:
         happens meanwhile. Any thread may ask for it."""
         call = self.call
         if call is not None:
-            self._interrupted, call.aborted = call, True
-            call.scope.cancel(delay_s)
+            self._interrupted = call
+            call.interrupt(delay_s)
 
     def take_interrupted(self) -> bool:
         """Whether a call was ended that way since this was asked last."""
         call, self._interrupted = self._interrupted, None
         return call is not None and call is not self.call
 
-    async def follow_to_its_cut(self, call: SessionCall) -> None:
+    async def follow_to_its_cut(self, call: HeldCall) -> None:
         """Have a call get as far as it had got when it was ended from outside, and end it there again."""
-        held, task = self._require(), call.task
-        assert task is not None, "a call that has begun"
-        root = held.context.run(current_place)
+        root = self._require().context.run(current_place)
         assert root is not None, "a run that has been entered"
         with root.time_out():
             async with together() as group:
                 turn = group.create_task(self.run.recorder.turns.take(LATE, call.path))
-                await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([call.task, turn], return_when=asyncio.FIRST_COMPLETED)
                 turn.cancel()
-        self._cancel()
-        await asyncio.wait([task])
-
-    def _cancel(self) -> None:
-        if self.call is not None and self.call.task is not None:
-            self.call.aborted = True
-            self.call.task.cancel()
+        call.cancel()
+        await asyncio.wait([call.task])
 
     @asynccontextmanager
     async def open(self, open_run: OpenRun | None = None) -> AsyncIterator[Session]:
@@ -309,16 +238,10 @@ class Session:
                 yield self
             finally:
                 if self._held is not None:
-                    self._held.cancel()
+                    self._held.interrupt()
 
 
 def _as_session_over(error: Exception) -> SessionError:
     """Why a run could not be opened, for the client."""
     help = error.help if isinstance(error, KoiError) else None
     return SessionError("session_over", message(error), help=help)
-
-
-def _time(error: BaseException, call: SessionCall) -> dict[str, Any]:
-    """Whether the time that a call may take was up."""
-    is_up = isinstance(error, LimitReachedError) and (error.limit, error.what) == ("time", f"`{call.name}`")
-    return {"timed_out": True} if is_up else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import Context, ContextVar, Token, copy_context
 from dataclasses import dataclass, field, replace
 
@@ -147,11 +147,16 @@ def current_place() -> Location | None:
     return _place.get()
 
 
-@contextmanager
-def enter(name: str) -> Iterator[Location | None]:
+def enter(name: str) -> AbstractContextManager[Location | None]:
     """Be inside of something of a name for a while; None outside of runs."""
     place = _place.get()
-    own = None if place is None else place.child(name)
+    return enter_place(None if place is None else place.child(name))
+
+
+@contextmanager
+def enter_place(own: Location | None) -> Iterator[Location | None]:
+    """Be at a place inside of the current one for a while."""
+    place = _place.get()
     token = _place.set(own)
     try:
         yield own

@@ -1,0 +1,82 @@
+"""A call that comes to a run from outside of its program, and what is told of its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from koi_lang.errors import KoiError
+from koi_lang.events import OMITTED, CallEnded
+from koi_lang.outcome import Outcome
+from koi_lang.program.error_report import message
+from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.concurrency.cancellation import GRACE_S, CancelScope
+from koi_lang.runtime.replay.location import Location
+from koi_lang.runtime.replay.location import Path as Trail
+
+
+@dataclass(slots=True, eq=False)
+class HeldCall:
+    """A call that is under way, or has ended.
+
+    Attributes:
+        id: names it, also in messages.
+        name: what is called, such as `Agent.event`.
+        place: its own within the run, where its beginning and its end are told.
+        task: carries it out.
+        is_cancelled: whether somebody has asked for its end.
+        waiting: how many wait for its outcome.
+        scope: in which it is carried out, once it is.
+    """
+
+    id: str
+    name: str
+    place: Location
+    task: asyncio.Task[Outcome[Any]] = field(init=False)
+    is_cancelled: bool = False
+    waiting: int = 0
+    scope: CancelScope = field(default_factory=CancelScope)
+
+    @property
+    def path(self) -> Trail:
+        """Where it is told."""
+        return self.place.path
+
+    def cancel(self) -> None:
+        """Have it end at once; what cleans up for ever, or computes, is ended after some seconds."""
+        self.is_cancelled = True
+        self.task.cancel()
+        self.scope.cancel(GRACE_S)
+
+    def interrupt(self, delay_s: float) -> None:
+        """Have it end, or give it some seconds, although its code computes and nothing else happens meanwhile.
+
+        Any thread may ask for it.
+        """
+        self.is_cancelled = True
+        self.scope.cancel(delay_s)
+
+    def describe_end(self, explain: Callable[[BaseException], str]) -> CallEnded:
+        """What is told of its end, once its task has ended.
+
+        Args:
+            explain: an error as a person gets it.
+        """
+        outcome = None if self.task.cancelled() or self.scope.caught is not None else self.task.result()
+        if outcome is None:
+            return CallEnded(self.id, self.name, ok=False, aborted=True)
+        error = outcome.error
+        if error is None:
+            return CallEnded(self.id, self.name, ok=True, result=outcome.value)
+        is_late = isinstance(error, LimitReachedError) and (error.limit, error.what) == ("time", f"`{self.name}`")
+        return CallEnded(
+            self.id,
+            self.name,
+            ok=False,
+            timed_out=is_late or OMITTED,
+            error=message(error),
+            help=(isinstance(error, KoiError) and error.help) or OMITTED,
+            report=explain(error),
+        )
