@@ -19,6 +19,19 @@ RUN = """
     except SystemExit:
         print("modules", *sorted(sys.modules))
     """
+# The same, once what is imported beside the program has been imported.
+RUN_AND_WAIT = RUN.replace(
+    "print(", "import threading; [each.join() for each in threading.enumerate() if each.daemon]; print("
+)
+PLAYBOOK = """
+    role Worker { can execute }
+    agent Asker : Worker {
+      llm default = { provider: "PROVIDER", base_url: "http://127.0.0.1:9" }
+      on ask(args: Json) { playbook "Answer." }
+      on compute(args: Json) { console.log("computed") }
+    }
+    run Asker.compute({})
+    """
 PROGRAM = """
     import "./parts.koi"
     role Worker { can execute, can delegate }
@@ -38,9 +51,9 @@ PROGRAM = """
 PARTS = "skill Parts { export function double(n: number): number { return n * 2 } }"
 
 
-def modules_of(project: Project, *words: str) -> set[str]:
+def modules_of(project: Project, *words: str, script: str = RUN) -> set[str]:
     """The modules that a command has imported when it ends."""
-    outcome = project.python(RUN, stdin=" ".join(words))
+    outcome = project.python(script, stdin=" ".join(words))
     last = outcome.stdout.splitlines()[-1].split()
     assert (outcome.stderr, last[0]) == ("", "modules")
     return set(last[1:])
@@ -72,6 +85,27 @@ def test_a_cached_program_of_code_imports_little(project: Project) -> None:
     found = modules_of(project, "run", "main.koi")
 
     assert found.isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(("provider", "expected"), [("openai", {"openai"}), ("anthropic", {"anthropic"})])
+def test_the_sdk_is_imported_while_the_program_runs(project: Project, provider: str, expected: set[str]) -> None:
+    """A program with a playbook finds the SDK there when it first asks its model, even if it has not asked yet."""
+    project.write("main.koi", PLAYBOOK.replace("PROVIDER", provider))
+
+    found = modules_of(project, "run", "main.koi", script=RUN_AND_WAIT)
+
+    assert expected == found & {"openai", "anthropic"}
+
+
+@pytest.mark.parametrize("words", [["--rehearse"], ["--answers", "answers.json"]])
+def test_no_sdk_is_imported_for_a_stand_in(project: Project, words: list[str]) -> None:
+    """A rehearsal and written answers send no request."""
+    project.write("main.koi", PLAYBOOK.replace("PROVIDER", "openai"))
+    project.write("answers.json", "[]")
+
+    found = modules_of(project, "run", "main.koi", *words, script=RUN_AND_WAIT)
+
+    assert found.isdisjoint({"openai", "anthropic"})
 
 
 def test_importing_the_package_imports_nothing_else(project: Project) -> None:

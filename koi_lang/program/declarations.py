@@ -34,6 +34,11 @@ def agents_of(module: ModuleType) -> list[type[Agent]]:
     return [value for value in classes if issubclass(value, Agent) and value is not Agent]
 
 
+def playbook_agents_of(module: ModuleType) -> list[type[Agent]]:
+    """Those of them that handle an event with a playbook."""
+    return [agent for agent in agents_of(module) if any(each.playbook for each in agent.about.handlers.values())]
+
+
 def handler_line(module: ModuleType, name: str) -> str:
     """Where a handler such as `Lead.start` stands, as `file.koi:12`; empty when the program has none of the name."""
     agent, _, event = name.rpartition(".")

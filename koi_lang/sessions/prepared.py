@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang import settings
 from koi_lang.extensions import additions
 from koi_lang.lazy import lazy_module
+from koi_lang.outcome import error_of
 from koi_lang.program import cache, declarations, loader
 from koi_lang.program.files import absolute
 from koi_lang.program.runs import run_of
@@ -24,9 +25,11 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
 
 if TYPE_CHECKING:
+    from koi_lang.llm import sdk_imports
     from koi_lang.llm.messages import Adapter
     from koi_lang.setup import availability
 else:
+    sdk_imports = lazy_module("koi_lang.llm.sdk_imports")
     availability = lazy_module("koi_lang.setup.availability")
 
 REHEARSAL = "a rehearsal follows the explicit steps of playbooks"
@@ -95,8 +98,22 @@ class Prepared:
         def connect(llm: Mapping[str, Any]) -> Adapter:
             return self._connect(llm, run, note)
 
+        if given.get("history") is None and not self.has_stand_in:
+            self._begin_imports()
         run: Run = run_of(self.module, connect, host=host, consumers=consumers, **given)
         return run
+
+    def _begin_imports(self) -> None:
+        """Have the SDKs that playbooks need imported while the run begins, and while the person is asked."""
+        wanted: list[Mapping[str, Any]] = []
+
+        def note(declared: Callable[[], Mapping[str, Any]]) -> None:
+            wanted.append(self.wanted.options(declared())[0])
+
+        for agent in declarations.playbook_agents_of(self.module):
+            error_of(note, agent.about.llm.get("default", dict))  # what is wrong with a block is told by its first call
+        if wanted:
+            sdk_imports.begin_imports(wanted, self.wanted.keys)
 
     @property
     def has_stand_in(self) -> bool:

@@ -1,0 +1,38 @@
+"""Imports of the SDKs of providers, begun before the first request needs one: each takes up to a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from threading import Thread
+from typing import Any
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.model_choice import choose
+from koi_lang.llm.providers import STAND_INS, KeyLookup, provider_named
+
+SDKS: Mapping[str, str] = {"openai": "openai", "anthropic": "anthropic", "bedrock": "anthropic"}
+
+
+def sdk_of(options: Mapping[str, Any], key: KeyLookup) -> str | None:
+    """The package through which the model of an `llm` block is asked.
+
+    None where no request is sent, where that shows only when it is tried, and where nothing can be asked.
+    """
+    try:
+        provider = choose(options, key).provider
+        return None if provider in STAND_INS else SDKS[provider_named(provider).style]
+    except ProviderError:  # told by whoever asks that model
+        return None
+
+
+def begin_imports(blocks: Iterable[Mapping[str, Any]], key: KeyLookup) -> None:
+    """Import the SDKs that some `llm` blocks need in a thread, which nobody waits for."""
+    names = sorted({name for name in (sdk_of(options, key) for options in blocks) if name is not None})
+    if names:
+        Thread(target=_import_all, args=(names,), daemon=True, name=f"import {', '.join(names)}").start()
+
+
+def _import_all(names: Iterable[str]) -> None:
+    for name in names:
+        import_module(name)
