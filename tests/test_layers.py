@@ -47,7 +47,7 @@ LAYERS = (
 )
 GROUND = {
     *("source", "diagnostics", "errors", "outcome", "lazy", "settings", "resources", "redaction"),
-    *("interpolation", "grants", "efforts", "text_width", "system", "events", "version"),
+    *("interpolation", "grants", "efforts", "text_width", "system", "events", "version", "bytecode"),
 }
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # A compiled program runs without the compiler, and the compiler knows nothing of runs.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from koi_lang import bytecode
 from koi_lang.cli.command_table import COMMANDS
 from koi_lang.cli.ui.colours import Colours, colour_option
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, exit_code
@@ -77,12 +78,16 @@ def koi(ctx: click.Context) -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the process ends with the code of the error."""
     colours = Colours()
+    bytecode.install_finder()
     try:
         sys.exit(koi.main(args, prog_name="koi", standalone_mode=False, obj=colours))
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except click.Abort as error:
+        # Click takes any `EOFError` for the end of what a person types, which it has told before without a cause.
+        if isinstance(error.__cause__, EOFError):
+            _end_with(error.__cause__, colours)
         interrupted = isinstance(error.__cause__, KeyboardInterrupt)
         click.echo("interrupted" if interrupted else "nothing was done", err=True)
         sys.exit(EXIT_INTERRUPTED if interrupted else EXIT_FAILED)
@@ -91,8 +96,12 @@ def main(args: list[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except Exception as error:  # told to the person; the process ends with its code
-        with click.Context(koi, obj=colours):
-            messages.show_error(error)
-        sys.exit(exit_code(error))
+        _end_with(error, colours)
     finally:
         gc.freeze()  # the process ends: to search what is left for garbage would only take time
+
+
+def _end_with(error: Exception, colours: Colours) -> NoReturn:
+    with click.Context(koi, obj=colours):
+        messages.show_error(error)
+    sys.exit(exit_code(error))

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 
+from koi_lang.bytecode import tolerate_damage
 from koi_lang.errors import KoiError
 from koi_lang.runtime.modules.python_neighbours import neighbours
 
@@ -25,7 +26,7 @@ def python_file(path: str, beside: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise KoiError(f"`{path}` cannot be imported as a Python module")
     neighbours().add(name, str(file.parent))
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(tolerate_damage(spec))
     with ExitStack() as undo:
         undo.callback(sys.modules.pop, name)
         spec.loader.exec_module(module)
