@@ -74,6 +74,10 @@ class CallPort(Protocol):
         """Whose playbook it is."""
 
     @property
+    def event(self) -> str:
+        """The event whose playbook it is."""
+
+    @property
     def args(self) -> Any:
         """What it was called with."""
 
@@ -92,9 +96,6 @@ class CallPort(Protocol):
     @property
     def results(self) -> list[ActionResult]:
         """What was carried out, in order of completion."""
-
-    def block(self, names: Any, actions: Sequence[Any], where: str) -> BlockPort:
-        """The actions nested in a field of an action, all read before the first one is carried out."""
 
 
 class BlockPort(Protocol):

@@ -291,7 +291,7 @@ def test_delegations_have_one_name(play: Player, intent: str) -> None:
         (Deny("no reading"), "was denied by `test.say`: no reading"),
         (Rewrite({"data": {"name": "b"}}), '"read b"'),
         (Rewrite({"data": {"name": 3}}), "`name` must be a text"),
-        (Rewrite({"name": "b"}), "a delegation has the one field `data`"),
+        (Rewrite({"name": "b"}), "`reader::readAll` cannot be carried out: `data` is missing"),
         (Replace("not read"), '"not read"'),
     ],
 )

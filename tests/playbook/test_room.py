@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.guards.size import LARGEST, weight
-from koi_lang.runtime.playbook import call
+from koi_lang.runtime.playbook import action_layers
 from tests.playbook.playing import Player, act, done, solo
 from tests.running import RecordingHost
 
@@ -72,7 +72,7 @@ def test_the_results_of_a_loop_do_not_fill_the_memory(play: Player) -> None:
 
 def test_loops_within_loops_end(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three loops of a thousand within each other would go on for days."""
-    monkeypatch.setattr(call, "MOST_REPEATED", 50)
+    monkeypatch.setattr(action_layers, "MOST_REPEATED", 50)
     inner = act("repeat", count=1000, actions=[act("print", message="x")])
 
     played = play(solo("execute"), [act("repeat", count=1000, actions=[inner]), AGAIN])

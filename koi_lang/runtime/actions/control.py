@@ -70,6 +70,6 @@ def _require_count(name: str, count: int) -> None:
 
 def _block(context: ActionContext, actions: list[Any], where: str) -> BlockPort:
     """The nested actions, all read before the first one is carried out."""
-    if context.execution is None or context.names is None:
+    if context.block is None:
         raise ActionError("control flow is for playbooks; code has its own")
-    return context.execution.block(context.names, actions, where)
+    return context.block(actions, where)

@@ -12,7 +12,8 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.js.inspect_value import inspect
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message
-from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin, perform
+from koi_lang.runtime.actions.layers import perform
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.agents.team import peers_of
@@ -90,7 +91,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
     if by_model and not role.allows(kind.needs):
         lacks = f"`{name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
         raise PermissionDeniedError(f"{lacks}; `return` without it")
-    await perform(kind, context, {"updates": updates}, checked=by_model)
+    await perform(kind, context, {"updates": updates})
 
 
 @action(safe=True, inside=True)

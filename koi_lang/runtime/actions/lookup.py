@@ -9,7 +9,8 @@ from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, registry, shell
-from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin, perform
+from koi_lang.runtime.actions.layers import perform
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
@@ -36,7 +37,7 @@ async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> A
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
-    return await perform(kind, ActionContext(run, agent), fields, checked=False)
+    return await perform(kind, ActionContext(run, agent), fields)
 
 
 def actions_of(agent: AgentPort) -> list[ActionKind]:

@@ -1,4 +1,4 @@
-"""What a built-in action is, the table of all of them, and carrying one out."""
+"""What a built-in action is, and the table of all of them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ import inspect
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
-from koi_lang.errors import KoiError, PermissionDeniedError
-from koi_lang.runtime.replay.calls import Effect
+from koi_lang.errors import KoiError
 from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.playbook.references import ActionScope
-    from koi_lang.runtime.ports import AgentPort, CallPort, RunPort
+    from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
 
 ActionFunction = Callable[..., Awaitable[Any]]
 # What an action may say of itself, whichever it is.
@@ -29,12 +26,17 @@ class ActionError(KoiError):
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """What an action can reach: its agent, the run, and, in a playbook, the execution it is part of and its names."""
+    """What an action can reach.
+
+    Attributes:
+        execution: the call of a playbook that it is part of; None where code calls the action.
+        block: the actions nested in a field of it, by their list and the name of the field; None as before.
+    """
 
     run: RunPort
     agent: AgentPort
     execution: CallPort | None = None
-    names: ActionScope | None = None
+    block: Callable[[Sequence[Any], str], BlockPort] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,48 +157,3 @@ def _misspelt(kind: ActionKind, fields: Mapping[str, Any]) -> Iterator[str]:
         meant = None if name in known or name in ALWAYS else nearest(name, known, alike=SLIP_IN_FIVE)
         if meant is not None:
             yield f"there is no `{name}` (did you mean `{meant}`?)"
-
-
-async def perform(kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, checked: bool) -> Any:
-    """Carry an action out.
-
-    Args:
-        fields: what was asked for.
-        checked: whether the role counts: always for what a model asks, not for code, which is the author's.
-
-    Raises:
-        PermissionDeniedError: the role does not allow the action.
-        ActionError: a field is missing or wrong, or the action itself says so.
-    """
-    role = context.agent.role
-    if checked and not role.allows(kind.needs):
-        raise PermissionDeniedError(
-            f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
-        )
-    taken = check(kind, fields)
-    if kind.inside:
-        return await _carried_out(kind, context, taken, by_model=checked)
-    effect = Effect(kind.name, fields, context.agent.name, kind.safe)
-    do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
-    is_recalled = True
-
-    def work() -> Awaitable[Any]:
-        nonlocal is_recalled
-        is_recalled = False
-        return _carried_out(kind, context, taken, by_model=checked)
-
-    outcome = await do(effect, work)
-    if is_recalled and kind.renew is not None:
-        await kind.renew(context, **taken)
-    return outcome
-
-
-def _carried_out(
-    kind: ActionKind, context: ActionContext, fields: Mapping[str, Any], *, by_model: bool
-) -> Awaitable[Any]:
-    """The function of an action between the hooks of the run, which are not asked about what is known already."""
-    hooks = context.run.hooks
-    if hooks is None or not hooks.around_actions:
-        return kind.function(context, **fields)
-    call = hooks.action(context.agent, kind.name, fields, by_model=by_model)
-    return hooks.around(call, partial(check, kind), lambda given: kind.function(context, **given))

@@ -10,6 +10,7 @@ from koi_lang.llm.messages import Request
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.guards.write_quota import write_quota
 from koi_lang.runtime.model_calls.answer_stream import AnswerStream
+from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
@@ -74,7 +75,7 @@ async def execute(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action 
         if waiting.group:
             waiting = await execute_group(call, waiting, turn, actions)
             continue
-        turn.add(await call.carry_out(waiting))
+        turn.add(await carry_out_action(call, waiting))
         if not stops(call, turn):
             waiting = await actions.get()
 
@@ -87,7 +88,7 @@ async def execute_group(
     async with together() as group:
         members = []
         while following is not None and following.group == first.group:
-            members.append(group.create_task(call.carry_out(following)))
+            members.append(group.create_task(carry_out_action(call, following)))
             following = await actions.get()
     for member in members:
         turn.add(member.result())

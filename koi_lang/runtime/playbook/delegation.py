@@ -1,26 +1,35 @@
-"""Who a delegate action is for: the members an agent can reach, and the one an intent names."""
+"""Who a delegate action is for: the members an agent can reach, and the one an intent names; and calling it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError
+from koi_lang.runtime.actions.registered import ActionContext, ActionFunction, ActionKind
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.agents.team import peers_of
 from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.context import delegating
+from koi_lang.runtime.guards.write_quota import count_written, no_quota
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
 
 if TYPE_CHECKING:
-    from koi_lang.runtime.ports import AgentPort
+    from koi_lang.runtime.ports import AgentPort, CallPort
 
 # Words that fit so well are a name, perhaps with a slip, or all of the event's name and six tenths of the intent;
 # nobody is asked what they mean.
 SURE = 0.8
+# What is delegated has one field.
+PAYLOAD = {"type": "object", "properties": {"data": {}}, "required": ["data"]}
+# Agent and event of everything that is being carried out around the current code; parallel branches have their own.
+_under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +172,52 @@ def _same(events: Sequence[str], wanted: str) -> str | None:
 
 def _letters(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
+
+
+# ---------------------------------------------------------------- as an action
+
+
+def as_unresolved(intent: str) -> ActionKind:
+    """The action of handing something to a team member, before it is known to which one."""
+    return _delegate_kind(intent, _call_nobody)
+
+
+async def resolve_kind(call: CallPort, intent: str) -> ActionKind:
+    """The action of handing something to the member that an intent names. Raises as `resolve` does.
+
+    Raises:
+        AgentError: that member is being asked the same already, around the current code.
+    """
+    agent = call.agent
+    member, event = await resolve(agent, intent, call.spending)
+    name = member.about.name
+    around = (*_under_way.get(), (agent.name, call.event))
+    if (name, event) in around:
+        raise AgentError(f"Infinite loop detected: `{name}.{event}` is already being carried out")
+    key = next((other.key for other in reachable(agent) if other.agent is member), name)
+    return _delegate_kind(f"{key}::{event}", partial(_call_member, member, event))
+
+
+def _delegate_kind(name: str, function: ActionFunction) -> ActionKind:
+    return ActionKind(name, "delegate", "", PAYLOAD, function, inside=True)
+
+
+async def _call_nobody(context: ActionContext, data: Any) -> Any:
+    raise AssertionError("nobody was looked for who could do it")
+
+
+async def _call_member(member: type[Any], event: str, context: ActionContext, data: Any) -> Any:
+    """Have a member handle an event, with fresh memory."""
+    call = context.execution
+    assert call is not None, "code sends what it delegates"
+    around = (*_under_way.get(), (context.agent.name, call.event), (member.about.name, event))
+    token, under_way = delegating.set(call), _under_way.set(around)
+    count_written(data)
+    try:
+        with no_quota():
+            value = await context.run.call(member, event, data)
+    finally:
+        _under_way.reset(under_way)
+        delegating.reset(token)
+    count_written(value)
+    return value

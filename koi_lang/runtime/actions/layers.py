@@ -1,0 +1,107 @@
+"""Layers around the function of an action: each does one thing and has the next one do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from koi_lang.errors import PermissionDeniedError
+from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
+from koi_lang.runtime.replay.calls import Effect
+
+
+@dataclass(slots=True)
+class RunningAction:
+    """An action that is being carried out."""
+
+    context: ActionContext
+    kind: ActionKind
+
+
+A = TypeVar("A", bound=RunningAction)
+Fields = Mapping[str, Any]
+Next = Callable[[A, Fields], Awaitable[Any]]
+# A layer that has nothing to do after the next one is a plain function, which costs less than one that waits.
+ActionLayer = Callable[[A, Fields, Next[A]], Awaitable[Any]]
+
+
+def compose(layers: Sequence[ActionLayer[A]]) -> Next[A]:
+    """What carries out an action, with the fields that it was asked for with, and raises as the layers do.
+
+    Args:
+        layers: from the outside in; the last one calls no other.
+    """
+    next: Next[A] = _end
+    for layer in reversed(layers):
+        next = _bind(layer, next)
+    return next
+
+
+def _bind(layer: ActionLayer[A], next: Next[A]) -> Next[A]:
+    return lambda running, fields: layer(running, fields, next)
+
+
+def _end(running: RunningAction, fields: Fields) -> Awaitable[Any]:
+    raise AssertionError(f"the last layer of `{running.kind.name}` has called another one")
+
+
+def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
+    """Refuse what the role of the agent does not allow, whatever the prompt said. Raises PermissionDeniedError."""
+    role, kind = running.context.agent.role, running.kind
+    if not role.allows(kind.needs):
+        raise PermissionDeniedError(
+            f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
+        )
+    return next(running, fields)
+
+
+async def record(running: A, fields: Fields, next: Next[A]) -> Any:
+    """Check what the action is given, and do it once: what came of it in an earlier part of the run comes of it again.
+
+    Raises:
+        ActionError: a field is missing or wrong.
+    """
+    kind, context = running.kind, running.context
+    taken = check(kind, fields)
+    if kind.inside:
+        return await next(running, taken)
+    effect = Effect(kind.name, fields, context.agent.name, kind.safe)
+    do = context.run.recorder.perform if context.execution is not None else context.run.recorder.perform_as_step
+    is_recalled = True
+
+    def work() -> Awaitable[Any]:
+        nonlocal is_recalled
+        is_recalled = False
+        return next(running, taken)
+
+    outcome = await do(effect, work)
+    if is_recalled and kind.renew is not None:
+        await kind.renew(context, **taken)
+    return outcome
+
+
+def hook(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
+    """Have the hooks of the run decide about the action, and change its result; what they rewrite is checked again."""
+    context, kind = running.context, running.kind
+    hooks = context.run.hooks
+    if hooks is None or not hooks.around_actions:
+        return next(running, fields)
+    call = hooks.action(context.agent, kind.name, fields, by_model=context.execution is not None)
+    return hooks.around(call, partial(check, kind), partial(next, running))
+
+
+def call_function(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
+    """Call the function of the action; nothing follows."""
+    return running.kind.function(running.context, **fields)
+
+
+# What an action goes through whose caller may have it done; the author of code always may.
+PERMITTED = (record, hook, call_function)
+_perform: Next[RunningAction] = compose(PERMITTED)
+
+
+async def perform(kind: ActionKind, context: ActionContext, fields: Fields) -> Any:
+    """What comes of an action that is permitted. Raises ActionError, PermissionDeniedError, or as the action does."""
+    return await _perform(RunningAction(context, kind), fields)

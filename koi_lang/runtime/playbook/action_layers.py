@@ -1,0 +1,230 @@
+"""Carrying out what a model asks for: the layers that an action goes through, from the outside in."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError
+from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
+from koi_lang.js.tagged_json import as_fields
+from koi_lang.js.undefined import undefined
+from koi_lang.outcome import capture, error_of
+from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
+from koi_lang.runtime.actions.lookup import actions_of, find_action
+from koi_lang.runtime.actions.registered import ActionContext, ActionError
+from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.guards.write_quota import require_quota
+from koi_lang.runtime.playbook import delegation, prompting
+from koi_lang.runtime.playbook.action_block import ActionBlock
+from koi_lang.runtime.playbook.action_parsing import Action, as_steps
+from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.missing_references import require_results
+from koi_lang.runtime.playbook.prompting import SKIPPED
+from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.turn import TurnAction
+from koi_lang.runtime.replay.error_records import as_koi_error, data_of
+from koi_lang.runtime.replay.location import enter
+from koi_lang.runtime.replay.ordering import BEGIN
+
+# Loops are bounded, loops within loops are not; so many actions take a minute or so.
+MOST_REPEATED = 100_000
+
+
+@dataclass(slots=True)
+class PlaybookAction(RunningAction):
+    """An action of a playbook that is being carried out.
+
+    Attributes:
+        names: what its references can mention.
+        action: as the model wrote it.
+        is_delegated: whether it is for a team member; `kind` says for which one once that is known.
+        filled: its fields with their references replaced, once somebody needed them.
+    """
+
+    call: PlaybookCall
+    names: ActionScope
+    action: Action
+    is_delegated: bool
+    filled: dict[str, Any] | None = None
+
+    def fill(self) -> dict[str, Any]:
+        """The fields with their references replaced. Raises AgentError when that gets too large."""
+        if self.filled is None:
+            self.filled = self.names.substitute(self.action.data)
+        return self.filled
+
+
+Rest = Next[PlaybookAction]
+Layers = Sequence[ActionLayer[PlaybookAction]]
+
+
+async def locate(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Have what happens happen at the location of the action."""
+    with enter(running.action.intent):
+        return await next(running, fields)
+
+
+async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Have the end of the action known when it is its turn: by an event, and its result to whoever may need it."""
+    action, agent, run = running.action, running.call.agent, running.call.agent.run
+    ended = await run.recorder.complete(next(running, fields))
+    told, error = dict[str, Any](), ended.error
+    if error is None:
+        told = _result_fields(running, ended.value)
+        error = error_of(require_quota, told, f"`{action.intent}` was carried out, and what it gave")
+    if error is not None:
+        running.names.mark_missing(action.id, "failed")
+        run.events.emit(ActionFailed(action.intent, data_of(error)), agent.name)
+        raise error
+    _keep(running, ended.value)
+    run.events.emit(ActionEnded(action.intent, **told), agent.name)
+    return ended.value
+
+
+async def announce(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Tell that the action begins, when it is its turn. Raises AgentError where it is given more than can be told."""
+    action, agent = running.action, running.call.agent
+    await agent.run.recorder.wait_turn(BEGIN)
+    try:
+        details = _start_fields(running)
+        require_quota(details, f"what `{action.intent}` is given")
+    except AgentError:
+        agent.run.events.emit(ActionStarted(action.intent, action.id), agent.name)
+        raise
+    agent.run.events.emit(ActionStarted(action.intent, action.id, **details), agent.name)
+    return await next(running, fields)
+
+
+def guard_repetition(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
+    """Notice a model that asks for the same again and again. Raises LimitReachedError."""
+    call = running.call
+    if running.action.intent == "prompt_user":
+        call.circles.forget()  # an answer of the person is new to the model
+    else:
+        call.circles.note(running.action.intent, running.fill(), call.failures)
+    return next(running, fields)
+
+
+async def condition(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Skip the action when its condition does not hold; that of a loop or branch is its own."""
+    has_own = running.action.intent in ("if", "while")
+    if "condition" in fields and not has_own and not running.names.evaluate_condition(fields["condition"]):
+        return SKIPPED
+    return await next(running, fields)
+
+
+def substitute(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
+    """Replace references. Raises AgentError where one refers to a result that is not there."""
+    require_results(running.names, fields)
+    return next(running, running.fill())
+
+
+def require_known(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
+    """Refuse an intent that is no action, where nobody could be meant by it. Raises ActionError."""
+    agent, action = running.call.agent, running.action
+    if not running.is_delegated or action.delegated:
+        return next(running, fields)
+    if agent.role.allows("delegate") and delegation.reachable(agent):
+        return next(running, fields)
+    help = suggestion(action.intent, [kind.name for kind in actions_of(agent)], "action")
+    raise ActionError(f"there is no action `{action.intent}`", help=help)
+
+
+async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Find the team member that something delegated is for. Raises AgentError or LimitReachedError."""
+    if not running.is_delegated:
+        return await next(running, fields)
+    running.kind = await delegation.resolve_kind(running.call, running.action.intent)
+    payload = {name: value for name, value in fields.items() if name != "condition"}
+    return await next(running, {"data": fields.get("data", payload)})
+
+
+def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
+    """End loops within loops that do not end. Raises ActionError."""
+    running.call.repeated += 1
+    if running.call.repeated > MOST_REPEATED:
+        raise ActionError(f"loops within loops have carried out {MOST_REPEATED:,} actions", help="Repeat less.")
+    return next(running, fields)
+
+
+# What every action goes through once it has begun; one that stands in an answer; and one of a loop or branch.
+BEGUN: Layers = (condition, substitute, require_known, permit, resolve, *PERMITTED)
+ASKED_FOR: Layers = (locate, conclude, announce, guard_repetition, *BEGUN)
+NESTED: Layers = (limit_nested, locate, conclude, announce, *BEGUN)
+_carry_out, _carry_out_nested = compose(ASKED_FOR), compose(NESTED)
+
+
+async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
+    """Carry out one action of an answer; gives what came of it, whatever that is.
+
+    Raises:
+        LimitReachedError: a limit of this call, or of one around it, ends it.
+    """
+    call.repeated = 0
+    ended = await capture(_carry_out(begin(call, action, call.names), action.data))
+    if ended.error is not None:
+        return _fail(call, action, ended.error)
+    call.failures.record_success()
+    return TurnAction(action, prompting.success_feedback(action, ended.value), ended.value)
+
+
+async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
+    """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
+    return await _carry_out_nested(begin(call, action, names), action.data)
+
+
+def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:
+    """An action of which nothing has been done yet."""
+    kind = None if action.delegated else find_action(call.agent.run, action.intent)
+    context = ActionContext(call.agent.run, call.agent, call, partial(_open_block, call, names))
+    return PlaybookAction(context, kind or delegation.as_unresolved(action.intent), call, names, action, kind is None)
+
+
+def _open_block(call: PlaybookCall, names: ActionScope, actions: Sequence[Any], where: str) -> ActionBlock:
+    """The actions nested in a field of an action, all read before the first one is carried out."""
+    return ActionBlock(call, names, as_steps(actions, where), carry_out_nested)
+
+
+def _fail(call: PlaybookCall, action: Action, raised: Exception) -> TurnAction:
+    """An action that failed; everybody was told of that by an event. Raises LimitReachedError."""
+    if isinstance(raised, LimitReachedError) and raised.what in call.spending.names():
+        raise raised
+    error = as_koi_error(raised)
+    call.note(action.intent, action.data, error.message, ok=False)
+    call.failures.record_failure(f"{action.intent}: {error.message}")
+    return TurnAction(action, prompting.failure_feedback(action, error), error=error)
+
+
+def _start_fields(running: PlaybookAction) -> dict[str, Any]:
+    """What an action is given, and whether its effect is lasting, for those who want to know."""
+    if not running.call.agent.run.detailed:
+        return {}
+    lasting = {"unsafe": True, "lasting": True} if running.kind.lasting else {}
+    return {"fields": running.fill(), **lasting}
+
+
+def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:
+    """What came of an action, for those who want to know; what came from outside as it is given again later."""
+    if not running.call.agent.run.detailed:
+        return {}
+    if value is SKIPPED or running.kind.inside:
+        return {"result": undefined if value is SKIPPED else value}
+    return as_fields(value)
+
+
+def _keep(running: PlaybookAction, value: Any) -> None:
+    """Have later actions, the model and whoever called the playbook know the result of an action."""
+    action, call, names = running.action, running.call, running.names
+    if value is SKIPPED:
+        call.note(action.intent, action.data, None)
+        if action.id not in names.results():
+            names.mark_missing(action.id, "was skipped, because its condition does not hold")
+        return
+    names.record(action.intent, action.id, value)
+    call.note(action.intent, running.fill(), value)
+    if action.intent == "return" and not action.delegated and not action.group:
+        call.ended, call.value = True, value
