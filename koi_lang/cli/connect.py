@@ -15,7 +15,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.llm.connection import Provider
 from koi_lang.llm.ollama import models_at, origin_of
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, provider_named
-from koi_lang.setup.availability import ProviderStatus, check_provider, ollama_address
+from koi_lang.setup.availability import check_provider, ollama_address
 from koi_lang.setup.keys.lookup import Keys
 from koi_lang.setup.keys.store import KEYRING
 
@@ -92,10 +92,6 @@ def _test_key(row: Provider, value: str, keys: Keys) -> str:
     found = asyncio.run(check_provider(row.name, typed, refresh=True, try_out=True))
     if found.error is not None:
         raise _not_kept(row, found.error)
-    return _count(found)
-
-
-def _count(found: ProviderStatus) -> str:
     return f" and offers {len(found.known.models)} models" if found.known else ""
 
 

@@ -88,7 +88,9 @@ def primitive(value: Value, hint: str = "default") -> Value:
         return convert(value, hint)
     if hint != "string" and hasattr(type(value), "__float__"):
         return to_compact(float(value))
-    return _object_text(value)
+    if callable(value):
+        return f"function {function_name(value)}() {{ [native code] }}"
+    return str(value)
 
 
 def _of_record(record: dict[str, Value], names: tuple[str, str]) -> Value:
@@ -100,12 +102,6 @@ def _of_record(record: dict[str, Value], names: tuple[str, str]) -> Value:
     if "toString" in record and "valueOf" in record:
         raise TypeErrorValue("Cannot convert object to primitive value")
     return "[object Object]"
-
-
-def _object_text(value: Value) -> str:
-    if callable(value):
-        return f"function {function_name(value)}() {{ [native code] }}"
-    return str(value)
 
 
 def property_key(value: Value) -> str:

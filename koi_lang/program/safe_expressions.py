@@ -108,11 +108,6 @@ def _light(value: Any) -> Any:
     return value
 
 
-def _require_plain(key: Any) -> None:
-    if isinstance(key, str) and (key.startswith("__") or key in FORBIDDEN):
-        raise ExpressionError(f"`{key}` is not allowed in an expression")
-
-
 class _Evaluator:
     def __init__(self, names: Mapping[str, Any], told: Iterable[str]) -> None:
         self.names = names
@@ -171,7 +166,8 @@ class _Evaluator:
 
     def _get(self, holder: Any, key: Any) -> Any:
         """A member of a plain value; what is missing has missing members."""
-        _require_plain(key)
+        if isinstance(key, str) and (key.startswith("__") or key in FORBIDDEN):
+            raise ExpressionError(f"`{key}` is not allowed in an expression")
         if operators.nullish(holder):
             return undefined
         if not isinstance(holder, (dict, list, str)):

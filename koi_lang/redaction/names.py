@@ -85,8 +85,4 @@ def is_secret_variable(name: str) -> bool:
         return words[-3:] == ("access", "key", "id")
     if NOT_OF_TOKENS.intersection(words) and "token" in words:
         return False
-    return any(word in IN_VARIABLES or _ends_as_secret(word) for word in words)
-
-
-def _ends_as_secret(word: str) -> bool:
-    return word.endswith(ENDINGS_IN_VARIABLES) and word not in NO_KEYS
+    return any(word in IN_VARIABLES or (word.endswith(ENDINGS_IN_VARIABLES) and word not in NO_KEYS) for word in words)

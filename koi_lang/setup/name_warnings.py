@@ -10,7 +10,6 @@ from koi_lang.compiler.compile import Checked
 from koi_lang.diagnostics import Diagnostic, LabeledSpan
 from koi_lang.errors import KoiError
 from koi_lang.llm.model_choice import written_choice
-from koi_lang.llm.model_list_cache import CachedModelList
 from koi_lang.llm.model_name_check import fits, nearest_models
 from koi_lang.setup.availability import connection_of, lists
 from koi_lang.setup.keys.lookup import Keys
@@ -37,14 +36,10 @@ def _warnings(llm: n.Llm, source: Source, keys: Keys) -> Iterator[Diagnostic]:
         return
     try:
         maker, name = written_choice({"provider": provider.value if provider else "", "model": model.value})
-        known = _cached_list(maker, keys)
+        known = None if maker == "auto" else lists().find(connection_of(maker, keys))
     except KoiError:  # an unknown provider has its own message, and without a key there is no list
         return
     if known is not None and name and not fits(name, known.names) and (near := nearest_models(name, known.names)):
         help = f"did you mean {' or '.join(f'`{each}`' for each in near)}?"
         place = LabeledSpan(source, model.span)
         yield Diagnostic(CODE, "warning", f"`{maker}` lists no model `{name}`", place, help=help)
-
-
-def _cached_list(provider: str, keys: Keys) -> CachedModelList | None:
-    return None if provider == "auto" else lists().find(connection_of(provider, keys))

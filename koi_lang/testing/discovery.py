@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from koi_lang.errors import UsageError
@@ -33,17 +33,13 @@ def find(paths: Iterable[str], *, update: bool = False, collectors: Mapping[str,
 
 def _files(path: Path, suffixes: Collection[str]) -> Sequence[Path]:
     if path.is_dir():
-        return [file for file in sorted(_in_folder(path.resolve())) if file.suffix in suffixes]
+        return [file for file in sorted(filter(_is_test, inside(path.resolve(), ""))) if file.suffix in suffixes]
     if not path.exists():
         raise UsageError(f"there is no file or folder `{path}`", help="name files or folders that hold tests.")
     if path.suffix not in suffixes:
         known = ", ".join(f"`*{suffix}`" for suffix in suffixes)
         raise UsageError(f"`{path}` holds no tests", help=f"tests are in {known}.")
     return [path.resolve()]
-
-
-def _in_folder(folder: Path) -> Iterator[Path]:
-    return filter(_is_test, inside(folder, ""))
 
 
 def _is_test(file: Path) -> bool:

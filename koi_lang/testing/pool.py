@@ -41,7 +41,8 @@ class _Worker:
     """A process and the case it is at."""
 
     def __init__(self, siblings: Sequence[_Worker], timeout_s: float) -> None:
-        context = _context()
+        # Forked processes have everything loaded; elsewhere than on Linux forking is not safe.
+        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.connection, theirs = context.Pipe()
         inherited = [self.connection, *(sibling.connection for sibling in siblings)]
         others = inherited if context.get_start_method() == "fork" else []
@@ -146,11 +147,6 @@ class _Pool:
             worker.dismiss()
         for worker in self._workers:
             worker.kill(0.0 if worker.case is not None else GRACE_S)
-
-
-def _context() -> Any:
-    """Forked processes have everything loaded; elsewhere than on Linux forking is not safe."""
-    return multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 
 
 def _start(process: Any) -> None:

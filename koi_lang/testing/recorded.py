@@ -217,16 +217,13 @@ class Comparison:
         assert entry is not None, "what is written can be read"
         before = self._history.find(entry.kind, entry.path)
         if entry.kind == ModelAsked.type:
-            self._compare_request(entry, before)
+            self._result.answers += before is not None
+            recorded = "" if before is None else str(before.data.get("request", ""))
+            if is_of_this_form(recorded) and recorded != entry.data.get("request"):
+                self._result.requests.append(" / ".join(entry.path))
         elif entry.kind in COMPARED:
             self._seen.add((entry.kind, entry.path))
             self._compare(entry, before)
-
-    def _compare_request(self, entry: JournalEntry, before: JournalEntry | None) -> None:
-        self._result.answers += before is not None
-        recorded = "" if before is None else str(before.data.get("request", ""))
-        if is_of_this_form(recorded) and recorded != entry.data.get("request"):
-            self._result.requests.append(" / ".join(entry.path))
 
     def _compare(self, entry: JournalEntry, before: JournalEntry | None) -> None:
         self._result.actions += entry.kind == "begun"
@@ -244,13 +241,10 @@ class Comparison:
         self._order.sort(key=lambda pair: pair[0])
         self._result.differences = [difference for _, difference in self._order]
         if not has_ended:
-            self._forget_what_follows(entries)
+            # A recording that was interrupted says nothing about what would have come.
+            self._result.differences = [each for each in self._result.differences if each.before is not None]
         self._result.error = error if self._result.differences else ""
         return self._result
-
-    def _forget_what_follows(self, entries: Sequence[JournalEntry]) -> None:
-        """A recording that was interrupted says nothing about what would have come."""
-        self._result.differences = [each for each in self._result.differences if each.before is not None]
 
     def _where(self, entry: JournalEntry) -> str:
         """The line of the handler that an entry belongs to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def _run(path: Path, headers: Mapping[Path, Header], depth: int) -> Iterator[str
     ]
     yield f"{margin}{header.run}  {summarise(path).state}  {Path(header.program).name}"
     entries = read(path).entries
-    starts = _inputs(entries)
+    starts = {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
     for entry in entries:
         text = _format_entry(entry, starts)
         if text and not entry.data.get("recalled"):
@@ -58,10 +58,6 @@ def _run(path: Path, headers: Mapping[Path, Header], depth: int) -> Iterator[str
         for at, child in branches:
             if at == entry.n:
                 yield from _run(child, headers, depth + 1)
-
-
-def _inputs(entries: Sequence[JournalEntry]) -> Mapping[tuple[str, ...], Any]:
-    return {entry.path: entry.data.get("fields") for entry in entries if entry.kind == "begun"}
 
 
 def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) -> str:

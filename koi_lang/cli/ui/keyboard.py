@@ -142,12 +142,8 @@ class LineEditor:
                 self.text = ""
             elif key == "\x04" and not self.text:
                 lines.append(None)
-            else:
-                self._edit(key)
+            elif key in self._edits:
+                self.text = self._edits[key](self.text)
+            elif key.isprintable() and len(self.text) < LONGEST:
+                self.text += key
         return lines
-
-    def _edit(self, key: str) -> None:
-        if key in self._edits:
-            self.text = self._edits[key](self.text)
-        elif key.isprintable() and len(self.text) < LONGEST:
-            self.text += key

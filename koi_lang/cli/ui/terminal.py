@@ -101,7 +101,8 @@ class Terminal:
             return
         for number, option in enumerate(options, 1):
             _write(sys.stderr, f"  {number}. {one_line(option)}\n")
-        self._question = f"{_plain(question).rstrip()} "
+        # Nothing in a question may make it look like another one.
+        self._question = f"{clean(question).rstrip()} "
         self._ask_again()
 
     def _make_room(self) -> None:
@@ -283,8 +284,3 @@ def _write(stream: TextIO, text: str) -> None:
         stream.write(text)
     except UnicodeEncodeError:
         stream.write(writable(text, stream))
-
-
-def _plain(text: str) -> str:
-    """A question without anything that could make it look like another one."""
-    return clean(text)

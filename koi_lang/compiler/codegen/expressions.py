@@ -200,19 +200,15 @@ def _prefix(node: n.Prefix, e: Emitter) -> ast.expr:
         case "!":
             return condition(node, e)
         case "-":
-            return _negative(node, e, at)
+            operand = node.operand
+            if isinstance(operand, n.Literal) and type(operand.value) in (int, float) and operand.value:
+                return ast.UnaryOp(ast.USub(), expression(operand, e), **at)
+            return py.helper("negate", [outside_chain(operand, e)], at)
         case "+":
             return py.helper("number", [outside_chain(node.operand, e)], at)
         case "typeof":
             return py.helper("type_of", [outside_chain(node.operand, e)], at)
     return _delete(node, e, at)
-
-
-def _negative(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
-    operand = node.operand
-    if isinstance(operand, n.Literal) and type(operand.value) in (int, float) and operand.value:
-        return ast.UnaryOp(ast.USub(), expression(operand, e), **at)
-    return py.helper("negate", [outside_chain(operand, e)], at)
 
 
 def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:

@@ -78,7 +78,9 @@ def kind_of(node: n.Expression, around: Enclosing, file: Analysis, program: Anal
         case n.Member():
             return _kind_of_member(node, around, file, program)
         case n.Call(callee=n.Member(object=object, name=name), optional=False):
-            return _kind_of_result(object, name, around, file)
+            if isinstance(object, n.Name) and not is_variable(object, around, file):
+                return STATICS.get((object.name, name))
+            return "array" if name in LISTS else "string" if name in TEXTS else None
     return kind_of_literal(node)
 
 
@@ -86,12 +88,6 @@ def _kind_of_declared(declared: Declared, file: Analysis, program: AnalysedProgr
     if declared.type is not None or declared.value is None:
         return kind_of_type(declared.type)
     return kind_of(declared.value, declared.around, file, program)
-
-
-def _kind_of_result(base: n.Expression, name: str, around: Enclosing, file: Analysis) -> Kind | None:
-    if isinstance(base, n.Name) and not is_variable(base, around, file):
-        return STATICS.get((base.name, name))
-    return "array" if name in LISTS else "string" if name in TEXTS else None
 
 
 def _kind_of_member(node: n.Member, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:

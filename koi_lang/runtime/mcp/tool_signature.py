@@ -112,12 +112,9 @@ class _TypeWriter:
         elif isinstance(schema.get("enum"), list):
             yield " | ".join(map(_literal, schema["enum"]))
         elif not schema.keys().isdisjoint(SHAPES):
-            yield self._of_kinds(schema)
-
-    def _of_kinds(self, schema: Mapping[str, Any]) -> str:
-        declared = schema.get("type", "array" if "items" in schema or "prefixItems" in schema else "object")
-        kinds = declared if isinstance(declared, list) else [declared]
-        return " | ".join(self._of_kind(kind, schema) for kind in dict.fromkeys(map(str, kinds))) or "never"
+            declared = schema.get("type", "array" if "items" in schema or "prefixItems" in schema else "object")
+            kinds = declared if isinstance(declared, list) else [declared]
+            yield " | ".join(self._of_kind(kind, schema) for kind in dict.fromkeys(map(str, kinds))) or "never"
 
     def _of_kind(self, kind: str, schema: Mapping[str, Any]) -> str:
         if kind == "array":

@@ -50,7 +50,8 @@ class Checks:
         self._time = SearchTime()
         try:
             for error in self._validator.iter_errors(arguments):
-                yield _clause(error.absolute_path, error.message)
+                field = ".".join(map(str, error.absolute_path))
+                yield f"`{field}`: {clip_text(error.message)}" if field else clip_text(error.message)
         except Unresolvable as error:
             raise ValueError(_first_line(error)) from error
         except RecursionError:
@@ -94,8 +95,3 @@ def _nothing(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator
 
 def _first_line(error: Exception) -> str:
     return clip_text(str(error).partition("\n")[0])
-
-
-def _clause(path: Any, message: str) -> str:
-    field = ".".join(map(str, path))
-    return f"`{field}`: {clip_text(message)}" if field else clip_text(message)

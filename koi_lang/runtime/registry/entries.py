@@ -41,20 +41,16 @@ def value_text(key: str, value: object) -> str:
     """
     flaw = _find_flaw(value, DEEPEST)
     if flaw is None:
-        return _encode_loosely(value)
+        try:
+            return _encode(value)
+        except (TypeError, ValueError):
+            return str(stringify(value))
     path, what = flaw
     place = f" at `{path}`" if path else ""
     raise RegistryError(
         f"`{key}` cannot be stored: {what}{place}",
         help="Store text, numbers, booleans, null, and lists and objects of these.",
     )
-
-
-def _encode_loosely(value: object) -> str:
-    try:
-        return _encode(value)
-    except (TypeError, ValueError):
-        return str(stringify(value))
 
 
 def value_of(key: str, text: str) -> Any:

@@ -90,7 +90,7 @@ class KeptRegistry:
         keys: list[IdempotencyKey] = []
 
         async def work() -> Any:
-            keys.append(self._key(name))
+            keys.append(IdempotencyKey(self._run, "/".join(leaf_path(f"registry.{name}"))))
             return await getattr(self._registry, name)(*args, once=keys[0] if self._recorder.is_kept else None)
 
         count_written(args)
@@ -104,9 +104,6 @@ class KeptRegistry:
         if len(self._over) >= MOST_OVER:
             self._forget()
         return outcome
-
-    def _key(self, name: str) -> IdempotencyKey:
-        return IdempotencyKey(self._run, "/".join(leaf_path(f"registry.{name}")))
 
     def _forget(self) -> None:
         """Let the registry forget the changes whose outcome is known elsewhere."""

@@ -60,7 +60,8 @@ def expect_failure(text: str, error: Exception | None = None) -> None:
         raise error
     if error is None:
         raise ExpectationError("this did not fail", details=(f"expected a failure with: {text}",))
-    said = _message(error)
+    value = caught(error)
+    said = str(value) if isinstance(value, ErrorValue) else console_text(value)
     if text not in said:
         details = (f"expected: {text}", f"failed with: {said}")
         raise ExpectationError("this failed with another message", details=details) from error
@@ -68,11 +69,6 @@ def expect_failure(text: str, error: Exception | None = None) -> None:
 
 def _not_awaited() -> ExpectationError:
     return ExpectationError("this is a promise, whose value comes later", help="write `await` in front of it.")
-
-
-def _message(error: Exception) -> str:
-    value = caught(error)
-    return str(value) if isinstance(value, ErrorValue) else console_text(value)
 
 
 def _sides(left: Value, right: Value) -> tuple[str, str]:

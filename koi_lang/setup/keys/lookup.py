@@ -99,7 +99,8 @@ class Keys:
 
     def copies(self, name: str) -> Iterator[StoredKey]:
         """Every place that has a key, the one that counts first. Raises KoiError."""
-        names = _family(name)
+        # Several variables may hold the same key.
+        names = next((provider.keys for provider in providers.PROVIDERS if name in provider.keys), (name,))
         for place, variables in self._variables.items():
             yield from (StoredKey(each, place, variables[each].strip()) for each in names if variables.get(each))
         places = self.store.places()
@@ -118,8 +119,3 @@ class Keys:
         """
         variables = (*self._variables.values(), self.store.in_file())
         return redactor(*variables, fields=fields or {}, known=[self._given_out], found=self._found)
-
-
-def _family(name: str) -> tuple[str, ...]:
-    """All variables that may hold the same key."""
-    return next((provider.keys for provider in providers.PROVIDERS if name in provider.keys), (name,))

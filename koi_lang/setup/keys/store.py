@@ -113,7 +113,8 @@ class KeyStore:
                     begun.unlink()
                 yield
         except OSError as error:
-            raise _unusable(self.folder, error) from error
+            help = "Set `KOI_CONFIG_DIR` to a folder you may write."
+            raise KoiError(f"keys cannot be kept in `{self.folder}`: {reason(error)}", help=help) from error
 
 
 def _delete_key(name: str, *, listed: bool) -> bool:
@@ -128,8 +129,3 @@ def _delete_key(name: str, *, listed: bool) -> bool:
 
 def _is_entry(entry: Any) -> bool:
     return isinstance(entry, dict) and isinstance(entry.get("key", ""), str)
-
-
-def _unusable(folder: Path, error: OSError) -> KoiError:
-    help = "Set `KOI_CONFIG_DIR` to a folder you may write."
-    return KoiError(f"keys cannot be kept in `{folder}`: {reason(error)}", help=help)
