@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from koi_lang.js.calling import apply, function_name
 from koi_lang.js.errors import TypeErrorValue
@@ -10,6 +11,11 @@ from koi_lang.js.number_format import INFINITY, NAN, fit, number_text, parse_num
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 PRIMITIVES = (str, int, float, bool, type(None), Undefined)
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    """Whether a value is a number (booleans are not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def truth(value: Value) -> bool:

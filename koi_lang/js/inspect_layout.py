@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from unicodedata import category, east_asian_width
 
+from koi_lang.js.conversions import is_number
 from koi_lang.js.undefined import Value
 
 WIDTH = 80
@@ -37,14 +38,10 @@ def group_columns(entries: list[str], indent: int, hidden: bool, items: Sequence
     if columns <= 1:
         return entries
     widths = [max(lengths[column::columns]) + _GAP for column in range(columns)]
-    numeric = len(items) >= len(entries) and all(map(_is_number, items[: len(entries)]))
+    numeric = len(items) >= len(entries) and all(map(is_number, items[: len(entries)]))
     pad = _right if numeric else _left
     rows = [_row(shown[at : at + columns], widths, pad) for at in range(0, len(shown), columns)]
     return [*rows, *entries[len(shown) :]]
-
-
-def _is_number(item: Value) -> bool:
-    return isinstance(item, int | float) and not isinstance(item, bool)
 
 
 def _columns(count: int, widest: int, average: float, indent: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from types import MappingProxyType
 
-from koi_lang.js.conversions import integer, number, text, truth
+from koi_lang.js.conversions import integer, is_number, number, text, truth
 from koi_lang.js.errors import RangeErrorValue
 from koi_lang.js.intl_dates import require_american
 from koi_lang.js.method_tables import Constructor, MethodTable
@@ -160,11 +160,6 @@ def _flag_text(flag: bool) -> str:
 @FLAGS.add_as("valueOf")
 def _flag_value(flag: bool) -> bool:
     return flag
-
-
-def is_number(value: Value) -> bool:
-    """Whether a value is a number (booleans are not)."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @STATICS.add_as("isInteger")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from koi_lang.js.conversions import PRIMITIVES, number, text
+from koi_lang.js.conversions import PRIMITIVES, is_number, number, text
 from koi_lang.js.inspect_primitives import number_leaf
 from koi_lang.js.json_text import stringify
 from koi_lang.js.number_format import NAN, parse_float, parse_int
@@ -44,7 +44,7 @@ def _format_value(kind: str, value: Value, inspect: Callable[..., str]) -> str:
 
 
 def _as_text(value: Value, inspect: Callable[..., str]) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         return number_leaf(value)
     own = isinstance(value, dict) and callable(value.get("toString"))
     return text(value) if isinstance(value, PRIMITIVES) or own else inspect(value, depth=0)

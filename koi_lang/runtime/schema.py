@@ -9,6 +9,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from koi_lang.js.conversions import is_number
 from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.js.undefined import undefined
 
@@ -111,7 +112,7 @@ def _fits(value: Any, schema: Schema) -> bool:
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
         case "number":
-            return isinstance(value, (int, float)) and not isinstance(value, bool)
+            return is_number(value)
         case "null":
             return value is None or value is undefined
         case "array":

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from koi_lang.errors import AgentError
+from koi_lang.js.conversions import is_number
 from koi_lang.js.environment import current_environment
 from koi_lang.std.csv_text import cell_text, columns_of
 from koi_lang.text_width import clean, clip_text, pad_text, width, wrap_text
@@ -49,7 +50,7 @@ def render_table(items: Sequence[Any], columns: Sequence[str], most: int, is_wra
 
 
 def _is_numeric(values: Sequence[Any]) -> bool:
-    numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in values if value is not None]
+    numbers = [is_number(value) for value in values if value is not None]
     return bool(numbers) and all(numbers)
 
 

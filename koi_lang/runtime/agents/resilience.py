@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.errors import AgentError
+from koi_lang.js.conversions import is_number
 from koi_lang.js.errors import catch_value
 from koi_lang.outcome import capture
 from koi_lang.runtime.concurrency.cancellation import CancelScope
@@ -42,7 +43,7 @@ class Resilience:
         return Resilience(
             attempts=max(1, int(declared.get("retry_max_attempts", 1))),
             delay_s=float(declared.get("retry_delay", 0)) / 1000,
-            factor=2.0 if backoff in ("exponential", True) else float(backoff) if _is_number(backoff) else 1.0,
+            factor=2.0 if backoff in ("exponential", True) else float(backoff) if is_number(backoff) else 1.0,
             timeout_s=None if timeout is None else float(timeout) / 1000,
         )
 
@@ -51,10 +52,6 @@ class Resilience:
         async with CancelScope(self.timeout_s) as scope:
             return await work
         raise AttemptTimeoutError(f"the handler took longer than {self.timeout_s} s") from scope.caught
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import RegistryError
 from koi_lang.js.bounded_regex import BoundedRegex
+from koi_lang.js.conversions import is_number
 from koi_lang.runtime.registry.entries import kind_of
 
 Test = Callable[[Any], bool]
@@ -101,13 +102,9 @@ def _step(value: Any, step: str) -> Any:
     return value[index] if index < len(value) else _MISSING
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _equal(left: Any, right: Any) -> bool:
     """Equality of JSON values by content; true is not 1."""
-    if _is_number(left) and _is_number(right):
+    if is_number(left) and is_number(right):
         return bool(left == right)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)
@@ -128,8 +125,8 @@ def _compare_ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object], 
     """An operator that puts a number beside a number or text beside text; anything else does not pass."""
 
     def build(operand: object) -> Test:
-        if _is_number(operand):
-            return lambda value: _is_number(value) and compare(value, operand)
+        if is_number(operand):
+            return lambda value: is_number(value) and compare(value, operand)
         if isinstance(operand, str):
             return lambda value: isinstance(value, str) and compare(value, operand)
         return lambda value: False
