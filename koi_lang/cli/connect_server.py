@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import KoiError, UsageError
 from koi_lang.llm.providers import PROVIDERS
 from koi_lang.runtime.agents.declarations import Mcp
@@ -41,7 +42,7 @@ def connect_server(name: str, keys: Keys, *, no_browser: bool) -> None:
     place = keys.store.places().get(token_name(str(options["url"])))
     where = "the keyring of this system" if place == KEYRING else f"`{keys.store.path}`, which only you can read"
     kept = f"; its tokens are in {where}" if place else " and wants nobody to sign in"
-    click.echo(f"{server.name} is connected and offers {count} tool{'' if count == 1 else 's'}{kept}")
+    click.echo(f"{server.name} is connected and offers {count_text(count, 'tool')}{kept}")
 
 
 def forget_server(name: str, keys: Keys) -> None:

@@ -208,7 +208,7 @@ def export(run: str, output: Path) -> None:
         with output.open("xb") as file:
             left_out = store.export(path, file, replace(header, program=Path(seen).as_posix()))
     if left_out:
-        click.echo(f"warning: {left_out} line{'' if left_out == 1 else 's'} left out", err=True)
+        click.echo(f"warning: {count_text(left_out, 'line')} left out", err=True)
 
 
 @command.command()

@@ -14,7 +14,7 @@ from koi_lang.cli.chat.clipboard import clipboard_image
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
-from koi_lang.cli.ui.text import brief, fit_text, one_line, usage_text
+from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
@@ -130,7 +130,7 @@ async def cost(chat: ChatConversation, given: str) -> None:
     """Show what the conversation took: requests, tokens, money."""
     statistics = chat.session.statistics
     calls, usage = statistics.counts["calls"], statistics.usage
-    counted = f"{_count(calls, 'message')}, {_count(usage.requests, 'request')}"
+    counted = f"{count_text(calls, 'message')}, {count_text(usage.requests, 'request')}"
     tokens = ", ".join(f"{count:,} {name}" for name, count in usage.by_kind.items())
     chat.screen.say(f"{counted}, {usage_text(usage)} ({tokens})")
 
@@ -252,7 +252,7 @@ async def resume(chat: ChatConversation, given: str) -> None:
         raise UsageError("`/resume` takes one id", help="Write `/resume ID`, or `/resume ID trust` for one of others.")
     resumed = await chat.ask("resume_session", session=session, trust=bool(trust.strip()))
     chat.telling.tell_earlier()
-    chat.screen.note(f"going on with {resumed['session_id']}, {_count(resumed['calls'], 'message')}")
+    chat.screen.note(f"going on with {resumed['session_id']}, {count_text(resumed['calls'], 'message')}")
 
 
 def _sessions(chat: ChatConversation) -> list[str]:
@@ -301,7 +301,3 @@ def _journal(chat: ChatConversation) -> Path:
     if chat.session.journal is None:
         raise SessionError("no_journal", "the conversation is not recorded", help="Start it without `--no-record`.")
     return chat.session.journal
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, is_told, result_text
+from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.text import harmless, one_line
@@ -61,7 +61,7 @@ class EventView:
             self._show(event, self._earlier.append, self._earlier.append)
             return
         self._show(event, self.screen.say, self.screen.answer)
-        if outcome is not None and is_told(outcome):
+        if outcome is not None and outcome.is_told:
             self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
         self._tell(event)
 

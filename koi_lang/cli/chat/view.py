@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome
+from koi_lang.cli.ui.activity import ActionOutcome
 from koi_lang.cli.ui.text import Theme, brief, duration, fit_text, harmless, one_line, whole
 from koi_lang.runtime.host import visible, wish
 from koi_lang.runtime.model_calls.images import replace_images
@@ -63,11 +63,6 @@ class Screen(Protocol):
 
     async def run(self) -> None:
         """Hand over what is typed, until there is no more or the conversation is over."""
-
-
-def is_told(outcome: ActionOutcome) -> bool:
-    """Whether an action that has ended is worth a line."""
-    return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
 
 
 def action_line(outcome: ActionOutcome, look: Theme, columns: int) -> str:

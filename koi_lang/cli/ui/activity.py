@@ -60,6 +60,11 @@ class ActionOutcome:
     result: str
     seconds: float
 
+    @property
+    def is_told(self) -> bool:
+        """Whether it is worth a line: it failed, or nothing else on the screen shows what it did."""
+        return not self.ok or self.step.intent not in PLAIN_TO_SEE
+
 
 @dataclass(slots=True)
 class ActiveAgent:

@@ -98,7 +98,7 @@ class LiveView(LineReporter):
             self._work.end()
             self._block.close()
             return
-        if outcome is not None and _is_told(outcome):
+        if outcome is not None and outcome.is_told:
             self.say(self._format_outcome(outcome))
         self._block.change()
 
@@ -169,7 +169,7 @@ class PlainView(LineReporter):
     def __call__(self, event: Event) -> None:
         """Follow an event."""
         outcome = self._work.follow(event)
-        if outcome is not None and _is_told(outcome):
+        if outcome is not None and outcome.is_told:
             self.say(_sentence(outcome))
         worker = None if event.recalled else self._work.at(event.path)
         news = "" if worker is None else _news(worker, event)
@@ -179,10 +179,6 @@ class PlainView(LineReporter):
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _is_told(outcome: ActionOutcome) -> bool:
-    return not outcome.ok or outcome.step.intent not in PLAIN_TO_SEE
 
 
 def _news(worker: ActiveAgent, event: Event) -> str:
