@@ -83,13 +83,16 @@ def _lock_windows(msvcrt: Any, descriptor: int, shared: bool, waits: bool) -> No
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     os.lseek(descriptor, FAR, os.SEEK_SET)
     try:
-        while True:
-            try:
-                msvcrt.locking(descriptor, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK, 1)
-            except OSError:
-                if not waits:
-                    raise BlockingIOError from None
-            else:
-                return
+        while not _try_lock_windows(msvcrt, descriptor, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK):
+            if not waits:
+                raise BlockingIOError
     finally:
         os.lseek(descriptor, before, os.SEEK_SET)
+
+
+def _try_lock_windows(msvcrt: Any, descriptor: int, mode: int) -> bool:
+    try:
+        msvcrt.locking(descriptor, mode, 1)
+    except OSError:
+        return False
+    return True

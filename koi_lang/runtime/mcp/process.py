@@ -69,15 +69,19 @@ async def process_streams(
     Raises:
         OSError: the process cannot be started.
     """
+    async with _run_process(command, stderr) as running, _messages(running, command.most_bytes, ended) as streams:
+        yield streams
+
+
+@asynccontextmanager
+async def _run_process(command: ServerCommand, stderr: TextIO) -> AsyncIterator[_Running]:
     running = await _start_process(command, stderr)
     try:
         async with _guard_group(running.leader):
             try:
-                async with _messages(running, command.most_bytes, ended) as streams:
-                    yield streams
+                yield running
             finally:
-                with anyio.CancelScope(shield=True):
-                    await _end(running)
+                await _end(running)
     finally:
         end_group(running.leader)
         running.transport.close()
@@ -203,12 +207,13 @@ async def _close_behind(running: _Running) -> None:
 async def _end(running: _Running) -> None:
     """End a process in the way of the protocol: it is left alone, asked to end, killed; and then its group."""
     running.stdin.close()
-    for end in (None, ask_group_to_end, end_group):
-        if end is not None:
-            end(running.leader)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(running.has_ended.wait(), LEAVE_S)
-            return
+    with anyio.CancelScope(shield=True):
+        for end in (None, ask_group_to_end, end_group):
+            if end is not None:
+                end(running.leader)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(running.has_ended.wait(), LEAVE_S)
+                return
 
 
 @asynccontextmanager
