@@ -493,6 +493,13 @@ class AnswerDelta(EventData):
     text: str
 
 
+@event("thinking_delta", transient=True, detailed=["text"])
+class ThoughtDelta(EventData):
+    """A piece of what a model shows of its thoughts arrives; no action is read from it, and nothing keeps it."""
+
+    text: str
+
+
 @event("model_wrote", detailed=["text"])
 class ModelWrote(EventData):
     """What has arrived of an answer since this was told last; an action of it is about to begin."""

@@ -124,7 +124,9 @@ class _EventReader(StreamState):
         return ""
 
     def _text(self, delta: Any) -> str:
-        self.written += weight(word(delta, "partial_json")) + weight(word(delta, "thinking"))
+        self.written += weight(word(delta, "partial_json"))
+        if word(delta, "type") == "thinking_delta":
+            self.thought = word(delta, "thinking")
         return text_of(field(delta, "text")) if word(delta, "type") == "text_delta" else ""
 
     def _take_end(self, part: Any) -> None:
@@ -189,7 +191,11 @@ def _usage(usage: Any) -> Usage | None:
 
 def _with_output(known: Usage | None, usage: Any) -> Usage | None:
     """What was counted before, with the tokens of the whole answer; None where they cannot be read."""
+    if not (known and usage):
+        return known
     try:
-        return replace(known, output_tokens=count(usage, "output_tokens")) if known and usage else known
+        made = count(usage, "output_tokens")
+        thought = count(field(usage, "output_tokens_details"), "thinking_tokens")
+        return replace(known, output_tokens=made, thinking_tokens=min(thought, made))
     except ValueError:
         return None

@@ -15,7 +15,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.llm.connect import NOTHING_AROUND, ModelEnvironment, connection_to, extension_choice
 from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.layers import open_stream
-from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, Usage
+from koi_lang.llm.messages import Adapter, Message, Request, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.model_choice import choose, written_choice
 from koi_lang.llm.model_name_check import LIMIT_S, check
 from koi_lang.llm.providers import STAND_INS, KeyLookup, key_of, provider_named
@@ -122,7 +122,7 @@ class Embedder:
             async for delta in deltas:
                 if isinstance(delta, TextDelta):
                     pieces.append(delta.text)
-                else:
+                elif not isinstance(delta, ThinkingDelta):
                     count(usage_of(request, 0, delta.usage))
         return "".join(pieces)
 

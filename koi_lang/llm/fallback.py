@@ -9,7 +9,7 @@ from dataclasses import replace
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.events import ModelReplaced
 from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, name_of
-from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta
+from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta, ThinkingDelta
 from koi_lang.llm.usage import Candidate
 
 BAD_REQUESTS = frozenset({400, 422})  # no other model would be asked anything else
@@ -60,7 +60,7 @@ class _Fallback(Layer):
         return request if model is self._models[0] else replace(request, model="")
 
     def _sign(self, delta: Delta, model: Adapter) -> Delta:
-        if model is self._models[0] or isinstance(delta, TextDelta):
+        if model is self._models[0] or isinstance(delta, (TextDelta, ThinkingDelta)):
             return delta
         return replace(delta, answered_by=name_of(model))
 

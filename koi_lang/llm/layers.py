@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from koi_lang.errors import ProviderError
 from koi_lang.events import EventData
-from koi_lang.llm.messages import Adapter, Delta, Discarded, Request
+from koi_lang.llm.messages import Adapter, Delta, Discarded, Request, ThinkingDelta
 from koi_lang.llm.usage import Candidate
 
 OnEvent: TypeAlias = Callable[[EventData], None]
@@ -79,8 +79,8 @@ class Attempt:
             self.failure = error
 
     def _note_begin(self, delta: Delta) -> None:
-        """Note that an answer has begun, unless what came tells of an attempt before it."""
-        if isinstance(delta, Discarded) or self.begun:
+        """Note that an answer has begun; thoughts, and what tells of an attempt before it, are no part of it."""
+        if isinstance(delta, (Discarded, ThinkingDelta)) or self.begun:
             return
         self.begins()
         self.begun = True

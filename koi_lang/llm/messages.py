@@ -102,6 +102,7 @@ class Usage:
         cached_tokens: those of `input_tokens` that the provider had read before.
         stored_tokens: those of `input_tokens` that it was paid to remember.
         estimated: whether the numbers are a guess from the length of the texts.
+        thinking_tokens: those of `output_tokens` that the model thought, as far as the provider tells.
     """
 
     input_tokens: int
@@ -109,11 +110,19 @@ class Usage:
     cached_tokens: int = 0
     stored_tokens: int = 0
     estimated: bool = False
+    thinking_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """The next piece of an answer, never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """The next piece of what a model shows of its thoughts, never empty; it is no part of the answer."""
 
     text: str
 
@@ -146,7 +155,7 @@ class StreamEnd:
     replayed: bool = False
 
 
-Delta: TypeAlias = TextDelta | Discarded | StreamEnd
+Delta: TypeAlias = TextDelta | ThinkingDelta | Discarded | StreamEnd
 Model: TypeAlias = Callable[[Request], AsyncIterator[Delta]]
 
 
@@ -157,7 +166,7 @@ class Adapter(Protocol):
     model: str
 
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        """Stream the answer: text deltas, then one `Finished`; what was tried before is `Discarded`.
+        """Stream the answer: thoughts and text, then one `StreamEnd`; what was tried before is `Discarded`.
 
         Raises:
             ProviderError: there is no answer, or not to its end.

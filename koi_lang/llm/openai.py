@@ -10,7 +10,7 @@ from koi_lang.llm.messages import Message, Request, Usage, merge_turns
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
-from koi_lang.llm.stream_fields import count, field, first, text_of, word
+from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
 from koi_lang.llm.thinking import chat_effort
 from koi_lang.llm.usage import weight
 
@@ -22,7 +22,7 @@ else:
     httpx2 = lazy_module("httpx2")
 
 
-# Where servers that speak as OpenAI does put what a model thinks; each sends one of them.
+# Where servers that speak as OpenAI does put what a model thinks; some say it in both places.
 THOUGHTS = ("reasoning_content", "reasoning")
 
 
@@ -99,9 +99,10 @@ class _ChunkReader(StreamState):
             self.refusal = (self.refusal or "") + refusal
         calls = field(delta, "tool_calls")
         self.called_tool = self.called_tool or bool(calls)
-        self.written += sum(weight(word(delta, name)) for name in THOUGHTS)
         self.written += weight(word(field(first(calls), "function"), "arguments"))
-        return text_of(field(delta, "content"))
+        content = field(delta, "content")
+        self.thought = next(filter(None, (word(delta, name) for name in THOUGHTS)), "") or thought_of(content)
+        return text_of(content)
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -122,6 +123,9 @@ def _usage(usage: Any) -> Usage | None:
     try:
         given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
         cached, stored = count(details, "cached_tokens"), count(details, "cache_write_tokens")
+        thought = count(field(usage, "completion_tokens_details"), "reasoning_tokens")
+        # Google and xAI leave thoughts out of the answer, and count them in the total alone.
+        made = max(made, count(usage, "total_tokens") - given)
     except ValueError:
         return None
-    return Usage(given, made, cached, stored) if given or made else None
+    return Usage(given, made, cached, stored, thinking_tokens=min(thought, made)) if given or made else None

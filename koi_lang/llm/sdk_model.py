@@ -11,7 +11,7 @@ from typing import Any
 from koi_lang.errors import RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, Usage
+from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.provider_errors import (
     broken_off,
     cause_of,
@@ -36,6 +36,7 @@ class StreamState(ABC):
             events, or kept silent for too long.
         begun: whether any part has arrived.
         said: whether there was text in any.
+        thought: what the part that was read last says of the thoughts of the model.
         written: tokens of all that has arrived, also of thoughts and calls of tools, about.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
@@ -45,6 +46,7 @@ class StreamState(ABC):
 
     def __init__(self) -> None:
         self.accepted = self.begun = self.said = False
+        self.thought = ""
         self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
@@ -81,9 +83,9 @@ class SdkModel(ABC):
             self._client = self._open()
         ending = self._ending()
         try:
-            async with aclosing(self._texts(request, ending)) as texts:
-                async for text in texts:
-                    yield TextDelta(text)
+            async with aclosing(self._deltas(request, ending)) as deltas:
+                async for delta in deltas:
+                    yield delta
         except self._errors() as error:
             ending.accepted |= is_silence(error)
             failure = explain(error, self.connection, request.model, begun=ending.begun)
@@ -94,31 +96,36 @@ class SdkModel(ABC):
             raise fault
         yield StreamEnd(ending.usage, ending.stop_reason)
 
-    async def _texts(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
-        """The text of the answer, of whatever form where the provider refuses the one that is wanted."""
+    async def _deltas(self, request: Request, ending: StreamState) -> AsyncGenerator[Delta, None]:
+        """Thoughts, and the text of the answer, of whatever form where the provider refuses the one that is wanted."""
         plain = replace(request, json=False, schema=None)
         try:
             wanted = plain if request.model in self._without_form else request
-            async with aclosing(self._stream_text(wanted, ending)) as texts:
-                async for text in texts:
-                    yield text
+            async with aclosing(self._stream_deltas(wanted, ending)) as deltas:
+                async for delta in deltas:
+                    yield delta
             return
         except self._errors() as error:
             if ending.begun or not (self._form(wanted) and refuses_form(error)):
                 raise
-        async with aclosing(self._stream_text(plain, ending)) as texts:
-            async for text in texts:
+        async with aclosing(self._stream_deltas(plain, ending)) as deltas:
+            async for delta in deltas:
                 self._without_form.add(request.model)
-                yield text
+                yield delta
 
-    async def _stream_text(self, request: Request, ending: StreamState) -> AsyncGenerator[str, None]:
+    async def _stream_deltas(self, request: Request, ending: StreamState) -> AsyncGenerator[Delta, None]:
         async with await self._send(request) as stream:
             ending.accepted = _is_events(stream)
             async for part in stream:
-                if text := ending.read(part):
+                text, thought = ending.read(part), ending.thought
+                if thought:
+                    ending.thought = ""
+                    ending.written += weight(thought)
+                    yield ThinkingDelta(thought)
+                if text:
                     ending.said = True
                     ending.written += weight(text)
-                    yield text
+                    yield TextDelta(text)
 
     def _fault(self, ending: StreamState, model: str) -> RequestError | None:
         """What is wrong with an answer whose stream ended properly."""

@@ -38,6 +38,14 @@ def text_of(content: Any) -> str:
     raise ValueError(f"content is a {type(content).__name__}")
 
 
+def thought_of(content: Any) -> str:
+    """What a model thinks, of content that comes as a list of parts; what is no text in it is left out."""
+    parts = content if isinstance(content, list) else []
+    thoughts = [field(part, "thinking") for part in parts if field(part, "type") == "thinking"]
+    pieces = [piece for thought in thoughts for piece in (thought if isinstance(thought, list) else [thought])]
+    return "".join([piece if isinstance(piece, str) else word(piece, "text") for piece in pieces])
+
+
 def count(record: Any, name: str) -> int:
     """A number of tokens, 0 where there is none. Raises ValueError when it is something else."""
     value = field(record, name)

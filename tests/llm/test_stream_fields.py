@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import RequestError
-from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, Usage
+from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import BOTH, REQUEST, adapter, answer_to, failure_of
@@ -54,8 +54,16 @@ def test_an_answer_of_parts_is_read() -> None:
     text = [{"type": "text", "text": '{"intent":"a"}'}]
     deltas = answer_to("openai", Answer(pieces=([THOUGHT], text)))
 
-    assert TextDelta('{"intent":"a"}') == deltas[0]
-    assert 2 == len(deltas)
+    assert [ThinkingDelta('{"intent":"shell"}'), TextDelta('{"intent":"a"}')] == deltas[:2]
+    assert 3 == len(deltas)
+
+
+@pytest.mark.parametrize("thinking", [None, 5, {"text": 5}, [5, None, {"type": "text", "text": {}}]])
+def test_a_thought_that_cannot_be_read_costs_no_answer(thinking: Any) -> None:
+    """It is only shown, so it is left out."""
+    parts = [{"type": "thinking", "thinking": thinking}, {"type": "text", "text": "ok"}]
+
+    assert TextDelta("ok") == answer_to("openai", Answer(pieces=(parts,)))[0]
 
 
 @pytest.mark.parametrize("content", [5, {"text": "a"}, [{"type": "text", "text": 5}]])

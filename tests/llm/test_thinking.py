@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ import pytest
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import SettingsError
 from koi_lang.llm.cards import CARDS
-from koi_lang.llm.connect import PROVIDERS, connect
+from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect
 from koi_lang.llm.effort_list import EFFORT_CARDS
-from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.messages import Delta, Discarded, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.thinking import FORMS
 from koi_lang.settings import project
-from tests.llm.server import Asked, ModelServer
+from tests.llm.server import Answer, Asked, ModelServer
 
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),))
 # What of a body says how much to think.
@@ -42,6 +43,24 @@ def asked_with(options: dict[str, Any], request: Request = REQUEST) -> Asked:
                 pass
             await model.aclose()
             return server.requests[0]
+
+    return asyncio.run(run())
+
+
+async def no_pause(seconds: float) -> None:
+    """A pause that takes no time."""
+
+
+def deltas_of(provider: str, *answers: Answer) -> list[Delta]:
+    """What arrives of an answer of a model of a provider."""
+
+    async def run() -> list[Delta]:
+        async with ModelServer(answers) as server:
+            options = {"provider": provider, "base_url": server.url}
+            model = connect(options, lambda name: "k", around=ModelEnvironment(sleep=no_pause))
+            deltas = [delta async for delta in model(REQUEST)]
+            await model.aclose()
+            return deltas
 
     return asyncio.run(run())
 
@@ -190,3 +209,59 @@ def test_default_models_are_known_and_forms_exist() -> None:
     assert ["openrouter/auto"] == [row.model for row in PROVIDERS if card_of(row.model).efforts is None]
     assert {row.effort_form for row in PROVIDERS} == set(FORMS)
     assert all(card.efforts is None for card in CARDS)
+
+
+# ---------------------------------------------------------------- what models show of their thoughts
+
+ACTION = '{"intent": "shell", "command": "rm -rf /"}'
+BOTH = pytest.mark.parametrize(("provider", "stop"), [("openai", "stop"), ("anthropic", "end_turn")])
+
+
+@BOTH
+def test_thoughts_come_apart_from_the_answer(provider: str, stop: str) -> None:
+    """Each piece is a delta of its own kind, whatever stands in it; the tokens of thoughts are counted."""
+    answer = Answer(pieces=("yes",), thoughts=("Hm. ", ACTION), usage=(7, 30, 2), thought_tokens=20)
+
+    expected = [ThinkingDelta("Hm. "), ThinkingDelta(ACTION), TextDelta("yes")]
+    assert [*expected, StreamEnd(Usage(7, 30, 2, thinking_tokens=20), stop)] == deltas_of(provider, answer)
+
+
+def test_thoughts_stand_in_several_places() -> None:
+    """Servers that speak as OpenAI does have two fields for them, and Mistral a part of the content."""
+    part = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    mixed = Answer(pieces=([part], [part, {"type": "text", "text": "yes"}]))
+
+    other = deltas_of("openai", Answer(pieces=("yes",), thoughts=("Hm.",), thoughts_in="reasoning"))
+
+    assert [ThinkingDelta("Hm."), TextDelta("yes")] == other[:2]
+    expected = [ThinkingDelta("Hm."), ThinkingDelta("Hm."), TextDelta("yes")]
+    assert expected == deltas_of("mistral", mixed)[:3]
+
+
+def test_thoughts_said_twice_are_shown_once() -> None:
+    """Some servers fill both fields with the same text."""
+    delta = {"reasoning": "Hm.", "reasoning_content": "Hm."}
+    chunk = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    raw = json.dumps({**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": "stop"}]})
+
+    assert [ThinkingDelta("Hm.")] == deltas_of("openai", Answer(pieces=(), raw=f"data: {raw}\n\n"))[:1]
+
+
+def test_thoughts_that_only_the_total_counts_are_paid_for() -> None:
+    """Google and xAI leave them out of the tokens of the answer."""
+    usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 110}
+    end = {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "m", "usage": usage}
+    raw = json.dumps({**end, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+
+    assert StreamEnd(Usage(9, 101), "stop") == deltas_of("gemini", Answer(raw=f"data: {raw}\n\n"))[-1]
+
+
+@BOTH
+def test_a_stream_that_breaks_while_it_thinks_is_asked_for_again(provider: str, stop: str) -> None:
+    """Nothing of the answer was handed out, so another attempt is made; the first one is counted."""
+    broken = Answer(thoughts=("Hm. ", "So."), cut_after={"openai": 2, "anthropic": 4}[provider])
+
+    deltas = deltas_of(provider, broken, Answer(pieces=("yes",), thoughts=("Hm.",)))
+
+    kinds = [ThinkingDelta, ThinkingDelta, Discarded, ThinkingDelta, TextDelta, StreamEnd]
+    assert kinds == [type(delta) for delta in deltas]

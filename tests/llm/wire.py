@@ -24,6 +24,9 @@ class Answer:
         reset: a cut closes the connection with a reset rather than an orderly end.
         refusal: what a model says that declines to answer; Anthropic's only says that it does.
         calls_tool: the answer is the call of a tool.
+        thoughts: what the model thinks before it answers, one event each.
+        thoughts_in: the field of a delta in which a server that speaks as OpenAI does puts them.
+        thought_tokens: how many of the output the model thought.
     """
 
     pieces: tuple[Any, ...] = ("ok",)
@@ -40,6 +43,9 @@ class Answer:
     refusal: str = ""
     calls_tool: bool = False
     stop_reason: str = ""
+    thoughts: tuple[str, ...] = ()
+    thoughts_in: str = "reasoning_content"
+    thought_tokens: int = 0
 
 
 def openai_events(answer: Answer, *, with_usage: bool) -> Iterator[str]:
@@ -52,7 +58,7 @@ def openai_events(answer: Answer, *, with_usage: bool) -> Iterator[str]:
     usual = "tool_calls" if answer.calls_tool else "stop"
     yield _chunk([{"index": 0, "delta": {}, "finish_reason": answer.stop_reason or usual}])
     if answer.usage and with_usage:
-        yield _chunk([], usage=_openai_usage(*answer.usage))
+        yield _chunk([], usage=_openai_usage(*answer.usage, answer.thought_tokens))
     yield "data: [DONE]\n\n"
 
 
@@ -62,6 +68,7 @@ def _openai_deltas(answer: Answer) -> Iterator[Mapping[str, Any]]:
     elif answer.calls_tool:
         yield {"tool_calls": [{"index": 0, "id": "t", "function": {"name": "look", "arguments": "{}"}}]}
     else:
+        yield from ({answer.thoughts_in: thought} for thought in answer.thoughts)
         yield from ({"content": piece} for piece in answer.pieces)
 
 
@@ -84,6 +91,8 @@ def anthropic_events(answer: Answer) -> Iterator[str]:
     message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
     counted = {"usage": usage if answer.usage else None}
     yield _event("message_start", {"message": {**message, **counted, "stop_reason": None, "stop_sequence": None}})
+    if answer.thoughts:
+        yield from _thinking_block(answer)
     yield from _anthropic_block(answer)
     if answer.raw:
         yield answer.raw
@@ -91,8 +100,20 @@ def anthropic_events(answer: Answer) -> Iterator[str]:
     yield _event("content_block_stop", {"index": 0})
     usual = "refusal" if answer.refusal else "tool_use" if answer.calls_tool else "end_turn"
     delta = {"stop_reason": answer.stop_reason or usual, "stop_sequence": None}
-    yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": made} if answer.usage else None})
+    details = {"output_tokens_details": {"thinking_tokens": answer.thought_tokens}} if answer.thought_tokens else {}
+    usage = {"output_tokens": made, **details}
+    yield _event("message_delta", {"delta": delta, "usage": usage if answer.usage else None})
     yield _event("message_stop", {})
+
+
+def _thinking_block(answer: Answer) -> Iterator[str]:
+    """What the model thinks, and at its end the signature by which the vendor knows it again."""
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    yield _event("content_block_start", {"index": 0, "content_block": block})
+    for thought in answer.thoughts:
+        yield _event("content_block_delta", {"index": 0, "delta": {"type": "thinking_delta", "thinking": thought}})
+    yield _event("content_block_delta", {"index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}})
+    yield _event("content_block_stop", {"index": 0})
 
 
 def _anthropic_block(answer: Answer) -> Iterator[str]:
@@ -110,9 +131,10 @@ def _chunk(choices: list[dict[str, Any]], usage: Mapping[str, Any] | None = None
     return f"data: {json.dumps({**document, 'usage': usage})}\n\n"
 
 
-def _openai_usage(given: int, made: int, cached: int) -> dict[str, Any]:
+def _openai_usage(given: int, made: int, cached: int, thought: int) -> dict[str, Any]:
     counts = {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
-    return {**counts, "prompt_tokens_details": {"cached_tokens": cached}}
+    details = {"completion_tokens_details": {"reasoning_tokens": thought}} if thought else {}
+    return {**counts, "prompt_tokens_details": {"cached_tokens": cached}, **details}
 
 
 def _event(name: str, data: Mapping[str, Any]) -> str:

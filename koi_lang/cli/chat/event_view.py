@@ -20,6 +20,7 @@ from koi_lang.events import (
     MessageDelivered,
     ModelAsked,
     RetryStarted,
+    ThoughtDelta,
     unless_omitted,
 )
 from koi_lang.runtime.playbook.steering import PERSON
@@ -53,6 +54,9 @@ class EventView:
         """Take in an event, also one of an earlier part of the conversation."""
         if isinstance(event.data, AnswerDelta):
             self._work.wrote(event.path, event.data.text)
+            return
+        if isinstance(event.data, ThoughtDelta):
+            self._work.think(event.path, event.data.text)
             return
         outcome = self._work.follow(event)
         if isinstance(event.data, CallEnded) and not event.data.ok:

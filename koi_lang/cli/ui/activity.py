@@ -93,6 +93,10 @@ class ActiveAgent:
     draft: PartialReply = field(default_factory=PartialReply)
     note: str = ""
 
+    def expect_answer(self, asked: Path | None) -> None:
+        """Note which request is open; nothing is written yet."""
+        self.asked, self.draft, self.note = asked, PartialReply(), ""
+
     def begin(self, path: Path, step: ActiveStep) -> None:
         """Take up an action."""
         if not self.steps:
@@ -144,9 +148,9 @@ class Activity:
             case HandlerEnded() | HandlerFailed():
                 self._workers.pop(event.path, None)
             case ModelAsked() if not event.recalled:
-                worker.asked, worker.draft, worker.note = event.path, PartialReply(), ""
+                worker.expect_answer(event.path)
             case ModelAnswered() | ModelFailed():
-                worker.asked, worker.draft, worker.note = None, PartialReply(), ""
+                worker.expect_answer(None)
             case RetryStarted() as retry:
                 worker.note = f"{trying_again(retry)}: {self._excerpt(retry.error, LONGEST_RESULT)}"
             case McpProgress() as progress:
@@ -170,12 +174,25 @@ class Activity:
 
     def wrote(self, path: Path, text: str) -> bool:
         """Take in what a model writes; says whether somebody is at work there."""
+        worker = self._asking(path)
+        if worker is not None:
+            worker.draft.follow(text)
+        return worker is not None
+
+    def _asking(self, path: Path) -> ActiveAgent | None:
+        """Who waits for the answer to a request, of which a piece has come."""
         worker = self.at(path)
         if worker is None or worker.asked != path:
-            return False
-        worker.draft.follow(text)
+            return None
         worker.note = ""
-        return True
+        return worker
+
+    def think(self, path: Path, text: str) -> bool:
+        """Take in what a model thinks before it writes; says whether somebody is at work there."""
+        worker = self._asking(path)
+        if worker is not None:
+            worker.draft.think(text)
+        return worker is not None
 
     def workers(self) -> list[ActiveAgent]:
         """Those at work, each behind the one it works for."""

@@ -15,7 +15,7 @@ from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handl
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, look_of, width, writable
-from koi_lang.events import ActionStarted, AnswerDelta, Event, ModelAsked, RetryStarted, RunEnded
+from koi_lang.events import ActionStarted, AnswerDelta, Event, ModelAsked, RetryStarted, RunEnded, ThoughtDelta
 from koi_lang.runtime.run import Run
 
 INDENT = "  "
@@ -91,6 +91,10 @@ class LiveView(LineReporter):
         """Follow an event."""
         if isinstance(event.data, AnswerDelta):
             if self._work.wrote(event.path, event.data.text):
+                self._block.change()
+            return
+        if isinstance(event.data, ThoughtDelta):
+            if self._work.think(event.path, event.data.text):
                 self._block.change()
             return
         outcome = self._work.follow(event)

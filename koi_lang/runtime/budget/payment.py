@@ -71,6 +71,8 @@ class Payment:
         """Tell what was counted, as an event of a type."""
         usd, estimated = cost_usd(model, usage), usage.estimated or OMITTED
         tokens = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
+        if usage.thinking_tokens:
+            tokens["thinking"] = usage.thinking_tokens
         self.run.events.emit(told(model, tokens, usd, estimated=estimated, **about), self.agent, path=path)
 
     def count_again(self, known: JournalEntry) -> int:

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
-from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote
+from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote, ThoughtDelta
 from koi_lang.llm.layers import open_stream
-from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, Usage
+from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.usage import usage_of, weight
 from koi_lang.runtime.budget.limits import UNPAID
@@ -64,7 +64,7 @@ class AnswerStream:
         self._payment, self._reserved = asked.payment, asked.payment.reservation
         self._pieces: list[str] = []
         self._told = self.counted = self._attempts = 0
-        self._weight = 0.0
+        self._weight = self._thought_weight = 0.0
         self._end = StreamEnd(None, "cut")
         self._usage: Usage | None = None
         # Whether the model was asked and has neither answered to the end nor failed.
@@ -121,8 +121,11 @@ class AnswerStream:
                 if isinstance(delta, TextDelta):
                     self._weight += weight(delta.text)
                     yield delta.text
+                elif isinstance(delta, ThinkingDelta):
+                    self._show_thought(delta.text)
                 elif isinstance(delta, Discarded):
                     self._is_open = False
+                    self._thought_weight = 0.0  # it is counted in what is discarded
                     self._discard(delta)
                     await self._payment.reserve_again()
                     self._is_open = True
@@ -130,6 +133,12 @@ class AnswerStream:
                     self._end = delta
         self._is_open = False
         self._settle()
+
+    def _show_thought(self, text: str) -> None:
+        """Tell what the model thinks, which is paid for; hooks that hold the answer back hold this back, too."""
+        self._thought_weight += weight(text)
+        if self._hooked is None or not self._hooked.is_whole:
+            self._run.events.emit(ThoughtDelta(text), self._agent.name, path=self._path)
 
     async def _after_hooks(self, hooked: HookedRequest) -> str:
         """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
@@ -196,7 +205,7 @@ class AnswerStream:
     def _settle(self) -> None:
         """Count what the answer took, once; what was reserved for it is given back."""
         if self._usage is None and not self._end.replayed and (self._weight or self._end.usage):
-            self._usage = usage_of(self.request, self._weight, self._end.usage)
+            self._usage = usage_of(self.request, self._weight + self._thought_weight, self._end.usage)
             self._count(ModelAnswered, self._path, self._end, self._usage)
         self._payment.release()
 
@@ -217,7 +226,7 @@ class AnswerStream:
                 self._run.ledger.calibration.learn(str(known.data.get("model")), self.request, input_in(known.data))
             return
         if self._is_open and not self._weight:  # it has read the request, whatever it has thought since
-            self._discard(Discarded(usage_of(self.request, 0, None)), stop="cut")
+            self._discard(Discarded(usage_of(self.request, self._thought_weight, None)), stop="cut")
         self._settle()
         about: dict[str, Any] = {"stop": self._end.stop_reason}
         if self._run.detailed:

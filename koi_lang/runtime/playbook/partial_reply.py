@@ -107,7 +107,7 @@ class PartialReply(ReplyReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said = _Text()
+        self._said, self._thought = _Text(), _Text()
         self._text = _Text()
         self._action: _Begun | None = None
         self._shown: _Begun | None = None
@@ -129,13 +129,20 @@ class PartialReply(ReplyReader):
         if self._is_broken or not self._open:
             self._said.add(self._piece[self._outside : len(self._piece) - len(self._begun)])
 
+    def think(self, piece: str) -> None:
+        """Take in the next piece of thoughts that come beside the answer; nothing is read from them."""
+        self._thought.add(piece)
+
     def preview(self) -> ReplyPreview | None:
         """What is being written now; None as long as nothing can be said about it."""
         if self._shown is None or self._is_broken or not self._open:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
                 return ReplyPreview("prose" if self._closing is None else "thought", text=prose)
-        return None if self._shown is None else _to_preview(self._shown)
+        if self._shown is not None:
+            return _to_preview(self._shown)
+        thought = self._thought.words().strip()
+        return ReplyPreview("thought", text=thought) if thought else None
 
     # ------------------------------------------------------------ what the reader comes across
 
