@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from koi_lang.api.entry import open as open
     from koi_lang.api.entry import run as run
+    from koi_lang.api.modules import install as install
+    from koi_lang.api.modules import load as load
     from koi_lang.api.program import Program as Program
     from koi_lang.diagnostics import CompileError as CompileError
     from koi_lang.errors import AgentError as AgentError
@@ -25,22 +27,19 @@ if TYPE_CHECKING:
     from koi_lang.errors import UsageError as UsageError
     from koi_lang.events import Event as Event
     from koi_lang.llm.scripted import ScriptedModel as ScriptedModel
-    from koi_lang.program.import_hook import install as install
-    from koi_lang.program.loader import load as load
     from koi_lang.runtime.budget.limits import LimitReachedError as LimitReachedError
     from koi_lang.version import __version__ as __version__
 
 # Public names by the module that has them, which is imported when one of them is used first.
 _PLACES = {
     "koi_lang.api.entry": ("open", "run"),
+    "koi_lang.api.modules": ("install", "load"),
     "koi_lang.api.program": ("Program",),
     "koi_lang.diagnostics": ("CompileError",),
     "koi_lang.errors": (
         "AgentError", "KoiError", "PermissionDeniedError", "ProgramError", "ProviderError", "UsageError",
     ),
     "koi_lang.llm.scripted": ("ScriptedModel",),
-    "koi_lang.program.import_hook": ("install",),
-    "koi_lang.program.loader": ("load",),
     "koi_lang.runtime.budget.limits": ("LimitReachedError",),
     "koi_lang.events": ("Event",),
     "koi_lang.version": ("__version__",),

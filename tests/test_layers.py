@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import pytest
 from lark import Lark
 from lark.grammar import Rule
 
@@ -57,7 +58,9 @@ ENTRY = ("koi_lang.__main__", "koi_lang.cli")
 # What the package itself offers is there for everybody else, and finds what it needs when it is called.
 FACADE = {PACKAGE.name, "koi_lang.coverage"}
 # Functions that load a module when it is used first, by its name.
-LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module"}
+LAZY_IMPORTERS = {"lazy_module", "lazy_names", "import_module", "__import__"}
+# Where loaded modules are looked up by their names: who takes one from there reaches it as by an import.
+LOADED = "sys.modules"
 # Of the command line: the table of commands, options of several, and what two commands do alike.
 SHARED_BY_COMMANDS = {"__init__", "command_table", "connect_server", "options", "running"}
 # Promises live in a scope of their own, which waits for its tasks as a task group does.
@@ -101,6 +104,8 @@ def targets(node: ast.AST) -> list[str]:
         texts = [str(part.value) for part in ast.walk(node) if isinstance(part, ast.Constant)]
         folders = tuple(text for text in texts if text.endswith("."))  # the beginning of an f-string
         return [name for name in trees() if name in texts or name.startswith(folders)]
+    if isinstance(node, ast.Subscript | ast.Call) and looks_up_module(node):
+        return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and part.value in trees()]
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names if alias.name in trees()]
     if not isinstance(node, ast.ImportFrom):
@@ -109,6 +114,12 @@ def targets(node: ast.AST) -> list[str]:
     members = [f"{node.module}.{alias.name}" for alias in node.names]
     named = [member if member in trees() else str(node.module) for member in members]
     return [name for name in dict.fromkeys(named) if name in trees()]
+
+
+def looks_up_module(node: ast.Subscript | ast.Call) -> bool:
+    """Whether a module is taken from those that are loaded: `sys.modules[…]`, `sys.modules.get(…)` and their like."""
+    held = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+    return held is not None and f".{LOADED}".endswith(f".{ast.unparse(held)}")
 
 
 def part(module: str) -> str:
@@ -127,7 +138,7 @@ def goes_down(found: Imported) -> bool:
     here, there = layer(found.by), layer(found.target)
     if here == there or (found.by, found.target) == ENTRY or found.by in FACADE:
         return True
-    return (here, there) not in STRANGERS and RANKS[there] < RANKS[here]
+    return found.target not in FACADE and (here, there) not in STRANGERS and RANKS[there] < RANKS[here]
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
@@ -153,6 +164,25 @@ def test_imports_go_down() -> None:
     wrong = {(found.by, found.target) for found in imports() if not goes_down(found)}
 
     assert set() == wrong
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'sys.modules["koi_lang"].open(file)',
+        'modules["koi_lang"]',
+        'sys.modules.get("koi_lang")',
+        '__import__("koi_lang")',
+        'importlib.import_module("koi_lang")',
+        "import koi_lang",
+    ],
+)
+def test_a_module_that_is_looked_up_is_imported(code: str) -> None:
+    """No module reaches up to the face of the package by its name, however it gets hold of it."""
+    found = [target for node in ast.walk(ast.parse(code)) for target in targets(node)]
+
+    assert ["koi_lang"] == list(dict.fromkeys(found))
+    assert not goes_down(Imported("koi_lang.runtime.run", "koi_lang"))
 
 
 def test_contributors_are_told_the_layers() -> None:

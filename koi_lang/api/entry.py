@@ -23,6 +23,7 @@ from koi_lang.llm.messages import Adapter
 from koi_lang.program import declarations, loader
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.journal.calls import PYTHON
+from koi_lang.runtime.outside_calls import opens_programs
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 from koi_lang.sessions.prepared import Prepared, prepare_program
 from koi_lang.settings import project
@@ -71,6 +72,7 @@ class OpenOptions(TypedDict, total=False):
     extensions: bool
 
 
+@opens_programs
 def open(program: Place | ModuleType, **options: Unpack[OpenOptions]) -> Program:
     """A program for `async with`, inside of which its agents are called; see `OpenOptions`.
 

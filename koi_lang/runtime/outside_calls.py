@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
@@ -32,6 +31,17 @@ class OpenProgram(Protocol):
         """What comes of some work in its run. Raises as the work does."""
 
 
+Opener = TypeVar("Opener", bound=Callable[[str], AbstractAsyncContextManager[OpenProgram]])
+# What opens a program for a call, by its file; the first one counts.
+_openers: list[Callable[[str], AbstractAsyncContextManager[OpenProgram]]] = []
+
+
+def opens_programs(opener: Opener) -> Opener:
+    """Have a function open the programs of calls that stand outside of all programs. It is above what runs them."""
+    _openers.append(opener)
+    return opener
+
+
 # Those around the current code, the innermost last.
 open_programs: ContextVar[tuple[OpenProgram, ...]] = ContextVar("koi_programs", default=())
 
@@ -59,14 +69,11 @@ async def perform_in_program(file: str, work: Callable[[], Awaitable[T]]) -> T:
     program = program_of(file)
     if program is not None:
         return await program.perform(work)
-    async with _open_program(file) as opened:
+    if not _openers:
+        help = f'Write `async with koi_lang.open("{Path(file).name}"):` around the call.'
+        raise AgentError("the call needs a program, and none is open", help=help)
+    async with _openers[0](file) as opened:
         return await opened.perform(work)
-
-
-def _open_program(file: str) -> AbstractAsyncContextManager[OpenProgram]:
-    """A program as people open it: by the package, which has been imported, and which no module of it imports."""
-    opened: AbstractAsyncContextManager[OpenProgram] = sys.modules["koi_lang"].open(file)
-    return opened
 
 
 def payload_of(payload: Any, fields: Mapping[str, Any]) -> Any:

@@ -119,3 +119,28 @@ def test_what_needs_a_run_is_known(hello: Any) -> None:
         for name in ("again", "count", "fail", "greeting", "keep", "plain", "sent")
         if needs_run(getattr(hello, name))
     )
+
+
+WITHOUT_FACE = """
+    import asyncio
+    from koi_lang.program import loader
+
+    module = loader.load("hello.koi")
+    try:
+        asyncio.run(module.greeting("Ann"))
+    except Exception as error:
+        print(type(error).__name__, error.message, error.help)
+    from koi_lang import {name}
+    print(asyncio.run(module.greeting("Ann")))
+    """
+
+
+@pytest.mark.parametrize("name", ["load", "install", "open"])
+def test_what_gives_modules_opens_their_programs(project: Project, name: str) -> None:
+    """Whoever runs programs knows nothing of what opens them, which is told when it is used first."""
+    project.write("hello.koi", HELLO)
+    done = project.python(WITHOUT_FACE.format(name=name))
+
+    told = "AgentError the call needs a program, and none is open"
+    help = 'Write `async with koi_lang.open("hello.koi"):` around the call.'
+    assert (f"{told} {help}\nHello, Ann!\n", "") == (done.stdout, done.stderr)
