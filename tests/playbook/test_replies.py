@@ -340,9 +340,9 @@ def cut_answers(draw: st.DrawFn) -> tuple[str, list[str]]:
     return text, [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
 
 
-def taken(pieces: list[str]) -> tuple[list[Action], str]:
+def taken(pieces: list[str], reader: ReplyReader | None = None) -> tuple[list[Action], str]:
     """The actions of an answer and what is wrong with the rest."""
-    reader, actions = ReplyReader(), []
+    reader, actions = reader or ReplyReader(), []
     try:
         for piece in pieces:
             for action in reader.feed(piece):

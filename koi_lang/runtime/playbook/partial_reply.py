@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from koi_lang.runtime.playbook.action_parsing import ABOUT, KINDS, NAMING, Action, ReplyError
+from koi_lang.runtime.playbook.action_parsing import ABOUT, KINDS, NAMING, ReplyError
 from koi_lang.runtime.playbook.framing import OPENING, closing_of
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 
 # Of a text, so much of its end is kept.
 LONGEST_END = 400
-ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}\Z|[^u]|\Z)", re.DOTALL)
-MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
+# Controls that some terminals obey, as what is shown in their place.
+SHOWN_AS = str.maketrans("\b\f", "  ")
 THOUGHTS = frozenset({"thought", "thoughts", "thinking", "reasoning"})
 # What these hold does not tell what an action is done to.
 SILENT = frozenset({*NAMING, *ABOUT, "id", "description"})
@@ -49,16 +48,11 @@ class ReplyPreview:
 
 @dataclass(slots=True)
 class _Text:
-    """A text that grows.
-
-    Attributes:
-        begun: an escape of which the rest has not come.
-    """
+    """A text that grows."""
 
     key: str = ""
     length: int = 0
     end: str = ""
-    begun: str = ""
     is_whole: bool = False
 
     def add(self, text: str) -> None:
@@ -66,23 +60,9 @@ class _Text:
         self.length += len(text)
         self.end = (self.end + text)[-LONGEST_END:]
 
-    def add_escaped(self, raw: str) -> None:
-        """Take in what follows as it stands in JSON."""
-        raw, self.begun = self.begun + raw, ""
-        self.add(ESCAPE.sub(self._meant, raw) if "\\" in raw else raw)
-
-    def _meant(self, escape: re.Match[str]) -> str:
-        code = escape[1]
-        if len(code) == 5:
-            return chr(int(code[1:], 16))
-        if not code or code[0] == "u":
-            self.begun = escape[0]
-            return ""
-        return MEANT.get(code, code)
-
     def words(self) -> str:
         """Its end, without words of which a part may be missing."""
-        text = self.end.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        text = self.end.encode("utf-16", "surrogatepass").decode("utf-16", "replace").translate(SHOWN_AS)
         text = FIRST_WORD.sub("", text) if self.length > LONGEST_END else text
         return text if self.is_whole else LAST_WORD.sub("", text)
 
@@ -102,16 +82,16 @@ class _Begun:
     telling: _Text = field(default_factory=_Text)
 
 
-class PartialReply(ReplyReader):
-    """Follows an answer piece by piece. What cannot be read as actions counts as prose."""
+class PartialReply:
+    """Follows an answer piece by piece, as listener of a reader. What cannot be read as actions counts as prose."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self._reader = ReplyReader(listener=self, find=self._find_value)
+        self._depth = 0
         self._said, self._thought = _Text(), _Text()
-        self._text = _Text()
+        self._text: _Text | None = None
         self._action: _Begun | None = None
         self._shown: _Begun | None = None
-        self._outside = 0
         self._closing: re.Pattern[str] | None = None
         self._is_broken = False
 
@@ -120,14 +100,12 @@ class PartialReply(ReplyReader):
         if self._is_broken:
             self._said.add(piece)
             return
-        self._outside = 0
         try:
-            for _ in self.feed(piece):
+            for _ in self._reader.feed(piece):
                 self._said = _Text()
         except ReplyError:
             self._is_broken = True
-        if self._is_broken or not self._open:
-            self._said.add(self._piece[self._outside : len(self._piece) - len(self._begun)])
+            self._said.add(self._reader.unread)
 
     def think(self, piece: str) -> None:
         """Take in the next piece of thoughts that come beside the answer; nothing is read from them."""
@@ -135,7 +113,7 @@ class PartialReply(ReplyReader):
 
     def preview(self) -> ReplyPreview | None:
         """What is being written now; None as long as nothing can be said about it."""
-        if self._shown is None or self._is_broken or not self._open:
+        if self._shown is None or self._is_broken or not self._depth:
             prose = FENCE.sub("", self._said.words()).strip()
             if prose:
                 return ReplyPreview("prose" if self._closing is None else "thought", text=prose)
@@ -144,62 +122,69 @@ class PartialReply(ReplyReader):
         thought = self._thought.words().strip()
         return ReplyPreview("thought", text=thought) if thought else None
 
-    # ------------------------------------------------------------ what the reader comes across
-
-    def _enter(self) -> bool:
-        """Move to the next bracket outside of thoughts: what is shown need not be what will be carried out."""
+    def _find_value(self, piece: str, at: int) -> tuple[int, Literal["value", "begun"]]:
+        """The next bracket outside of thoughts: what is shown need not be what will be carried out."""
         while True:
-            looked_for = BEGIN if self._closing is None else self._closing
-            found = looked_for.search(self._piece, self._at)
+            found = (BEGIN if self._closing is None else self._closing).search(piece, at)
             if found is None:
-                begun = TAG_BEGUN.search(self._piece, self._at)
-                self._begun, self._at = begun[0] if begun else "", len(self._piece)
-                return False
+                begun = TAG_BEGUN.search(piece, at)
+                end = len(piece) if begun is None else begun.start()
+                self._said.add(piece[at:end])
+                return end, "begun"
             if found[0] in "{[":
-                self._at = found.start()
-                return True
-            self._at = self._outside = found.end()
+                self._said.add(piece[at : found.start()])
+                return found.start(), "value"
+            at = found.end()
             self._closing = closing_of(found) if self._closing is None else None
             self._said, self._shown = _Text(), None
 
-    def _begin(self, is_list: bool) -> None:
-        if not self._open:
-            self._said.add(self._piece[self._outside : self._at - 1])
+    # ------------------------------------------------------------ what the reader comes across
+
+    def object_begun(self, key: str, *, is_action: bool) -> None:
+        """Something begins; outside of everything, what was shown before is over."""
+        self._depth += 1
+        if self._depth == 1:
             self._shown = None
-        super()._begin(is_list)
-        if self._open[-1].place == "action":
-            self._action = _Begun(len(self._open), self.count + 1)
+        if is_action:
+            self._action = _Begun(self._depth, self._reader.count + 1)
 
-    def _end(self, is_list: bool) -> Iterator[Action]:
-        if len(self._open) == 1:
-            self._outside = self._at
-            if self._open[0].place == "list":
-                self._said.add(self._text_from(self._open[0]))
-        yield from super()._end(is_list)
-
-    def _begin_string(self) -> None:
-        super()._begin_string()
-        if self._open:
-            self._text = _Text(self._open[-1].key or "")
-
-    def _remember(self, start: int, end: int) -> None:
-        super()._remember(start, end)
-        current, action = self._open[-1], self._action
-        if action is None or (not current.is_list and current.key is None):
+    def string_delta(self, key: str, text: str) -> None:
+        """A text grows; the longest one of an action is shown."""
+        action = self._action
+        if action is None:
             return
-        self._text.add_escaped(self._piece[start:end])
-        self._text.is_whole = not self._in_string
-        if len(self._open) == action.depth and self._text.key in NAMING and self._text.is_whole:
-            self._name(action)
-        elif self._text.key not in SILENT and self._text.length > action.telling.length:
+        self._text = self._text or _Text(key)
+        self._text.add(text)
+        if key not in SILENT and self._text.length > action.telling.length:
             action.telling = self._text
+        self._show(action)
+
+    def string_ended(self, key: str) -> None:
+        """A text is complete; it may be the name of an action."""
+        action, text, self._text = self._action, self._text, None
+        if action is None or text is None:
+            return
+        text.is_whole = True
+        if self._depth == action.depth and key in NAMING:
+            self._name(action, text)
+        self._show(action)
+
+    def object_ended(self) -> None:
+        """Something ends."""
+        self._depth -= 1
+
+    def list_without_actions(self, text: str) -> None:
+        """A list is part of the prose around it."""
+        self._said.add(text)
+
+    def _show(self, action: _Begun) -> None:
         if action.name or action.telling.length:
             self._shown = action
 
-    def _name(self, action: _Begun) -> None:
-        """Take the name of an action from the text that has ended; `direct` and `delegate` are none."""
-        name = self._text.end.strip()
-        if name not in KINDS and (not action.name or self._text.key == "intent"):
+    def _name(self, action: _Begun, text: _Text) -> None:
+        """Take the name of an action from a text; `direct` and `delegate` are none."""
+        name = text.end.strip()
+        if name not in KINDS and (not action.name or text.key == "intent"):
             action.name = name
 
 

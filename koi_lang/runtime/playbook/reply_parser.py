@@ -9,9 +9,9 @@ then.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from koi_lang.runtime.playbook.action_parsing import LISTS, NAMING, Action, ReplyError, as_action
 from koi_lang.runtime.playbook.framing import BLANK, frame
@@ -23,13 +23,40 @@ MARK = re.compile(r'["{}\[\],:]')
 QUOTE = re.compile(r'["\\]')
 SHOWN = 200
 # Longer than any key that matters.
-LONGEST_KEY = 32
+LONGEST_KEY = 64
 MOST_DEPTH = 100
 # A list of actions begins; a list of anything else is no JSON that is meant. The second form may become the first.
 LIST = re.compile(r"\[\s{0,100}\{")
 LIST_BEGUN = re.compile(r"\[\s{0,100}\Z")
+ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|u[0-9a-fA-F]{0,3}\Z|[^u]|\Z)", re.DOTALL)
+MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 CUT = "the answer reached its limit of tokens, so that it is not known what of it is meant"
 MIXED = "text and JSON are mixed, and JSON that is quoted, or given as an example, is not meant"
+
+# Where a value begins; where what may become its beginning does; or where something else does, which is kept whole.
+FindValue = Callable[[str, int], tuple[int, Literal["value", "begun", "rest"]]]
+
+
+class ReplyListener(Protocol):
+    """Follows the objects of an answer while they are being written, also those that turn out not to be actions.
+
+    Keys are those of the object around something, long ones without their end; empty in lists, and outside of objects.
+    """
+
+    def object_begun(self, key: str, *, is_action: bool) -> None:
+        """An object or list begins. An action may still turn out to hold a list of actions and be none itself."""
+
+    def string_delta(self, key: str, text: str) -> None:
+        """More of a text, without escapes; halves of a character may come one by one. The first delta may be empty."""
+
+    def string_ended(self, key: str) -> None:
+        """The text is complete."""
+
+    def object_ended(self) -> None:
+        """The innermost object or list is complete."""
+
+    def list_without_actions(self, text: str) -> None:
+        """A list outside of everything has ended and holds no action: what it was is prose, such as `[1]`."""
 
 
 @dataclass(slots=True)
@@ -64,10 +91,19 @@ class ReplyReader:
 
     Args:
         results: the keys that a result of the playbook may have; see `as_action`.
+        listener: is told what is on its way.
+        find: finds the values of an answer, in a piece from a place on.
+
+    Attributes:
+        count: how many actions have been complete.
     """
 
-    def __init__(self, results: Shapes = ()) -> None:
+    def __init__(
+        self, results: Shapes = (), *, listener: ReplyListener | None = None, find: FindValue | None = None
+    ) -> None:
         self.count = 0
+        self._listener, self._find = listener, find or find_value
+        self._half_escape = ""
         self._results = results
         self._pieces: list[str] = []
         self._piece, self._at = "", 0
@@ -77,6 +113,11 @@ class ReplyReader:
         self._groups = 0
         self._begun = ""
         self._rest: list[str] = []
+
+    @property
+    def unread(self) -> str:
+        """What of the last piece has not been looked at."""
+        return self._piece[self._at :]
 
     def feed(self, piece: str) -> Iterator[Action]:
         """The actions that are complete with this piece. Raises ReplyError."""
@@ -154,19 +195,16 @@ class ReplyReader:
 
     def _enter(self) -> bool:
         """Move to where the next value begins; False when it has not come, or when what comes is none."""
-        blank = BLANK.match(self._piece, self._at)
-        self._at = start = blank.end() if blank is not None else self._at
-        if self._piece.startswith("{", start) or LIST.match(self._piece, start):
-            return True
-        if LIST_BEGUN.match(self._piece, start):
-            self._begun = self._piece[start:]
-        elif start < len(self._piece):
-            self._rest.append(self._piece[start:])
-        return False
+        self._at, found = self._find(self._piece, self._at)
+        if found == "begun":
+            self._begun = self.unread
+        elif found == "rest":
+            self._rest.append(self.unread)
+        return found == "value"
 
     def _begin_string(self) -> None:
         # Quotes in prose around the JSON mean nothing.
-        self._in_string, self._key = bool(self._open), ""
+        self._in_string, self._key, self._half_escape = bool(self._open), "", ""
         if self._open and self._open[-1].place == "steps":
             raise ReplyError("an action is a JSON object, not a text")
 
@@ -188,8 +226,19 @@ class ReplyReader:
         return False
 
     def _remember(self, start: int, end: int) -> None:
+        """Take in a part of a string, which may be the name of a key."""
         if len(self._key) < LONGEST_KEY:
-            self._key += self._piece[start : min(end, start + LONGEST_KEY)]
+            self._key += self._piece[start : min(end, start + LONGEST_KEY - len(self._key))]
+        if self._listener is None:
+            return
+        current = self._open[-1]
+        if current.is_list or current.key is not None:
+            key, text = _as_key(current.key), self._piece[start:end]
+            if self._half_escape or "\\" in text:
+                text, self._half_escape = _unescape(self._half_escape + text)
+            self._listener.string_delta(key, text)
+            if not self._in_string:
+                self._listener.string_ended(key)
 
     # ------------------------------------------------------------ structure
 
@@ -228,6 +277,9 @@ class ReplyReader:
             opened.place = self._place(parent, is_list)
             opened.group = self._group(parent)
         self._open.append(opened)
+        if self._listener is not None:
+            key = _as_key(parent.key if parent is not None else None)
+            self._listener.object_begun(key, is_action=opened.place == "action")
 
     def _place(self, parent: _Open, is_list: bool) -> Literal["action", "steps", "value"]:
         """What begins inside of a list or object."""
@@ -262,6 +314,10 @@ class ReplyReader:
         if not self._open:
             return
         closed = self._open.pop()
+        if self._listener is not None:
+            self._listener.object_ended()
+            if closed.place == "list":
+                self._listener.list_without_actions(self._text_from(closed))
         if closed.is_list != is_list:
             raise ReplyError(f"brackets do not match near {self._text_from(closed)[:SHOWN]!r}")
         if closed.place == "steps" and not closed.items:
@@ -275,6 +331,37 @@ class ReplyReader:
         except ValueError as error:
             raise ReplyError(str(error)) from None
         return as_action(value, group, results=None if self._open else self._results)
+
+
+def _unescape(raw: str) -> tuple[str, str]:
+    """A part of a JSON string without escapes, and the beginning of one at its end."""
+    half = ""
+
+    def mean(escape: re.Match[str]) -> str:
+        nonlocal half
+        code = escape[1]
+        if len(code) == 5:
+            return chr(int(code[1:], 16))
+        half = escape[0] if not code or code[0] == "u" else ""
+        return "" if half else MEANT.get(code, code)
+
+    return ESCAPE.sub(mean, raw), half
+
+
+def _as_key(raw: str | None) -> str:
+    """A key without escapes; halves of characters are joined."""
+    if raw is None or "\\" not in raw:
+        return raw or ""
+    return _unescape(raw)[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def find_value(piece: str, at: int) -> tuple[int, Literal["value", "begun", "rest"]]:
+    """Where a value begins that is meant as it stands: nothing but blanks may come before it."""
+    blank = BLANK.match(piece, at)
+    start = blank.end() if blank is not None else at
+    if piece.startswith("{", start) or LIST.match(piece, start):
+        return start, "value"
+    return start, "begun" if start == len(piece) or LIST_BEGUN.match(piece, start) else "rest"
 
 
 def read_reply(text: str, results: Shapes = ()) -> list[Action]:
