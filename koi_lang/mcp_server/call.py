@@ -155,17 +155,11 @@ class ClientHost:
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Ask through the client. Raises NobodyToAskError."""
-        call = calling.get()
-        if call is None:
-            raise NobodyToAskError(f"nobody can answer outside of a call: {question}")
-        return await call.ask(question, options)
+        return await _call_to_ask(question).ask(question, options)
 
     async def fill(self, question: str, form: Mapping[str, Any]) -> dict[str, Any] | None:
         """Have a form filled in through the client. Raises NobodyToAskError."""
-        call = calling.get()
-        if call is None:
-            raise NobodyToAskError(f"nobody can answer outside of a call: {question}")
-        return await call.fill(question, form)
+        return await _call_to_ask(question).fill(question, form)
 
     async def approve(self, what: str, detail: str, agent: str) -> Approval:
         """Deny: what may be done on this machine is not for a client to say, but for whoever starts the server."""
@@ -174,6 +168,14 @@ class ClientHost:
     async def secret(self, name: str) -> str:
         """Refuse: secrets do not go through clients."""
         raise NobodyToAskError(f"nobody can be asked for `{name}`", help="Set it in the environment of the server.")
+
+
+def _call_to_ask(question: str) -> ExposedCall:
+    """The call through which its client can be asked. Raises NobodyToAskError."""
+    call = calling.get()
+    if call is None:
+        raise NobodyToAskError(f"nobody can answer outside of a call: {question}")
+    return call
 
 
 def follow(event: Event) -> None:

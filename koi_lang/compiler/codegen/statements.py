@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterable
 from functools import singledispatch
+from typing import TypeVar
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
@@ -13,6 +15,7 @@ from koi_lang.compiler.codegen.expressions import condition, named_value, outsid
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
+T = TypeVar("T")
 ENDINGS = (n.Return, n.Throw)
 # How many branches stand in one `if … elif …`; each `elif` is nested in the one before it.
 MOST_BRANCHES = 50
@@ -26,11 +29,16 @@ def statement(node: n.Statement, e: Emitter) -> list[ast.stmt]:
 
 def statements(nodes: tuple[n.Statement, ...], e: Emitter) -> list[ast.stmt]:
     """Statements in order, declared functions first, each behind the definitions it needs."""
-    result: list[ast.stmt] = []
     ordered = sorted(nodes, key=lambda node: not isinstance(node, n.FunctionStatement))
-    for node in ordered:
+    return _emit_each(ordered, statement, e)
+
+
+def _emit_each(nodes: Iterable[T], emit: Callable[[T, Emitter], list[ast.stmt]], e: Emitter) -> list[ast.stmt]:
+    """What nodes become, in order, each behind the definitions it needs."""
+    result: list[ast.stmt] = []
+    for node in nodes:
         saved, e.pending = e.pending, []
-        emitted = statement(node, e)
+        emitted = emit(node, e)
         result += e.pending + emitted
         e.pending = saved
     return result
@@ -85,13 +93,7 @@ def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
 
 @statement.register
 def _variable(node: n.Variable, e: Emitter) -> list[ast.stmt]:
-    result: list[ast.stmt] = []
-    for declarator in node.declarators:
-        saved, e.pending = e.pending, []
-        emitted = _declarator(declarator, e)
-        result += e.pending + emitted
-        e.pending = saved
-    return result
+    return _emit_each(node.declarators, _declarator, e)
 
 
 def _declarator(node: n.Declarator, e: Emitter) -> list[ast.stmt]:

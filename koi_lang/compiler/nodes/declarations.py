@@ -42,6 +42,10 @@ class Role(Declaration):
     name: Name
     capabilities: tuple[Name, ...]
 
+    def has_permission(self, permission: str) -> bool:
+        """Whether it has a permission, for everything or for something, as in `can call_mcp: files`."""
+        return any(name.name.partition(":")[0] == permission for name in self.capabilities)
+
 
 @node
 class TeamMember(Node):

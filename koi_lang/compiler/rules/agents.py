@@ -248,15 +248,11 @@ def server_without_permission(file: Analysis, report: Report) -> None:
             continue
         seen.add(agent)
         role = report.program.role_of(agent, file)
-        if role is not None and isinstance(role.node, n.Role) and not _may_call(role.node):
+        if role is not None and isinstance(role.node, n.Role) and not role.node.has_permission("call_mcp"):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
             message = f"`{agent.name.name}` may not call the mcp server `{used[0].name}`"
             help = f"add `can call_mcp` to `{role.name}`."
             report.add(used[0].span, message, label="needs the permission `call_mcp`", others=others, help=help)
-
-
-def _may_call(role: n.Role) -> bool:
-    return any(name.name.partition(":")[0] == "call_mcp" for name in role.capabilities)
 
 
 def _unknown_options(options: n.Object, known: tuple[str, ...]) -> Iterator[n.Property]:

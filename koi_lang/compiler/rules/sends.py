@@ -265,7 +265,7 @@ def send_without_permission(file: Analysis, report: Report) -> None:
             continue
         seen.add(agent)
         role = report.program.role_of(agent, file)
-        if role is not None and isinstance(role.node, n.Role) and not _may_delegate(role.node):
+        if role is not None and isinstance(role.node, n.Role) and not role.node.has_permission("delegate"):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
             can = ", ".join(f"can {name.name.replace(':', ': ')}" for name in role.node.capabilities)
             help = f"write `role {role.name} {{ {can}, can delegate }}`."
@@ -361,10 +361,6 @@ def _events_help(wanted: str, events: list[str]) -> str:
         return f"did you mean `{near}`?"
     listed = ", ".join(f"`{event}`" for event in events[:8])
     return f"its members handle {listed}." if events else "its members have no handlers."
-
-
-def _may_delegate(role: n.Role) -> bool:
-    return any(name.name.partition(":")[0] == "delegate" for name in role.capabilities)
 
 
 def _head(send: n.Send, file: Analysis) -> Span:
