@@ -379,8 +379,7 @@ def test_rules_have_builders() -> None:
 def test_nodes_are_called_as_their_rules() -> None:
     """A class of nodes has the name of its grammar rule or alias."""
     known = {name_of(rule) for rule in rules()} | {rule.origin.name for rule in rules()}
-    classes = [getattr(nodes, name) for name in nodes.__all__]
-    kinds = [kind for kind in classes if isinstance(kind, type) and issubclass(kind, nodes.Node)]
+    kinds = [kind for kind in vars(nodes).values() if isinstance(kind, type) and issubclass(kind, nodes.Node)]
     unknown = {kind.__name__ for kind in kinds if kind is not nodes.Node and not rule_names(kind) & known}
 
     assert unknown == set()
