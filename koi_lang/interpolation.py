@@ -9,10 +9,16 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Interpolation:
-    """A value that stands in a text, and how it is written there."""
+    """A value that stands in a text.
+
+    Attributes:
+        text: how it is written there.
+        name: what it is called: its path from the payload or the state, or the expression that gives it.
+    """
 
     value: Any
     text: str
+    name: str = ""
 
 
 Part: TypeAlias = "str | Interpolation"

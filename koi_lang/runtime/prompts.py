@@ -158,8 +158,12 @@ async def join_parts(parts: Sequence[Any], scope: PromptContext, separator: str)
     return join_rendered((Rendered((part,)) if isinstance(part, str) else part for part in rendered), separator)
 
 
-def fill(*parts: Any) -> Rendered:
-    """A text and the values in it, in turn and a text first; a value that is a rendered text becomes a part of it."""
+def fill(*parts: Any, names: Sequence[str] = ()) -> Rendered:
+    """A text and the values in it, in turn and a text first; a value that is a rendered text becomes a part of it.
+
+    Args:
+        names: of the values.
+    """
     filled: list[Part] = []
     for index, part in enumerate(parts):
         if isinstance(part, Rendered):
@@ -167,7 +171,8 @@ def fill(*parts: Any) -> Rendered:
         elif index % 2 == 0 and isinstance(part, str):
             filled.append(part)
         else:
-            filled.append(Interpolation(None if part is undefined else part, value_text(part)))
+            value = None if part is undefined else part
+            filled.append(Interpolation(value, value_text(part), names[index // 2]))
     return Rendered(tuple(filled))
 
 

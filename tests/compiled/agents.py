@@ -63,6 +63,7 @@ class Writer(
                     '.\n    Mind the total of ',
                     koi.coalesce(koi.peek(scope.state, 'total'), 0),
                     '.',
+                    names=['args.topic', 'state.total ?? 0'],
                 ),
             ],
         )

@@ -11,7 +11,7 @@ stats = koi.python_file('./parts/stats.py', __file__)
 houseRules = koi.Prompt(
     'houseRules',
     lambda: ['Rules of {{agentName}}:\nbe nice.'],
-    lambda scope: [koi.fill('Rules of ', scope.agent_name, ':\nbe nice.')],
+    lambda scope: [koi.fill('Rules of ', scope.agent_name, ':\nbe nice.', names=['agentName'])],
 )
 notes = koi.Prompt('notes', lambda: ['# Notes\n\nRead slowly.'])
 Worker = koi.Role('Worker', ['execute', 'delegate'])

@@ -7,7 +7,7 @@ Rules = koi.Prompt('Rules', lambda: ['Be brief.\nNever guess.'])
 Greeting = koi.Prompt(
     'Greeting',
     lambda: ['Say hello to {{name}}.'],
-    lambda scope, name: [koi.fill('Say hello to ', name, '.')],
+    lambda scope, name: [koi.fill('Say hello to ', name, '.', names=['name'])],
     parameters=['name'],
 )
 Both = koi.Prompt('Both', lambda: [Rules, 'And smile.'])
@@ -15,15 +15,20 @@ Both = koi.Prompt('Both', lambda: [Rules, 'And smile.'])
 
 async def compose_Plan(scope):
     lines = []
-    lines.append(koi.fill('', await Rules.render(scope)))
+    lines.append(koi.fill('', await Rules.render(scope), names=['rules']))
     count = await koi.settle(koi.add(koi.peek(scope.state, 'count'), 1))
     if koi.greater(count, 3):
-        lines.append(koi.fill('    Enough: ', count, ' times.'))
+        lines.append(koi.fill('    Enough: ', count, ' times.', names=['count']))
     elif koi.truth(koi.peek(scope.args, 'more')):
-        lines.append(koi.fill('    ', await Both.render(scope)))
+        lines.append(koi.fill('    ', await Both.render(scope), names=['both']))
     else:
         lines.append(
-            koi.fill('    Ask ', koi.peek(koi.peek(scope.args, 'person'), 'name'), ' again.'),
+            koi.fill(
+                '    Ask ',
+                koi.peek(koi.peek(scope.args, 'person'), 'name'),
+                ' again.',
+                names=['args.person.name'],
+            ),
         )
     return lines
 
@@ -45,6 +50,7 @@ class Host(koi.Agent, koi_name='Host', role=lambda: Worker, state=lambda: {'coun
                     'Answer in ',
                     koi.either(koi.peek(scope.args, 'language'), 'English'),
                     '.',
+                    names=['args.language || "English"'],
                 ),
             ],
         )

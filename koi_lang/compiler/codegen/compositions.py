@@ -13,6 +13,7 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import condition
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import (
+    Piece,
     adopt_functions,
     fill,
     hole_value,
@@ -144,14 +145,14 @@ class _Composer:
         filled = fill([self.piece(piece, at) for piece in item.pieces], at)
         return py.evaluate(py.call(py.attribute(py.load(self.lines, at), "append", at), [filled], at), at)
 
-    def piece(self, piece: str | Placeholder | Fragment, at: py.At) -> str | ast.expr:
-        """A text as it is; a value or a rendered fragment as an expression."""
+    def piece(self, piece: str | Placeholder | Fragment, at: py.At) -> Piece:
+        """A text as it is; a value or a rendered fragment with its name as an expression."""
         if isinstance(piece, str):
             return piece
         name = piece.name if isinstance(piece, Fragment) else self._fragment_in(piece)
         if name is not None:
             rendered = py.call(py.attribute(self.fragments[name], "render", at), [py.load("scope", at)], at)
-            return ast.Await(rendered, **at)
+            return name, ast.Await(rendered, **at)
         assert isinstance(piece, Placeholder)
         return hole_value(piece, self.e) if is_usable(piece, self.e) else piece.source
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
@@ -11,11 +14,14 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.scope import FunctionScope, Resolution, resolve
-from koi_lang.compiler.templates import PURE, STATE, PayloadPart, Placeholder, parts, payload_parts
+from koi_lang.compiler.templates import PATH, PURE, STATE, PayloadPart, Placeholder, parts, payload_parts
 from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
 Locals = Mapping[str, Callable[[py.At], ast.expr]]
+NAME = re.compile(r"\w+")
+# A text, or a value with its name.
+Piece: TypeAlias = str | tuple[str, ast.expr]
 SCOPE = {"args": "args", STATE: "state", "agentName": "agent_name", "userMessage": "user_message"}
 
 
@@ -34,12 +40,33 @@ def template_emitter(source: Source, names: ModuleNames, more: Locals) -> Emitte
     resolution = Resolution()
     nowhere = Span(0, 0)
     root = FunctionScope(None, n.Literal(nowhere, None))
-    local_names = {name: _scope_member(attribute) for name, attribute in SCOPE.items()} | dict(more)
+    local_names: dict[str, Callable[[py.At], ast.expr]] = {
+        name: ScopeName("state" if name == STATE else name, attribute) for name, attribute in SCOPE.items()
+    }
+    local_names |= more
     return Emitter(source, names, resolution, root, has_agent=False, locals=local_names, lenient=True)
 
 
-def _scope_member(name: str) -> Callable[[py.At], ast.expr]:
-    return lambda at: py.attribute(py.load("scope", at), name, at)
+@dataclass(frozen=True, slots=True)
+class ScopeName:
+    """A name that stands for the same thing wherever a template mentions it; called, it is the expression for that.
+
+    Attributes:
+        path: what models know it by: `args.n`.
+        attribute: of the scope.
+        keys: from there on.
+    """
+
+    path: str
+    attribute: str
+    keys: tuple[str | int, ...] = ()
+
+    def __call__(self, at: py.At) -> ast.expr:
+        """`scope.args`, or a part of it."""
+        value: ast.expr = py.attribute(py.load("scope", at), self.attribute, at)
+        for key in self.keys:
+            value = py.helper("peek", [value, py.constant(key, at)], at)
+        return value
 
 
 def payload_names(parameters: tuple[n.Parameter, ...]) -> Locals:
@@ -48,14 +75,15 @@ def payload_names(parameters: tuple[n.Parameter, ...]) -> Locals:
 
 
 def _payload_part(part: PayloadPart) -> Callable[[py.At], ast.expr]:
+    path = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in part.path)
+    whole = ScopeName(f"args{path}", "args", part.path)
+    default = part.default
+    if default is None:
+        return whole
+
     def emit(at: py.At) -> ast.expr:
-        value: ast.expr = py.attribute(py.load("scope", at), "args", at)
-        for key in part.path:
-            value = py.helper("peek", [value, py.constant(key, at)], at)
-        if part.default is None:
-            return value
-        is_missing = py.helper("same", [value, py.koi("undefined", at)], at)
-        return ast.IfExp(is_missing, py.constant(part.default.value, at), value, **at)
+        is_missing = py.helper("same", [whole(at), py.koi("undefined", at)], at)
+        return ast.IfExp(is_missing, py.constant(default.value, at), whole(at), **at)
 
     return emit
 
@@ -74,31 +102,50 @@ def emit_text(text: n.Text, e: Emitter) -> ast.expr:
     return fill([_piece(piece, e) for piece in pieces], at)
 
 
-def fill(pieces: Sequence[str | ast.expr], at: py.At) -> ast.expr:
-    """`koi.fill(text, value, text, …)`: texts and values take turns, so that a value is never taken for a text."""
+def fill(pieces: Sequence[Piece], at: py.At) -> ast.expr:
+    """`koi.fill(text, value, text, …, names=[name])`.
+
+    Texts and values take turns, so that a value is never taken for a text; each value has a name.
+    """
     arguments: list[str | ast.expr] = [""]
+    names: list[str] = []
     for piece in pieces:
-        if isinstance(piece, str) and isinstance(arguments[-1], str):
-            arguments[-1] += piece
-        elif isinstance(piece, str) or isinstance(arguments[-1], str):
-            arguments.append(piece)
-        else:
-            arguments += ["", piece]
-    return py.helper("fill", [py.constant(a, at) if isinstance(a, str) else a for a in arguments], at)
+        if isinstance(piece, str):
+            if isinstance(arguments[-1], str):
+                arguments[-1] += piece
+            else:
+                arguments.append(piece)
+            continue
+        name, value = piece
+        arguments += [value] if isinstance(arguments[-1], str) else ["", value]
+        names.append(name)
+    given = [py.constant(each, at) if isinstance(each, str) else each for each in arguments]
+    return py.call(py.koi("fill", at), given, at, names=py.text_list(names, at) if names else None)
 
 
-def _piece(piece: str | Placeholder, e: Emitter) -> str | ast.expr:
+def _piece(piece: str | Placeholder, e: Emitter) -> Piece:
     if isinstance(piece, str):
         return piece
     return hole_value(piece, e) if is_usable(piece, e) else piece.source
 
 
-def hole_value(hole: Placeholder, e: Emitter) -> ast.expr:
-    """The value that fills a hole; all of it stands where the hole stands."""
+def hole_value(hole: Placeholder, e: Emitter) -> tuple[str, ast.expr]:
+    """The name of a hole and the value that fills it; all of it stands where the hole stands."""
     saved, e.fixed = e.fixed, e.at(hole.span)
     result = template_value(hole.expression, e)
     e.fixed = saved
-    return result
+    return _name_of(hole, e), result
+
+
+def _name_of(hole: Placeholder, e: Emitter) -> str:
+    """What models know a value by: its path from the payload or the state, or the expression as written."""
+    written = " ".join(hole.source[2 : -2 if hole.braces else -1].split())
+    found = NAME.match(written)
+    root = found[0] if found is not None else ""
+    known = e.locals.get(STATE if root == "state" else root)
+    if not isinstance(known, ScopeName) or PATH.fullmatch(written) is None:
+        return written
+    return known.path + written[len(root) :].replace("?.", ".")
 
 
 def template_value(node: n.Expression, e: Emitter) -> ast.expr:
