@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import asyncio
 
-    from koi_lang.interpolation import Rendered
     from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
     from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
     from koi_lang.runtime.budget.ledger import Ledger
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from koi_lang.runtime.hooks.types import ActionCall
     from koi_lang.runtime.host import Host
     from koi_lang.runtime.playbook.loop_guard import GuardLimits
+    from koi_lang.runtime.playbook.placeholders import NamedPlaybook
     from koi_lang.runtime.playbook.steering import Steering
     from koi_lang.runtime.registry import KeptRegistry
     from koi_lang.runtime.replay.ports import Recorder
@@ -86,8 +86,8 @@ class CallPort(Protocol):
         """The call that delegated it."""
 
     @property
-    def playbook(self) -> Rendered:
-        """The playbook as rendered last."""
+    def instructions(self) -> NamedPlaybook:
+        """The playbook as rendered last, with names in place of values."""
 
     @property
     def spending(self) -> BudgetAccount:

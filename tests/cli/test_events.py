@@ -89,7 +89,7 @@ def test_verbose_shows_events_beside_the_output(written: Project) -> None:
 
     assert "42\n" == done.stdout
     assert "action_started Lead" in done.stderr
-    assert "Double 21" not in done.stderr
+    assert "Double ⟨" not in done.stderr
 
 
 def test_debug_shows_prompts_without_secrets(written: Project) -> None:
@@ -100,7 +100,7 @@ def test_debug_shows_prompts_without_secrets(written: Project) -> None:
 
     done = written.run(sys.executable, *words, SOME_PASSWORD="hunter2-hunter2")
 
-    assert f"Double 21 and print it. The password is {HIDDEN}." in done.stderr
+    assert f"Double ⟨args.n⟩ and print it. The password is {HIDDEN}." in done.stderr
     assert "hunter2" not in done.stderr
 
 

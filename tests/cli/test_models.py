@@ -57,12 +57,12 @@ def test_a_playbook_is_carried_out_by_a_model(project: Project) -> None:
     async def run() -> tuple[tuple[int | None, str, str], str]:
         async with ModelServer([GREETING]) as server:
             done = await koi(project, "run", "a.koi", OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{server.url}/v1")
-            return done, json.dumps(server.requests[0].body)
+            return done, json.dumps(server.requests[0].body, ensure_ascii=False)
 
     (code, out, err), body = asyncio.run(run())
 
     assert (code, out, err) == (0, "Hello Ada\n", "")
-    assert "Greet Ada." in body
+    assert ("Greet ⟨args.name⟩." in body, '\\"name\\":\\"Ada\\"' in body) == (True, True)
 
 
 def test_a_refused_key_is_one_sentence(project: Project) -> None:

@@ -14,7 +14,7 @@ import pytest
 from koi_lang.llm.messages import Request
 from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, each_cut
-from tests.playbook.playing import Player, Voice, ask, done
+from tests.playbook.playing import Player, Voice, ask, done, playbook_in
 
 ROLE = "role R { can execute, can delegate, can registry:write, can registry:read }\n"
 MODULE = """
@@ -351,7 +351,7 @@ def sides() -> Voice:
     """A model that takes its time for the first side."""
 
     async def speak(request: Request) -> AsyncIterator[str]:
-        name = next(name for name in ("North", "South", "Both") if request.system.startswith(name))
+        name = next(name for name in ("North", "South", "Both") if playbook_in(request).startswith(name))
         await asyncio.sleep(0.02 if name == "North" else 0.001)
         if len(request.messages) > 1:
             yield json.dumps(done())

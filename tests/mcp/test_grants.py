@@ -70,7 +70,7 @@ def test_a_model_sees_what_is_granted(shelf: Shelf) -> None:
     """Tools that are not granted stand in no prompt, are not found, and calls of them are denied."""
     told = (act("get_mcp_tool_info", mcp="files", tool=tool) for tool in ("steps", "what it"))
     played = granted(shelf, "files(echo, gr*)", call("steps"), *told, call("echo", text="a"))
-    section = played.requests[0].system.partition(HEADING)[2]
+    section = played.requests[0].system.partition(HEADING)[2].partition("\n\n")[0]
 
     assert ["- files.echo(", "- files.grow("] == [line.partition("(")[0] + "(" for line in section.splitlines()[3:]]
     assert f"{DENIED}\nContinue." == played.feedback[1]

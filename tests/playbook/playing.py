@@ -52,6 +52,11 @@ class Voice:
         """Nothing is held."""
 
 
+def playbook_in(request: Request) -> str:
+    """The playbook as a model reads it."""
+    return request.system.partition("\n## Playbook\n")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """What a call of a handler did.

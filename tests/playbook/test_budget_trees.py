@@ -18,7 +18,7 @@ from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError, current_spending
 from koi_lang.runtime.journal.entries import entry_of
 from koi_lang.runtime.journal.totals import UsageTotals
-from tests.playbook.playing import Played, Player, act, ask, done
+from tests.playbook.playing import Played, Player, act, ask, done, playbook_in
 
 AGENTS = 4
 SEEDS = range(24)
@@ -97,7 +97,7 @@ class Liar:
         return Usage(int(read * times), int(written * times))
 
     def _answer(self, request: Request) -> Any:
-        n, turns = int(request.system[1]), sum(message.role == "assistant" for message in request.messages)
+        n, turns = int(playbook_in(request)[1]), sum(message.role == "assistant" for message in request.messages)
         if turns >= self._random.randint(0, 2) or n + 1 >= AGENTS:
             return done(n=n)
         jobs = [ask(f"a{m}::{self._random.choice(['play', 'code'])}{m}", {"m": m}) for m in range(n + 1, AGENTS)]

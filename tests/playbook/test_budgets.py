@@ -15,7 +15,7 @@ from koi_lang.events import AnswerDiscarded
 from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.usage import Candidate, tokens_of
 from koi_lang.runtime.budget.limits import LimitReachedError
-from tests.playbook.playing import Played, Player, act, ask, done, solo
+from tests.playbook.playing import Played, Player, act, ask, done, playbook_in, solo
 
 TEAM = """
 role Lead {{ can delegate, can execute }}
@@ -194,7 +194,7 @@ class Nested:
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Ask the next level twice, write on, then return."""
         self.requests.append(request)
-        below = {"A.": "b::b", "B.": "c::c"}.get(request.system[:2])
+        below = {"A.": "b::b", "B.": "c::c"}.get(playbook_in(request)[:2])
         group = {"parallel": [ask(below), ask(below)]} if below else None
         if group is None or _turn(request):
             yield TextDelta(json.dumps(done(ok=True)))

@@ -15,7 +15,7 @@ from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.playbook.compaction import cut_of
 from koi_lang.runtime.playbook.summaries import LONGEST_LINE, ConversationSummary, SummaryTask, plain
 from tests.playbook import playing
-from tests.playbook.playing import Player, ask, done
+from tests.playbook.playing import Player, ask, done, playbook_in
 from tests.playbook.tellers import (
     NEEDLES,
     Teller,
@@ -143,7 +143,7 @@ def test_the_opening_of_the_call_stays(play: Player) -> None:
 
     assert (None, True) == (played.error, len(compacted(played)) > 1)
     assert {1} == {told(request).count('{"args":{"task":"T-17"}') for request in main.requests}
-    assert all(request.system.startswith("Collect the needles.") for request in main.requests)
+    assert all(playbook_in(request).startswith("Collect the needles.") for request in main.requests)
 
 
 UNKNOWN = "temperature: 0"  # nobody knows how much the model reads

@@ -20,7 +20,7 @@ from koi_lang.runtime.playbook.summaries import ConversationSummary
 from koi_lang.runtime.replay.location import Location
 from koi_lang.runtime.replay.request_digest import ToldDigests
 from tests.pictures import DARK, RED
-from tests.playbook.playing import Player, Voice, act, ask, done, solo
+from tests.playbook.playing import Player, Voice, act, ask, done, playbook_in, solo
 
 NOTE = f"[image, image/png, {RED.size} bytes]"
 FAMILY = """
@@ -58,10 +58,12 @@ def test_images_in_arguments_are_shown(play: Player) -> None:
 
 
 def test_the_playbook_text_has_no_data(play: Player) -> None:
-    """A playbook that quotes its arguments quotes a note."""
-    played = play(solo(playbook="Look at ${args}."), voice([done()]), payload={"picture": value_of(RED)})
+    """A playbook that quotes its arguments names them; what is computed of them is told as a note."""
+    program = solo(playbook="Look at ${args} and ${args.picture ?? 1}.")
+    request = play(program, voice([done()]), payload={"picture": value_of(RED)}).requests[0]
 
-    assert played.requests[0].system.startswith(f'Look at {{"picture":"{NOTE}"}}.')
+    assert "Look at ⟨args⟩ and ⟨args.picture ?? 1⟩." == playbook_in(request)
+    assert f'{{"⟨args.picture ?? 1⟩":"{NOTE}"}}' in request.messages[1].text
 
 
 def test_a_delegate_is_shown_what_it_is_given(play: Player) -> None:

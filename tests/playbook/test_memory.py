@@ -10,7 +10,7 @@ import pytest
 
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Request
-from tests.playbook.playing import Player, act, ask, done, solo
+from tests.playbook.playing import Player, act, ask, done, playbook_in, solo
 
 FAMILY = """
 role Lead { can delegate, can execute }
@@ -69,7 +69,7 @@ def test_a_delegate_starts_fresh(play: Player) -> None:
     helping = [request for request in played.requests if "Help with" in request.system]
 
     assert [1, 1] == [len(request.messages) for request in helping]
-    assert ["Help with 1.", "Help with 2."] == [request.system.splitlines()[0] for request in helping]
+    assert ["Help with ⟨args.n⟩."] * 2 == [playbook_in(request) for request in helping]
 
 
 def test_a_failing_call_leaves_the_conversation_as_it_was(play: Player) -> None:
@@ -153,8 +153,10 @@ def test_a_prompt_holds_only_what_the_agent_may_do(
 
 
 def test_the_playbook_follows_the_state(play: Player) -> None:
-    """Values of the state in a playbook are those of the moment of the request."""
+    """A value of the state in a playbook that has changed is told before the next request, as data, and once."""
     program = solo("execute", more="state { n: number = 1 }", playbook="Now {{state.n}}.")
-    played = play(program, [act("update_state", updates={"n": 2}), done()])
+    played = play(program, [act("print", message="x"), act("update_state", updates={"n": 2}), act("print"), done()])
+    changes = [[m.text for m in request.messages if "⟨state.n⟩" in m.text] for request in played.requests]
 
-    assert ["Now 1.", "Now 2."] == [request.system.splitlines()[0] for request in played.requests]
+    assert {"Now ⟨state.n⟩."} == {playbook_in(request) for request in played.requests}
+    assert [[], [], *[['What stands in the playbook for: {"⟨state.n⟩":2}']] * 2] == changes

@@ -115,8 +115,8 @@ def test_a_prompt_is_given_to_the_handler(talk: Talker) -> None:
         assert {"call": "call-2", "name": "Main.go"} == await client.data("prompt", message="second")
         await client.until("call_ended", 2)
 
-        assert ['{"message":"first"}', '{"message":"second"}'] == [
-            said(client, n).partition('"args":')[2].partition(',"state"')[0] for n in (0, 1)
+        assert ['{"args":{"message":"first"}', '{"args":{"message":"second"}'] == [
+            said(client, n).partition("Context: ")[2].partition("}")[0] + "}" for n in (0, 1)
         ]
 
     talk(PROGRAM, test)
@@ -133,7 +133,7 @@ def test_a_note_is_heard_before_the_next_answer(talk: Talker) -> None:
         await client.until("call_ended")
 
         assert said(client, 1).startswith("`editor` says, ")
-        assert said(client, 1).endswith("Use tabs.")
+        assert said(client, 1).endswith('\n"Use tabs."')
 
     talk(PROGRAM, test)
 

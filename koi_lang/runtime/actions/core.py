@@ -159,8 +159,10 @@ async def ask_parent(context: ActionContext, question: str) -> Any:
     if context.execution is None or context.execution.parent is None:
         raise AgentError("this task was not delegated, so there is nobody to ask")
     parent = context.execution.parent
-    instruction = f"A team member you delegated to asks a question. Answer it shortly.\n\n{parent.playbook}"
-    material = json.dumps({"question": question, "task": context.execution.args}, ensure_ascii=False, default=str)
+    instruction = f"A team member you delegated to asks a question. Answer it shortly.\n\n{parent.instructions.text}"
+    values = {name: value.value for name, value in parent.instructions.shown.items()}
+    asked = {"question": question, "task": context.execution.args, **({"values": values} if values else {})}
+    material = json.dumps(asked, ensure_ascii=False, default=str)
     return {
         "answer": (await context.run.models.complete(parent.agent, instruction, material, spending(context))).strip()
     }

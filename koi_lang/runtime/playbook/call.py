@@ -11,6 +11,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
+from koi_lang.runtime.playbook.placeholders import NamedPlaybook
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.turn import Turn
 
@@ -26,6 +27,7 @@ class PlaybookCall:
     Attributes:
         parent: the call that delegated this one.
         playbook: as rendered last.
+        instructions: the same with names in place of values.
         tools: what MCP servers offer it.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
@@ -43,6 +45,7 @@ class PlaybookCall:
     failures: Failures
     parent: CallPort | None = None
     playbook: Rendered = field(default_factory=Rendered)
+    instructions: NamedPlaybook = field(default_factory=NamedPlaybook)
     tools: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
     turns: int = 0

@@ -11,6 +11,7 @@ from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.playbook.placeholders import ToldValues
 from koi_lang.runtime.playbook.summaries import ConversationSummary
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Conversation:
     Attributes:
         messages: others may add to this list; it is changed in place.
         remembered: what of them the agent remembered when the call began.
+        told: which values the messages tell.
         opening: the first message of the call; None where it has not begun.
         system: the system text of the request that comes next.
         playbook: what the agent works on; empty between calls.
@@ -80,6 +82,7 @@ class Conversation:
     spending: BudgetAccount
     messages: list[Message]
     remembered: Sequence[Message]
+    told: ToldValues
     opening: Message | None = None
     system: str = ""
     playbook: str = ""
@@ -91,7 +94,7 @@ class Conversation:
     @staticmethod
     def of(agent: AgentPort, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
-        return Conversation(agent, spending, list(remembered), tuple(remembered))
+        return Conversation(agent, spending, list(remembered), tuple(remembered), ToldValues(remembered))
 
     def begin(self, opening: Message) -> list[Message]:
         """Add the first message of a call; gives the list of all."""
@@ -134,6 +137,7 @@ class Conversation:
     def replace_beginning(self, standing: ConversationSummary, cut: int) -> None:
         """Put a message in place of the first ones."""
         self.messages[:cut] = [standing]
+        self.told = ToldValues(self.messages)
         self._counted = self._covered = 0
 
     def settle(self) -> None:

@@ -19,6 +19,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.compaction import explain_error, fit, make_room, open_for_wishes
 from koi_lang.runtime.playbook.conversation import Conversation
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
+from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
 from koi_lang.runtime.playbook.turn import Turn
@@ -47,7 +48,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
     Nothing happens between two of them. Raises PlaybookError or ProviderError.
     """
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
-    messages = said.begin(prompting.first_message(call.args, call.agent.state))
+    messages = said.begin(said.told.begin(call.args, call.agent.state))
     work = ActivePlaybook(call.agent.name, call.event, messages, call.parent is not None)
     with call.agent.run.steering.working(work), open_for_wishes(said):
         while not call.ended:
@@ -132,14 +133,24 @@ async def next_request(call: PlaybookCall, messages: list[Message], parts: Parts
     agent = call.agent
     scope = PromptContext(agent, call.args)
     call.playbook = await join_parts(parts(scope), scope, "\n")
+    call.instructions = name_values(call.playbook, call.args, agent.state)
+    tell_values(call, messages)
     if call.failures.must_pivot():
         messages.append(Message("user", prompting.PIVOT))
     is_delegate = call.parent is not None
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
-    playbook = call.playbook.text
+    playbook = call.instructions.text
     system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=call.tools)
     await fit(conversation_of(call), system, playbook)
-    return Request(system, tuple(messages), json=True, task=task(call, playbook))
+    tell_values(call, messages)  # a record in place of messages does not tell them
+    return Request(system, tuple(messages), json=True, task=task(call))
+
+
+def tell_values(call: PlaybookCall, messages: list[Message]) -> None:
+    """Tell the values in the playbook that are not told as they are."""
+    news = conversation_of(call).told.tell_changes(call.instructions, call.agent.state)
+    if news is not None:
+        messages.append(news)
 
 
 def follow_up(call: PlaybookCall, messages: list[Message]) -> None:
@@ -157,12 +168,12 @@ def add_notes(call: PlaybookCall, messages: list[Message], said: Sequence[Queued
         call.circles.forget()
 
 
-def task(call: PlaybookCall, playbook: str) -> Task:
+def task(call: PlaybookCall) -> Task:
     """What the request is about, as data, for models inside this process."""
     agent = call.agent
     members = delegation.reachable(agent) if agent.role.allows("delegate") else []
     return Task(
-        playbook=playbook,
+        playbook=call.playbook.text,
         args=call.args,
         state=dict(agent.state),
         actions=tuple(kind.name for kind in actions_of(agent)),

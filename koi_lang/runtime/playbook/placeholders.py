@@ -1,0 +1,166 @@
+"""A rendered playbook to its text with placeholders, and to the values of these, which are told as data."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from math import isfinite
+from typing import Any
+
+from koi_lang.interpolation import Interpolation, Rendered
+from koi_lang.js.undefined import undefined
+from koi_lang.llm.messages import Message
+from koi_lang.runtime.model_calls.images import images_in, prompt_text
+
+ARGS, STATE = "args", "state"
+# A path from the payload or the state.
+PATH = re.compile(rf"(?:{ARGS}|{STATE})(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
+LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
+# Characters of an expression that stands in a placeholder.
+LONGEST_NAME = 60
+SIMPLE = (str, int, float, bool, type(None))
+BEGIN = "Begin with your first action."
+VALUES = "What stands in the playbook for:"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlaybook:
+    """A playbook as the system text has it.
+
+    Attributes:
+        text: with `⟨name⟩` where a value stands.
+        shown: the values by their names.
+        found: names of those that are at their paths in the payload or the state.
+    """
+
+    text: str = ""
+    shown: Mapping[str, Interpolation] = field(default_factory=dict)
+    found: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DataMessage(Message):
+    """A message that tells values.
+
+    Attributes:
+        values: the names of those that may change, each with a digest of its value.
+    """
+
+    values: tuple[tuple[str, bytes], ...] = ()
+
+
+def name_values(playbook: Rendered, args: Any, state: Mapping[str, Any]) -> NamedPlaybook:
+    """Put names where values stand: the path of a value, else its expression, with a number where that comes again.
+
+    No value decides about the text, so that it is the same for every call.
+    """
+    shown: dict[str, Interpolation] = {}
+    found: set[str] = set()
+    used: Counter[str] = Counter()
+    texts: list[str] = []
+    for part in playbook.parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        name = part.name
+        if PATH.fullmatch(name) is None or (name in shown and not _is_same(shown[name].value, part.value)):
+            name = _number_name(name, used)
+        elif _is_same(_find_value(name, args, state), part.value):
+            found.add(name)
+        shown[name] = part
+        texts.append(f"⟨{name}⟩")
+    return NamedPlaybook("".join(texts), shown, frozenset(found))
+
+
+def _number_name(name: str, used: Counter[str]) -> str:
+    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    used[short] += 1
+    return short if used[short] == 1 and PATH.fullmatch(name) is None else f"{short} #{used[short]}"
+
+
+def _find_value(path: str, args: Any, state: Mapping[str, Any]) -> Any:
+    value: Any = args if path.startswith(ARGS) else state
+    for name, index in LINK.findall(path):
+        if isinstance(value, Mapping) and name:
+            value = value.get(name)
+        elif isinstance(value, list) and index and int(index) < len(value):
+            value = value[int(index)]
+        else:
+            return None
+    return None if value is undefined else value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (isinstance(one, SIMPLE) and isinstance(other, SIMPLE) and one == other)
+
+
+# ---------------------------------------------------------------- what a conversation has told
+
+
+class ToldValues:
+    """Which values a conversation has told, so that each is told again only when it has changed.
+
+    Args:
+        messages: of the conversation so far.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._told: dict[str, bytes] = {}
+        for message in messages:
+            if isinstance(message, DataMessage):
+                self._note(message)
+
+    def begin(self, args: Any, state: Mapping[str, Any]) -> DataMessage:
+        """What a call begins with: its payload, and the state where that is not as it was told; images are shown."""
+        told: dict[str, Any] = {ARGS: args}
+        digest = _digest(prompt_text(dict(state)))
+        values = () if self._told.get(STATE) == digest else ((STATE, digest),)
+        if values:
+            told[STATE] = dict(state)
+        return self._note(DataMessage("user", f"{BEGIN}\nContext: {prompt_text(told)}", images_in(args), values))
+
+    def tell_changes(self, playbook: NamedPlaybook, state: Mapping[str, Any]) -> DataMessage | None:
+        """The values in a playbook that are not told as they are; None when all are."""
+        new = {
+            name: digest
+            for name, value in playbook.shown.items()
+            if not (name in playbook.found and name.startswith(ARGS))
+            and self._told.get(name) != (digest := _digest(value.text))
+        }
+        self._pass_over_state(playbook, state, new)
+        if not new:
+            return None
+        members = (f"{_quote(f'⟨{name}⟩')}:{_as_json(playbook.shown[name])}" for name in new)
+        return self._note(DataMessage("user", f"{VALUES} {{{','.join(members)}}}", values=tuple(new.items())))
+
+    def _pass_over_state(self, playbook: NamedPlaybook, state: Mapping[str, Any], new: dict[str, bytes]) -> None:
+        """Take out what stands in the state as it was told."""
+        parts = [name for name in new if name in playbook.found and name not in self._told]
+        if parts and self._told.get(STATE) == _digest(prompt_text(dict(state))):
+            self._told.update((name, new.pop(name)) for name in parts)
+
+    def _note(self, message: DataMessage) -> DataMessage:
+        values = dict(message.values)
+        if STATE in values:  # its parts are told with it
+            self._told = {name: digest for name, digest in self._told.items() if not name.startswith(STATE)}
+        self._told |= values
+        return message
+
+
+def _as_json(value: Interpolation) -> str:
+    if value.value is None:
+        return "null"
+    is_number = isinstance(value.value, (int, float)) and isfinite(value.value)
+    return value.text if is_number or isinstance(value.value, (dict, list, tuple)) else _quote(value.text)
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
