@@ -475,12 +475,13 @@ class McpProgress(EventData):
 # ---------------------------------------------------------------- models
 
 
-@event("model_asked", verbose=["request", "system", "messages"])
+@event("model_asked", verbose=["request", "after", "system", "messages"])
 class ModelAsked(EventData):
-    """A request to a model: a digest of it, and what is new behind the `kept` messages of the one before."""
+    """A request to a model: a digest of it, and what is new behind the `kept` messages of the last, or of `after`."""
 
     model: str
     request: str = OMITTED
+    after: str = OMITTED
     system: str = OMITTED
     kept: int = OMITTED
     messages: Sequence[Any] = OMITTED

@@ -415,3 +415,25 @@ def test_list_shows_what_became_of_a_run(cut: Commands) -> None:
     assert ([], [parent, "from", "entry", str(second["entry"])]) == (rows[0][9:], rows[1][9:])
     assert (parent, None, parent, rows[1][0]) == (first["run"], first["parent"], second["parent"], second["run"])
     assert f"\nparent    {parent} from entry " in cut("runs", "show", "last").out
+
+
+CHAT = """
+role R { can execute }
+agent Main : R {
+  on chat(args: { text: string }) { playbook "Answer {{args.text}}." }
+  on go(args) { for (let n = 0; n < 30; n++) await this.handle("chat", { text: "message " + n }) }
+}
+run Main.go({})
+"""
+
+
+def test_a_conversation_is_written_once(koi: Commands) -> None:
+    """The journal of a chat grows with what is said, also where a run goes on in the middle of it."""
+    answers = [{"intent": "return", "data": {"n": n}} for n in range(30)]
+    koi.record(CHAT, answers, "--record")
+    koi.cut_behind("model_answered", nth=20)
+    done = koi("resume", "last")
+    told = [text for entry in koi.entries() if entry.kind == "model_asked" for _, text in entry.data["messages"]]
+
+    assert (0, 1) == (done.code, sum("system" in entry.data for entry in koi.entries())), done.err
+    assert [1] * 30 == [sum(f'"message {n}"' in text for text in told) for n in range(30)]

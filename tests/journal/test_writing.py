@@ -74,7 +74,8 @@ def test_a_prompt_is_told_once() -> None:
     """Of what a model is told, the system message is there where it changes, and each message of a call once."""
     told, place = ToldDigests(), Location(label="Ada.go#1")
     requests = [("You", "a"), ("You", "abc"), ("She", "ax"), ("She", "ax")]
-    news = [told.news(place, Request(s, tuple(Message("user", m) for m in said))).as_data() for s, said in requests]
+    asked = [Request(s, tuple(Message("user", m) for m in said)) for s, said in requests]
+    news = [told.news(place, request, "Main").as_data() for request in asked]
 
     first, second = ("You", 0, [["user", "a"]]), (None, 1, [["user", "b"], ["user", "c"]])
     third, fourth = ("She", 1, [["user", "x"]]), (None, 2, [])
@@ -82,11 +83,29 @@ def test_a_prompt_is_told_once() -> None:
     assert [0, 1, 2, 2] == [[one["request"] for one in news].index(one["request"]) for one in news]
 
 
+def test_a_call_goes_on_from_the_last_request_of_its_agent() -> None:
+    """What stands in the journal is not written again for the next message of a chat; other agents begin anew."""
+    told, places = ToldDigests(), [Location(label=f"Ada.go#{n}") for n in range(3)]
+    first, second = (
+        Request("You", (Message("user", "a"),)),
+        Request("You", (Message("user", "a"), Message("user", "b"))),
+    )
+    before = told.news(places[0], first, "Ada")
+    lost = told.news(places[1], second, "Ada")
+    told.note_written(places[0], "Ada")
+    news, other = told.news(places[2], second, "Ada"), told.news(Location(label="Bo.go#1"), second, "Bo")
+
+    assert ("", 0, "You", 2) == (lost.after, lost.kept, lost.system, len(lost.messages))
+    assert (before.fingerprint, 1, None, 1) == (news.after, news.kept, news.system, len(news.messages))
+    assert ("", 0, "You", 2) == (other.after, other.kept, other.system, len(other.messages))
+    assert 1 == len({lost.fingerprint, news.fingerprint, other.fingerprint})
+
+
 def test_what_was_told_is_forgotten_with_its_call() -> None:
     """A long run does not keep the conversations of all its calls."""
     told, place, message = ToldDigests(), Location(label="Ada.go#1"), Message("user", "a")
     before = sys.getrefcount(message)
-    told.news(place, Request("You", (message,)))
+    told.news(place, Request("You", (message,)), "Main")
     known = sys.getrefcount(message)
     del place
 

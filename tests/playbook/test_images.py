@@ -160,7 +160,7 @@ def test_a_record_shows_the_images_of_the_opening() -> None:
 def test_a_fingerprint_changes_with_an_image() -> None:
     """The same words about another image are another request, and words alone have the fingerprint they had."""
     requests = [Request("s", (Message("user", "t", images),)) for images in ((), (RED,), (DARK,), (RED, DARK))]
-    fingerprints = [ToldDigests().news(Location(()), request).fingerprint for request in requests]
+    fingerprints = [ToldDigests().news(Location(()), request, "Main").fingerprint for request in requests]
 
     assert 4 == len(set(fingerprints))
 

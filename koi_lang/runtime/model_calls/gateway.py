@@ -81,7 +81,7 @@ class ModelGateway:
         run, spending = self._run, spending or current_spending() or self._run.spending
         async with self._connections.hold_open(self.of(agent, use)) as model:
             path, place = leaf_path("model"), current_place()
-            news = self._told.news(place, request) if run.recorder.is_kept else None
+            news = self._told.news(place, request, agent.name) if run.recorder.is_kept else None
             before = None if news is None else self._before(model, path, news.fingerprint)
             if not request.json and before is not None and before.lacks_secret:
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
@@ -93,9 +93,16 @@ class ModelGateway:
                 arriving = AnswerStream(run, await self._paid(asked, before, hooked), before, hooked)
                 told = {**({} if news is None else news.as_data()), **self._verbatim(arriving.request)}
                 run.events.emit(ModelAsked(asked.name, **told), agent.name, path=path)
+                if news is not None and self._is_written(path, news.fingerprint):
+                    self._told.note_written(place, agent.name)
                 arriving.recall_discarded()
                 with arriving:
                     yield arriving
+
+    def _is_written(self, path: Path, fingerprint: str) -> bool:
+        """Whether a request stands in the journal as it is, and not as an earlier version of Koi has told it."""
+        recorded = self._run.recorded.recall(ModelAsked.type, path).entry
+        return recorded is None or recorded.data.get("request") == fingerprint
 
     async def _run_hooks(self, asked: ModelRequest, use: str) -> HookedRequest | None:
         """What hooks make of a request; one that is denied has failed for good. Raises PermissionDeniedError."""

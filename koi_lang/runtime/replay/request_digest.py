@@ -17,34 +17,38 @@ FORM = "2"
 
 @dataclass(frozen=True, slots=True)
 class RequestDelta:
-    """What a model is told that it was not told before in the same call.
+    """What a model is told that it was not told before in the same call, or else in an earlier one of the agent.
 
     Attributes:
         fingerprint: changes with everything the model is told.
         kept: how many messages still stand in front of the new ones.
         messages: the new ones.
         system: None where it is as before.
+        after: the fingerprint of the request before; empty where that is the one before in the same call.
     """
 
     fingerprint: str
     kept: int
     messages: Sequence[Message]
     system: str | None
+    after: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The fields of an event."""
         system = {} if self.system is None else {"system": self.system}
         messages = [[message.role, message.text] for message in self.messages]
-        return {"request": self.fingerprint, **system, "kept": self.kept, "messages": messages}
+        after = {"after": self.after} if self.after else {}
+        return {"request": self.fingerprint, **after, **system, "kept": self.kept, "messages": messages}
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was told last in a call; `chain` is a digest of all messages."""
+    """What was told last in a call, or by an agent; `chain` is a digest of all messages."""
 
     system: str = ""
     messages: tuple[Message, ...] = ()
     chain: bytes = b""
+    fingerprint: str = ""
 
 
 class ToldDigests:
@@ -57,20 +61,30 @@ class ToldDigests:
     def __init__(self, redact: Callable[[str], str] = str) -> None:
         self._redact = redact
         self._known: WeakKeyDictionary[Location, _Known] = WeakKeyDictionary()
+        self._last: dict[str, _Known] = {}
 
-    def news(self, place: Location | None, request: Request) -> RequestDelta:
-        """What is new in a request that is made at a place; all of it outside of places."""
-        before = _Known() if place is None else self._known.get(place, _Known())
+    def news(self, place: Location | None, request: Request, agent: str) -> RequestDelta:
+        """What is new in a request of an agent that is made at a place; all of it outside of places."""
+        told = None if place is None else self._known.get(place)
+        is_first = told is None
+        before = told or (_Known() if place is None else self._last.get(agent, _Known()))
         messages, kept, chain = request.messages, len(before.messages), before.chain
         # The messages are the same objects as before, so that comparing them takes no time.
         if messages[:kept] != before.messages:
             kept, chain = _common(before.messages, messages), b""
             chain = self._extend_chain(chain, messages[:kept])
         chain = self._extend_chain(chain, messages[kept:])
+        now = _Known(request.system, messages, chain, self._fingerprint(request, chain))
         if place is not None:
-            self._known[place] = _Known(request.system, messages, chain)
+            self._known[place] = now
         system = None if request.system == before.system else request.system
-        return RequestDelta(self._fingerprint(request, chain), kept, messages[kept:], system)
+        after = before.fingerprint if is_first and (kept or system is None) else ""
+        return RequestDelta(now.fingerprint, kept, messages[kept:], system, after)
+
+    def note_written(self, place: Location | None, agent: str) -> None:
+        """Have calls of an agent that follow be told apart from its request at a place, which is written down."""
+        if place is not None and place in self._known:
+            self._last[agent] = self._known[place]
 
     def _extend_chain(self, chain: bytes, messages: Sequence[Message]) -> bytes:
         for message in messages:
