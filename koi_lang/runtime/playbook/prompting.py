@@ -16,6 +16,7 @@ from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
+from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.schema import of_function, signature_text
 
 if TYPE_CHECKING:
@@ -172,9 +173,9 @@ def clip_answer(answer: str) -> str:
 
 
 def joined_feedback(items: Sequence[Feedback], *, sees: bool = False) -> Message:
-    """All feedback on one answer, to a model that sees with the images of results."""
+    """All feedback on one answer, a line each, to a model that sees with the images of results."""
     images = (image for item in items for image in item.images if sees)
-    return Message("user", "\n".join([*(item.text for item in items), "Continue."]), tuple(images))
+    return Message("user", "\n".join([*(flatten_lines(item.text) for item in items), "Continue."]), tuple(images))
 
 
 def _result_text(value: Any) -> str:

@@ -24,6 +24,7 @@ from koi_lang.events import (
 from koi_lang.lazy import lazy_module
 from koi_lang.runtime.events import Events
 from koi_lang.runtime.model_calls.images import images_in, value_of
+from koi_lang.runtime.playbook.outside_text import flatten_lines, quote_line
 from koi_lang.runtime.replay.location import Path, leaf_path
 from koi_lang.runtime.replay.recorded_run import RecordedRun
 
@@ -71,10 +72,12 @@ class QueuedMessage:
     @property
     def message(self) -> str:
         """What the model is told."""
-        who = "The person" if self.sender == PERSON else f"`{self.sender}`"
+        is_person = self.sender == PERSON
+        who = "The person" if is_person else f"`{flatten_lines(self.sender)}`"
+        text = self.text if is_person else quote_line(self.text)
         if self.how == "steer":
-            return f"{who} says, while you are at work; it counts from now on:\n{self.text}"
-        return f"{who} says, now that you have returned:\n{self.text}\nSee to that, then `return` again."
+            return f"{who} says, while you are at work; it counts from now on:\n{text}"
+        return f"{who} says, now that you have returned:\n{text}\nSee to that, then `return` again."
 
 
 def note_of(data: Mapping[str, Any]) -> QueuedMessage:

@@ -13,6 +13,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.usage import CHARACTERS_PER_TOKEN
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.context_window import THRESHOLD, window_of
+from koi_lang.runtime.playbook.outside_text import mark_lines
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -67,7 +68,7 @@ class ConversationSummary(Message):
     @staticmethod
     def of(record: str, opening: Message | None = None, kept: int = -1) -> ConversationSummary:
         """The message for a record, with the first message of the call when that is gone, too."""
-        text = f"{INTRODUCTION}\n\n{record}"
+        text = f"{INTRODUCTION}\n\n{mark_lines(record)}"
         if opening is None:
             return ConversationSummary("user", text, record=record, kept=kept)
         text += f"\n\n{OPENING}\n{clip_middle(opening.text, LONGEST_OPENING)}"
