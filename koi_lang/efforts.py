@@ -7,6 +7,8 @@ from typing import Any
 from koi_lang.diagnostics import nearest
 
 EFFORTS = ("none", "low", "medium", "high")
+# What leaves it to the program, the settings and the models again.
+AUTO = "auto"
 
 
 def effort_help(given: Any) -> str:

@@ -711,6 +711,13 @@ class ModelChanged(EventData):
     model: str | None
 
 
+@event("effort_changed")
+class EffortChanged(EventData):
+    """A client of a session has chosen how much models think; empty leaves it to the program and the settings."""
+
+    effort: str
+
+
 @event("session_named")
 class SessionNamed(EventData):
     """A client has given its session a name."""

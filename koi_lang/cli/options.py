@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from koi_lang.cli.ui.colours import colour_option, command_words
+from koi_lang.efforts import EFFORTS
 from koi_lang.errors import UsageError
 from koi_lang.sessions.options import LIMITS, RunOptions, is_rule
 
@@ -49,10 +50,11 @@ def running_options(whole: str, one: str) -> Callable[[Command], Command]:
         whole: what tokens and money are limited of, such as `the whole run`.
         one: what the time is limited of.
     """
-    model, *limits = limiting_options(whole, one)
+    model, effort, *limits = limiting_options(whole, one)
     return add_options(
         click.option("--strict", is_flag=True, help="Treat warnings as errors."),
         model,
+        effort,
         click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else."),
         click.option("--answers", metavar="FILE", help="Take the model's answers from a file."),
         click.option("--rehearse", is_flag=True, help="Follow playbooks without a model."),
@@ -75,6 +77,7 @@ def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command]
     """
     return (
         click.option("-m", "--model", metavar="MODEL", help="Use this model, `provider/model`; `?` lets you choose."),
+        click.option("-e", "--effort", type=click.Choice(EFFORTS), help="How much models think before they answer."),
         click.option("--max-turns", type=Count(), help="Most answers of the model in a playbook."),
         click.option("--max-requests", type=Count(), help=f"Most requests to models of {whole}."),
         click.option("--max-tokens", type=Count(), help=f"Most tokens of {whole}."),
@@ -86,7 +89,7 @@ def limiting_options(whole: str, one: str) -> tuple[Callable[[Command], Command]
 
 def limiting_words(given: Mapping[str, Any]) -> tuple[str, ...]:
     """The words of a command line that say what these options say."""
-    names = {"model": "-m", **{f"max_{name}": f"--max-{name}" for name in LIMITS}}
+    names = {"model": "-m", "effort": "-e", **{f"max_{name}": f"--max-{name}" for name in LIMITS}}
     values = {option: given[name] for name, option in names.items() if given.get(name) is not None}
     return tuple(word for option, value in values.items() for word in (option, str(value)))
 

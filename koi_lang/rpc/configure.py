@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from inspect import isawaitable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.efforts import AUTO
 from koi_lang.errors import KoiError
-from koi_lang.events import ModelChanged, SessionNamed
+from koi_lang.events import EffortChanged, ModelChanged, SessionNamed
 from koi_lang.rpc.commands import command
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.calls import compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.session import Session
 from koi_lang.sessions.targets import agent_named
+
+ThinkingLevel: TypeAlias = Literal["auto", "none", "low", "medium", "high"]
 
 
 @command(idle=True)
@@ -27,6 +30,16 @@ async def set_model(session: Session, model: str) -> Any:
     await session.run.models.forget()
     session.emit(ModelChanged(model))
     return {"model": session.served.choice.name()}
+
+
+@command(idle=True)
+async def set_thinking_level(session: Session, level: ThinkingLevel) -> Any:
+    """Have models think so much from now on; `auto` leaves it to the program and the settings."""
+    effort = "" if level == AUTO else level
+    session.served.choice.change_effort(effort)
+    await session.run.models.forget()
+    session.emit(EffortChanged(effort))
+    return {"level": level}
 
 
 @command(idle=True, aside=True)

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from koi_lang.efforts import AUTO
 from koi_lang.errors import JournalError
 from koi_lang.llm.messages import Message
 from koi_lang.rpc.commands import all_commands, command
@@ -96,6 +97,7 @@ async def get_state(session: Session) -> Any:
         "queued": [note.as_data() for note in steering.pending_messages()],
         "requests": session.client.requests,
         "model": session.served.choice.name(),
+        "thinking_level": session.served.choice.effort() or AUTO,
     }
 
 
@@ -115,6 +117,7 @@ async def session_info(session: Session) -> Any:
         "name": session.named,
         "program": str(session.served.module.__file__),
         "model": session.served.choice.name(),
+        "thinking_level": session.served.choice.effort() or AUTO,
         "journal": None if journal is None else str(journal),
         "entry_count": count,
         "last_handler": None if session.last is None else f"{session.last[0].about.name}.{session.last[1]}",

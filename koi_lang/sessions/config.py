@@ -29,6 +29,12 @@ class SessionModel(Protocol):
     async def change(self, model: str) -> None:
         """Use another one from now on. Raises KoiError, and then nothing has changed."""
 
+    def effort(self) -> str:
+        """How much models are asked to think; empty where the program decides."""
+
+    def change_effort(self, effort: str) -> None:
+        """Have models think so much from now on; empty leaves it to the program."""
+
     async def available(self, refresh: bool) -> list[dict[str, Any]]:
         """The models of the connected providers."""
 

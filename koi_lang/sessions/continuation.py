@@ -26,6 +26,7 @@ class Continuation:
         words: of the command line that began it.
         more: words that this command line adds to those, of models and limits.
         model: that it was begun with, as `-m` named it; empty where another one counts.
+        effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
     """
 
@@ -37,4 +38,5 @@ class Continuation:
     words: Sequence[str] = ()
     more: Sequence[str] = ()
     model: str = ""
+    effort: str = ""
     consumers: Sequence[Consumer] = ()

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from koi_lang.errors import JournalError
-from koi_lang.events import ModelChanged
+from koi_lang.events import EffortChanged, EventData, ModelChanged
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import doubts, is_session, is_session_of
 from koi_lang.runtime.journal.entries import Header, JournalEntry
@@ -55,9 +55,10 @@ def continuation(
     mode: Mode = "resume" if at is None and not is_other else "branch"
     decide = partial(_decide, note)
     history = History(entries, mode, ready.redactor(), decide, kept, is_of_changed_program=is_other)
-    if ready.options.model:
-        return going_on(history, journal, at)
-    return replace(going_on(history, journal, at, header.words), model=_model_of(header, entries))
+    model = "" if ready.options.model else _find_option(header, entries, "model", ModelChanged)
+    effort = "" if ready.options.effort else _find_option(header, entries, "effort", EffortChanged)
+    words = () if ready.options.model else header.words
+    return replace(going_on(history, journal, at, words), model=model, effort=effort)
 
 
 def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
@@ -70,14 +71,14 @@ def _decide(note: Callable[[str], None], doubt: Doubt) -> Decision:
     return SKIP
 
 
-def _model_of(header: Header, entries: Sequence[JournalEntry]) -> str:
-    """What `-m` of a session named; empty where another model was chosen later on, or somebody picked one."""
-    if any(entry.kind == ModelChanged.type for entry in entries):
+def _find_option(header: Header, entries: Sequence[JournalEntry], name: str, changed: type[EventData]) -> str:
+    """What an option of a session named; empty where something else was chosen later on, or somebody picked one."""
+    if any(entry.kind == changed.type for entry in entries):
         return ""
-    reader = click.Command("words", params=[click.Option(["-m", "--model"])], add_help_option=False)
+    reader = click.Command("words", params=[click.Option([f"-{name[0]}", f"--{name}"])], add_help_option=False)
     how: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True, "resilient_parsing": True}
-    model = reader.make_context("koi", list(header.words), **how).params.get("model")
-    return "" if model in (None, "?") else str(model)
+    given = reader.make_context("koi", list(header.words), **how).params.get(name)
+    return "" if given in (None, "?") else str(given)
 
 
 def _last(ready: Prepared) -> Path:

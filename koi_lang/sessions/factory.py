@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
 from koi_lang.extensions.collecting import collect_extensions
 from koi_lang.extensions.finding import find_installed, of_program
@@ -68,6 +69,8 @@ class SessionFactory:
     def _open_run(self, going: Continuation, host: Host, consumers: Sequence[Consumer]) -> Iterator[PreparedRun]:
         """A run that is recorded, unless the command line says otherwise."""
         self._go_on_with(going.model)
+        if going.effort in EFFORTS and not self._choice.effort():
+            self._choice.change_effort(going.effort)
         ready = replace(self._ready, latest=lambda: self._choice.wanted)
         options = ready.options
         found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
@@ -82,7 +85,9 @@ class SessionFactory:
         if not model or self._choice.name():
             return
         try:
-            self._choice.wanted = preferences(self._ready.folder, model, self._choice.wanted.keys)
+            self._choice.wanted = preferences(
+                self._ready.folder, model, self._choice.wanted.keys, self._choice.effort()
+            )
         except KoiError as error:
             self._note(f"`{model}` cannot be used any more: {error.message}")
         else:
@@ -109,12 +114,20 @@ class ModelSelection:
 
     async def change(self, model: str) -> None:
         """Use another model from now on. Raises KoiError when it cannot be used, or its provider does not have it."""
-        wanted = preferences(self._folder, model, self.wanted.keys)
+        wanted = preferences(self._folder, model, self.wanted.keys, self.wanted.effort)
         if self._is_stood_in:
             connect({"model": wanted.model}, wanted.keys)
         else:
             await require_model(wanted.model, wanted.keys, providers=self.providers)
         self.wanted = wanted
+
+    def effort(self) -> str:
+        """How much models are asked to think; empty where the program or `koi.toml` decides."""
+        return self.wanted.effort
+
+    def change_effort(self, effort: str) -> None:
+        """Have models think so much from now on; empty leaves it to the program and `koi.toml`."""
+        self.wanted = replace(self.wanted, effort=effort)
 
     async def available(self, refresh: bool) -> list[dict[str, Any]]:
         """The models of all providers that are connected."""

@@ -32,6 +32,7 @@ class RunOptions:
     """What a person says about a run, on a command line or from Python.
 
     Attributes:
+        effort: how much models are to think; None leaves it to programs and settings.
         record: whether a journal is written; None does without where none can be.
         no_extensions: whether installed extensions are left out.
         plain: whether a terminal gets finished lines only.
@@ -51,6 +52,7 @@ class RunOptions:
     as_json: bool = False
     record: bool | None = None
     model: str | None = None
+    effort: str | None = None
     keys: str | None = None
     no_extensions: bool = False
     plain: bool = False

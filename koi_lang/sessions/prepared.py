@@ -164,6 +164,6 @@ def prepare_program(
     Raises:
         KoiError: it cannot be loaded, or a model is named that does not exist.
     """
-    wanted = preferences(options.folder, options.model, options.key_lookup())
+    wanted = preferences(options.folder, options.model, options.key_lookup(), options.effort or "")
     sys.setrecursionlimit(max(MOST_FRAMES, sys.getrecursionlimit()))
     return Prepared(loader.module_of(absolute(file), None, entry), entry, options, wanted, adapter=adapter)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
-from koi_lang.events import CallEnded, CallStarted, CompactionAsked, ModelChanged, SessionNamed
+from koi_lang.events import CallEnded, CallStarted, CompactionAsked, EffortChanged, ModelChanged, SessionNamed
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
 from koi_lang.sessions.calls import MAIN, begin_main, compact_memory
@@ -19,6 +20,7 @@ from koi_lang.sessions.targets import agent_named, handler_named
 async def go_over(session: Session, history: History) -> None:
     """Bring a session to where it was. A call that had not ended is begun, and goes on. Raises KoiError."""
     await _use_model(session, history)
+    _use_effort(session, history)
     for entry in history.entries:
         if entry.kind in AGAIN:
             await AGAIN[entry.kind](session, entry)
@@ -36,6 +38,14 @@ async def _use_model(session: Session, history: History) -> None:
         session.client.log(f"`{chosen[-1]}` cannot be used any more: {error.message}")
     else:
         session.client.log(f"answers come from {choice.name()}, as before")
+
+
+def _use_effort(session: Session, history: History) -> None:
+    """Have models think as much as was chosen last, unless something has been chosen now."""
+    chosen = [str(entry.data.get("effort", "")) for entry in history.entries if entry.kind == EffortChanged.type]
+    choice = session.served.choice
+    if chosen and chosen[-1] in EFFORTS and not choice.effort():
+        choice.change_effort(chosen[-1])
 
 
 async def _call(session: Session, entry: JournalEntry) -> None:
@@ -77,6 +87,10 @@ async def _model(session: Session, entry: JournalEntry) -> None:
     session.emit(ModelChanged(entry.data.get("model")))
 
 
+async def _effort(session: Session, entry: JournalEntry) -> None:
+    session.emit(EffortChanged(str(entry.data.get("effort", ""))))
+
+
 async def _name(session: Session, entry: JournalEntry) -> None:
     session.named = str(entry.data.get("name", ""))
     session.emit(SessionNamed(session.named))
@@ -85,6 +99,7 @@ async def _name(session: Session, entry: JournalEntry) -> None:
 AGAIN: Mapping[str, Callable[[Session, JournalEntry], Awaitable[None]]] = {
     CallStarted.type: _call,
     CompactionAsked.type: _compaction,
+    EffortChanged.type: _effort,
     ModelChanged.type: _model,
     SessionNamed.type: _name,
 }

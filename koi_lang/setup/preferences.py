@@ -36,14 +36,20 @@ class Preferences:
         model: from the command line, `provider/model`; empty when nothing was said. Counts for all blocks.
         usual: the options for each role (`default`, `small`, `judge`, `embedding`) from `koi.toml`; they count where
             an agent names no model for a role.
+        effort: how much models are to think, from the command line; empty when nothing was said. Counts for all blocks.
     """
 
     keys: Keys
     model: str = ""
     usual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    effort: str = ""
 
     def options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """The options that count for a block, and whether the person named their model."""
+        chosen, is_named = self._options(llm)
+        return {**chosen, **({"effort": self.effort} if self.effort else {})}, is_named
+
+    def _options(self, llm: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         if self.model:
             return {**{name: llm[name] for name in KEPT if name in llm}, "model": self.model}, True
         usual = self.usual.get("default")
@@ -61,11 +67,11 @@ def name_of(options: Mapping[str, Any]) -> str:
     return "/".join(str(options[part]) for part in ("provider", "model") if part in options)
 
 
-def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
+def preferences(folder: Path, model: str | None, keys: Keys, effort: str = "") -> Preferences:
     """What the person wants in a folder. Raises KoiError when a provider in it does not exist, or not for its role."""
     usual = project.models(folder) if settings.has_project_file(folder) else {}
     if not usual and not model:
-        return Preferences(keys)
+        return Preferences(keys, effort=effort)
     for role, options in usual.items():
         try:
             availability.require_provider(options)
@@ -77,4 +83,4 @@ def preferences(folder: Path, model: str | None, keys: Keys) -> Preferences:
     if model:
         availability.require_provider({"model": model})
         model = availability.with_provider(model, keys)
-    return Preferences(keys, model or "", usual)
+    return Preferences(keys, model or "", usual, effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ PROGRAM = '''
     agent Main : Worker { on chat(args: { message: string }) { playbook """Answer the person.""" } }
     '''
 ANSWER = '{"batch":[{"intent":"print","message":"Hello"},{"intent":"return","data":{}}]}'
-MODELS = ["first-1", "second-1"]
+MODELS = ["first-1", "second-1", "gpt-5.4"]
 
 
 @pytest.fixture
@@ -33,13 +34,23 @@ def machine(project: Project, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def asked(machine: Machine, *talks: tuple[str, str]) -> tuple[list[str], list[str]]:
     """The models that conversations have asked, given options and lines, with what came of each."""
+    return field_of(machine, "model", *talks)
 
-    async def use() -> tuple[list[str], list[str]]:
+
+def efforts_of(machine: Machine, *talks: tuple[str, str]) -> tuple[list[Any], list[str]]:
+    """How much models of conversations were to think; None where nothing was said."""
+    return field_of(machine, "reasoning_effort", *talks)
+
+
+def field_of(machine: Machine, name: str, *talks: tuple[str, str]) -> tuple[list[Any], list[str]]:
+    """A field of the requests of conversations, with what came of each."""
+
+    async def use() -> tuple[list[Any], list[str]]:
         async with ModelServer([ANSWER], models=MODELS) as server:
             machine.use(server)
             koi = machine.project.koi
             done = [await asyncio.to_thread(koi, "chat", "a.koi", *words.split(), stdin=said) for words, said in talks]
-            return [request.body["model"] for request in server.requests], [each.stderr for each in done]
+            return [request.body.get(name) for request in server.requests], [each.stderr for each in done]
 
     return asyncio.run(use())
 
@@ -48,7 +59,7 @@ def test_the_model_changes_in_the_middle(machine: Machine) -> None:
     """What is said behind `/model` goes to the model that it names."""
     models, _ = asked(machine, ("-m openai/first-1", "one\n/model openai/second-1\ntwo\n"))
 
-    assert MODELS == models
+    assert MODELS[:2] == models
 
 
 def test_a_mistyped_model_is_refused(machine: Machine) -> None:
@@ -123,3 +134,37 @@ def test_a_model_of_an_extension_can_be_chosen(machine: Machine) -> None:
                 await require_model("acme/small", keys)
 
     asyncio.run(use())
+
+
+def test_how_much_models_think_changes_in_the_middle(machine: Machine) -> None:
+    """`-e` holds for all models, `/effort` from then on; what there is not is refused, and changes nothing."""
+    said = "one\n/effort low\ntwo\n/effort lo\nthree\n/effort\n/effort auto\nfour\n"
+    efforts, told = efforts_of(machine, ("-m openai/gpt-5.4 -e high", said))
+
+    assert ["high", "low", "low", None] == efforts
+    assert "error: there is no effort `lo`\n  = help: Did you mean `low`? " in told[0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "effort"),
+    [
+        ("", "", "high"),
+        ("/effort low\n", "", "low"),
+        ("/effort auto\n", "", None),
+        ("/effort low\n", "-e none", "none"),
+    ],
+)
+def test_a_conversation_goes_on_thinking_as_much(machine: Machine, lines: str, words: str, effort: str | None) -> None:
+    """What was chosen last counts again with `--resume`, unless something is chosen now."""
+    first = ("-m openai/gpt-5.4 -e high", f"{lines}one\n")
+    efforts, _ = efforts_of(machine, first, (f"{words} --resume last", "two\n"))
+
+    assert effort == efforts[-1]
+
+
+def test_an_effort_that_does_not_exist_is_refused(machine: Machine) -> None:
+    """The words that there are are named."""
+    done = machine.project.koi("chat", "a.koi", "-e", "hihg")
+
+    assert 2 == done.returncode
+    assert "'none', 'low', 'medium', 'high'" in done.stderr

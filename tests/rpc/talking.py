@@ -56,7 +56,7 @@ class Choosing:
     """A choice between models whose names begin with `good/`."""
 
     def __init__(self) -> None:
-        self.chosen = ""
+        self.chosen = self.level = ""
 
     def name(self) -> str:
         """What was chosen."""
@@ -67,6 +67,14 @@ class Choosing:
         if not model.startswith("good/"):
             raise ProviderError(f"there is no provider for `{model}`")
         self.chosen = model
+
+    def effort(self) -> str:
+        """How much models think."""
+        return self.level
+
+    def change_effort(self, effort: str) -> None:
+        """Have them think so much."""
+        self.level = effort
 
     async def available(self, refresh: bool) -> list[dict[str, Any]]:
         """One model."""

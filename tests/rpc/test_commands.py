@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -560,6 +561,27 @@ def test_extensions_add_commands(talk: Talker) -> None:
         assert (await client.ask("get_state"))["success"]
 
     talk(PROGRAM, test)
+
+
+def test_how_much_models_think_can_be_changed(talk: Talker) -> None:
+    """`set_thinking_level` counts for later requests, is told as an event, and `auto` takes it back."""
+
+    async def test(client: Talk) -> None:
+        levels = [(await client.data("get_state"))["thinking_level"]]
+        for level in ("high", "auto"):
+            assert {"level": level} == await client.data("set_thinking_level", level=level)
+            levels.append((await client.data("get_state"))["thinking_level"])
+        wrong = await client.code("set_thinking_level", level="extreme")
+        told = [message["event"]["effort"] for message in client.messages if _type_of(message) == "effort_changed"]
+
+        assert (["auto", "high", "auto"], "invalid_request", ["high", ""]) == (levels, wrong, told)
+
+    talk(PROGRAM, test)
+
+
+def _type_of(message: Mapping[str, Any]) -> str:
+    """The type of the event that a message tells of; empty where it tells of none."""
+    return str(message.get("event", {}).get("type", ""))
 
 
 def test_the_model_can_be_changed(talk: Talker) -> None:

@@ -140,6 +140,7 @@ IDLE: Mapping[str, Message] = {
     "resume_session": {"session": "x"},
     "branch": {"entry": 1},
     "set_model": {"model": "good/one"},
+    "set_thinking_level": {"level": "low"},
     "set_session_name": {"name": "x"},
     "compact": {},
     "extension_command": {"name": "x"},

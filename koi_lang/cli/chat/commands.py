@@ -15,6 +15,7 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import image_file, named_file
 from koi_lang.cli.ui import journal_tree
 from koi_lang.cli.ui.text import brief, count_text, fit_text, one_line, usage_text
+from koi_lang.efforts import AUTO, EFFORTS, effort_help
 from koi_lang.errors import JournalError, UsageError
 from koi_lang.events import CallStarted
 from koi_lang.llm.images import Image
@@ -123,6 +124,19 @@ async def model(chat: ChatConversation, given: str) -> None:
     else:
         chosen = chat.session.served.choice.name() or chat.telling.model
         chat.screen.say(chosen or "the program decides, and no model was asked yet")
+
+
+@command("[LEVEL]")
+async def effort(chat: ChatConversation, given: str) -> None:
+    """Show how much models think, or have them think so from now on: none, low, medium, high, or auto."""
+    if given and given not in (*EFFORTS, AUTO):
+        raise UsageError(f"there is no effort `{given}`", help=f"{effort_help(given)} `auto` leaves it to the program.")
+    if given:
+        level = (await chat.ask("set_thinking_level", level=given))["level"]
+        how = "as the program says" if level == AUTO else f"with the effort `{level}`"
+        chat.screen.note(f"models think {how} from now on")
+    else:
+        chat.screen.say(chat.session.served.choice.effort() or "the program, or each model, decides")
 
 
 @command()
