@@ -219,7 +219,7 @@ class Session:
         assert root is not None, "a run that has been entered"
         with root.time_out():
             async with together() as group:
-                turn = group.create_task(self.run.recorder.turns.take(LATE, call.path))
+                turn = group.create_task(self.run.recorder.slots.take_slot(LATE, call.path))
                 await asyncio.wait([call.task, turn], return_when=asyncio.FIRST_COMPLETED)
                 turn.cancel()
         call.cancel()

@@ -94,10 +94,10 @@ def test_what_does_not_wait_takes_no_turn(play: Player) -> None:
         play, "for (let n = 0; n < 300; n++) { pace.now(n); if (n % 3 == 0) await pace.at_once(n) }; return 1"
     )
     whole = recorder.run()
-    turns = recorder.again(whole.entries[:-1]).played.run.recorder.turns
+    slots = recorder.again(whole.entries[:-1]).played.run.recorder.slots
 
     assert 1 == whole.played.result
-    assert 0 == turns.given_up
+    assert 0 == slots.given_up
 
 
 # ---------------------------------------------------------------- models and playbooks

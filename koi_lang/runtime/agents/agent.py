@@ -163,7 +163,7 @@ class Agent(metaclass=AgentClass):
             raise
 
     async def _tell_late(self, error: KoiError) -> None:
-        await self.run.recorder.wait_turn(LATE)
+        await self.run.recorder.wait_for_slot(LATE)
         self.run.events.emit(TimedOut(data_of(error)), self.name)
 
     async def _paid(self, handler: Handler, payload: Any) -> Any:

@@ -141,6 +141,6 @@ async def _in_time(query: Query, payload: Any, timeout_s: float, late: SendTimeo
     """The answer to a send. Raises SendTimeoutError when it comes too late."""
     async with CancelScope(timeout_s) as scope:
         return await query.execute(payload)
-    await query.run.recorder.wait_turn(LATE)
+    await query.run.recorder.wait_for_slot(LATE)
     query.run.events.emit(TimedOut(data_of(late)))
     raise late from scope.caught

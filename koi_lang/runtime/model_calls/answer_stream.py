@@ -88,7 +88,7 @@ class AnswerStream:
         except ProviderError as error:
             failure = error
             self._settle_failure(error)
-        await self._run.recorder.wait_turn(path=self._path)
+        await self._run.recorder.wait_for_slot(path=self._path)
         if failure is not None:
             raise failure
 

@@ -118,7 +118,7 @@ class ModelGateway:
 
     async def _tell_failure(self, asked: ModelRequest, error: KoiError) -> None:
         """Tell, when it is its turn, that a request is not made."""
-        await self._run.recorder.wait_turn(path=asked.path)
+        await self._run.recorder.wait_for_slot(path=asked.path)
         if self._run.detailed:
             self._run.events.emit(ModelFailed(data_of(error)), asked.agent.name, path=asked.path)
 

@@ -69,7 +69,7 @@ async def locate(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
 
 
 async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
-    """Have the end of the action known when it is its turn: by an event, and its result to whoever may need it."""
+    """Have the end of the action known in its slot: by an event, and its result to whoever may need it."""
     action, agent, run = running.action, running.call.agent, running.call.agent.run
     ended = await run.recorder.complete(next(running, fields))
     told, error = dict[str, Any](), ended.error
@@ -86,9 +86,9 @@ async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
 
 
 async def announce(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
-    """Tell that the action begins, when it is its turn. Raises AgentError where it is given more than can be told."""
+    """Tell that the action begins, in its slot. Raises AgentError where it is given more than can be told."""
     action, agent = running.action, running.call.agent
-    await agent.run.recorder.wait_turn(BEGIN)
+    await agent.run.recorder.wait_for_slot(BEGIN)
     try:
         details = _start_fields(running)
         require_quota(details, f"what `{action.intent}` is given")

@@ -83,12 +83,12 @@ class RecordedFiring:
         return known.entry is not None or known.must_not_begin
 
     def turn(self) -> Awaitable[None] | None:
-        """Its turn among what happens at moments that the clock decides."""
+        """Its slot among what happens at moments that the clock decides."""
         if not self.recorder.is_kept:
             return None
         if self.recorded.recall(TimerFired.type, self.path).must_not_begin:
             return never()
-        return self.recorder.turns.take(FIRED, self.path)
+        return self.recorder.slots.take_slot(FIRED, self.path)
 
     def record(self) -> None:
         """Tell that it fires, where that is kept."""

@@ -28,11 +28,11 @@ class Recorder(Protocol):
 
     Attributes:
         is_kept: whether outcomes are recorded with what makes them up, or looked up.
-        turns: what happens at moments that the clock decides, in order.
+        slots: what happens at moments that the clock decides, in order.
     """
 
     is_kept: bool
-    turns: CompletionOrder
+    slots: CompletionOrder
 
     def count_steps(self) -> AbstractContextManager[None]:
         """While the run is open: it is known what it has to do at once, where an order is kept."""
@@ -65,10 +65,10 @@ class Recorder(Protocol):
     # ------------------------------------------------------------ order and time
 
     async def complete(self, work: Awaitable[T]) -> Outcome[T]:
-        """How some work ends, when it is its turn to end: nobody hears of it before."""
+        """How some work ends, when it is its slot to end: nobody hears of it before."""
 
-    async def wait_turn(self, kind: str = ..., path: Path | None = ...) -> None:
-        """Wait until it is the turn of something to happen; without a kind: of what is at the location to end."""
+    async def wait_for_slot(self, kind: str = ..., path: Path | None = ...) -> None:
+        """Wait for the slot in which something happens; without a kind: in which what is at the location ends."""
 
     async def with_recorded_timeout(self, work: Coroutine[Any, Any, Any]) -> Any:
         """What some work gives; what had taken too long gets as far as it had got, and takes too long again."""

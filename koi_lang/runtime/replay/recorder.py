@@ -46,7 +46,7 @@ class RunRecorder:
 
     Attributes:
         is_kept: whether outcomes are told with what makes them up, or looked up.
-        turns: what happens at moments that the clock decides, in order.
+        slots: what happens at moments that the clock decides, in order.
 
     Args:
         recorded: what is known beforehand.
@@ -67,12 +67,12 @@ class RunRecorder:
         self._recorded, self._past = recorded, recorded.history
         self._events, self._halt, self._seed = events, halt, seed
         self.is_kept = is_kept or not recorded.is_live
-        self.turns = CompletionOrder(self._past.order if self._past is not None else ())
+        self.slots = CompletionOrder(self._past.order if self._past is not None else ())
         self._missed = MissedCalls()
 
     def count_steps(self) -> AbstractContextManager[None]:
         """While the run is open: it is known what it has to do at once, where an order is kept."""
-        return self.turns.ready.count() if self.is_kept else nullcontext()
+        return self.slots.ready.count() if self.is_kept else nullcontext()
 
     # ------------------------------------------------------------ what takes time
 
@@ -91,12 +91,12 @@ class RunRecorder:
         if isinstance(known, Doubt):
             if known.why == "begun":
                 # Whoever ended it then, such as a group of which another member failed, ends it again before this.
-                await self.turns.take(DOUBT, place.path)
+                await self.slots.take_slot(DOUBT, place.path)
             known = self._settle(known)
         known = known or self._lost(place, effect)
         if known is not None:
             return known.result()
-        with self.turns.held_for(END, place.path), place.cover():
+        with self.slots.held_for(END, place.path), place.cover():
             for call in self._missed_by(effect):
                 await capture(_result(call.work))
             return await work()
@@ -130,7 +130,7 @@ class RunRecorder:
                 raise asyncio.CancelledError  # it was under way when the time was up, and cannot wait for that
             with ExitStack() as ending:
                 ending.push(lambda kind, raised, trace: self._tell_failure(effect, raised))
-                ending.callback(self.turns.pass_over, END, place.path)
+                ending.callback(self.slots.pass_over, END, place.path)
                 known = self._recall_outcome(place, effect, work)
                 known = (self._settle(known) if isinstance(known, Doubt) else known) or self._lost(place, effect)
                 with place.cover():
@@ -156,19 +156,19 @@ class RunRecorder:
         self._events.emit(ended, effect.agent)
 
     async def complete(self, work: Awaitable[T]) -> Outcome[T]:
-        """How some work at the current place ends, when it is its turn to end: nobody hears of it before.
+        """How some work at the current place ends, when it is its slot to end: nobody hears of it before.
 
         So what follows from it happens in the order that is recorded, also in the run that records it.
         """
         ended = await capture(work)
-        await self.wait_turn()
+        await self.wait_for_slot()
         return ended
 
-    async def wait_turn(self, kind: str = END, path: Path | None = None) -> None:
-        """Wait until it is the turn of something to begin or to end, at the current place or on a path from there."""
+    async def wait_for_slot(self, kind: str = END, path: Path | None = None) -> None:
+        """Wait for the slot in which something begins or ends, at the current place or on a path from there."""
         place = current_place()
         if place is not None and not place.state.is_covered and self.is_kept:
-            await self.turns.take(kind, place.path if path is None else path)
+            await self.slots.take_slot(kind, place.path if path is None else path)
 
     def _do(self, effect: Effect, work: Callable[[], Any]) -> Any:
         """Do what does not wait."""
@@ -351,7 +351,7 @@ class RunRecorder:
         with place.time_out():
             async with together() as group:
                 task = group.create_task(work)
-                await self.turns.take(LATE, place.path)
+                await self.slots.take_slot(LATE, place.path)
                 task.cancel()
         failure = {name: value for name, value in before.data.items() if name != "recalled"}
         self._events.emit(TimedOut(failure), before.agent)

@@ -34,12 +34,12 @@ agent Main : R { on go(x: Json) {
 """
 
 
-def order_of(turns: CompletionOrder, names: Sequence[str], steps: int = 0, cancelled: Sequence[str] = ()) -> list[str]:
-    """The order in which things have their turns that ask for it at the same moment, and then take some steps."""
+def order_of(slots: CompletionOrder, names: Sequence[str], steps: int = 0, cancelled: Sequence[str] = ()) -> list[str]:
+    """The order in which things have their slots that ask for it at the same moment, and then take some steps."""
     seen: list[str] = []
 
     async def one(name: str) -> None:
-        await turns.take(END, (name,))
+        await slots.take_slot(END, (name,))
         for _ in range(steps):
             await asyncio.sleep(0)
         seen.append(name)
@@ -55,44 +55,44 @@ def order_of(turns: CompletionOrder, names: Sequence[str], steps: int = 0, cance
     return seen
 
 
-def turns_of(names: str) -> CompletionOrder:
+def slots_of(names: str) -> CompletionOrder:
     """Turns that were taken in an order before."""
     return CompletionOrder([(END, (name,)) for name in names])
 
 
-def test_new_turns_come_as_they_are_asked_for() -> None:
+def test_new_slots_come_as_they_are_asked_for() -> None:
     """All that follows from one happens before the next one has its turn, however many steps it takes."""
     assert list("abcd") == order_of(CompletionOrder(), "abcd") == order_of(CompletionOrder(), "abcd", steps=40)
 
 
-def test_known_turns_come_in_their_order() -> None:
+def test_known_slots_come_in_their_order() -> None:
     """They come as they came before, and new ones behind them."""
-    assert list("cabxy") == order_of(turns_of("cab"), "xabyc", steps=3)
+    assert list("cabxy") == order_of(slots_of("cab"), "xabyc", steps=3)
 
 
 def test_a_turn_that_nobody_takes_is_given_up() -> None:
     """What is not asked for any more does not hold the others up for good."""
-    assert list("dbx") == order_of(turns_of("adcb"), "bxd")
+    assert list("dbx") == order_of(slots_of("adcb"), "bxd")
 
 
 def test_one_that_is_ended_gives_its_turn_away() -> None:
     """Whoever is cancelled while it waits holds up nobody."""
     assert list("acd") == order_of(CompletionOrder(), "abcd", steps=5, cancelled="b")
-    assert list("db") == order_of(turns_of("dacb"), "abcd", cancelled="ac")
+    assert list("db") == order_of(slots_of("dacb"), "abcd", cancelled="ac")
 
 
 def test_what_is_being_done_again_is_waited_for() -> None:
     """While something before is held, what comes after it is not let through, however long that takes."""
-    turns, seen = turns_of("ab"), []
+    slots, seen = slots_of("ab"), []
 
     async def again() -> None:
-        with turns.held_for(END, ("a",)):
+        with slots.held_for(END, ("a",)):
             await asyncio.sleep(0.05)
-        await turns.take(END, ("a",))
+        await slots.take_slot(END, ("a",))
         seen.append("a")
 
     async def later() -> None:
-        await turns.take(END, ("b",))
+        await slots.take_slot(END, ("b",))
         seen.append("b")
 
     async def both() -> None:
@@ -117,7 +117,7 @@ def event_loops() -> list[Any]:
 @pytest.mark.parametrize("new_loop", event_loops())
 def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     """What other code does in the same event loop, without end, neither delays a turn nor lets it come too early."""
-    turns, seen = CompletionOrder(), []
+    slots, seen = CompletionOrder(), []
 
     async def follow(steps: int) -> None:
         for _ in range(steps):
@@ -125,9 +125,9 @@ def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[],
         seen.append("followed")
 
     async def own() -> None:
-        with turns.ready.count():
+        with slots.ready.count():
             following = asyncio.create_task(follow(30))
-            await turns.take(END, ("a",))
+            await slots.take_slot(END, ("a",))
             seen.append("a")
             await following
 
@@ -149,15 +149,15 @@ def test_a_turn_comes_when_its_run_has_nothing_else_to_do(new_loop: Callable[[],
 @pytest.mark.parametrize("new_loop", event_loops())
 def test_a_turn_of_an_idle_run_comes_at_once(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
     """Where nothing would go on meanwhile, the event loop is not asked; where something would, that comes first."""
-    turns, seen = CompletionOrder(), []
+    slots, seen = CompletionOrder(), []
 
     async def take(name: str) -> None:
         asyncio.get_running_loop().call_soon(seen.append, f"loop after {name}", context=Context())
-        await turns.take(END, (name,))
+        await slots.take_slot(END, (name,))
         seen.append(name)
 
     async def play() -> None:
-        with turns.ready.count():
+        with slots.ready.count():
             await asyncio.sleep(0)
             await take("a")
             asyncio.get_running_loop().call_soon(seen.append, "step")
@@ -171,14 +171,14 @@ def test_a_turn_of_an_idle_run_comes_at_once(new_loop: Callable[[], asyncio.Abst
 
 def test_a_caller_goes_on_before_what_it_started_has_its_turn() -> None:
     """A call that is begun at once, within the step of its caller, waits for that although nothing is ready."""
-    turns, seen = CompletionOrder(), []
+    slots, seen = CompletionOrder(), []
 
     async def call() -> None:
-        await turns.take(END, ("call",))
+        await slots.take_slot(END, ("call",))
         seen.append("call")
 
     async def play() -> None:
-        with turns.ready.count():
+        with slots.ready.count():
             async with TaskScope() as scope:
                 await asyncio.sleep(0)
                 scope.start(call())
@@ -191,30 +191,30 @@ def test_a_caller_goes_on_before_what_it_started_has_its_turn() -> None:
 
 def test_a_task_that_is_to_be_cancelled_takes_no_turn_at_once() -> None:
     """It ends where it waits next, and takes nothing up before."""
-    turns = CompletionOrder()
+    slots = CompletionOrder()
 
     async def play() -> None:
-        with turns.ready.count():
+        with slots.ready.count():
             await asyncio.sleep(0)
             task = asyncio.current_task()
             assert task is not None
             task.cancel()
-            await turns.take(END, ("a",))
+            await slots.take_slot(END, ("a",))
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(play())
 
 
-def test_turns_in_a_row_leave_the_event_loop_time() -> None:
+def test_slots_in_a_row_leave_the_event_loop_time() -> None:
     """Code that never waits for anything does not keep others from what they do."""
-    turns, seen = CompletionOrder(), []
+    slots, seen = CompletionOrder(), []
 
     async def play() -> None:
-        with turns.ready.count():
+        with slots.ready.count():
             await asyncio.sleep(0)
             asyncio.get_running_loop().call_soon(seen.append, True, context=Context())
             for number in range(2 * AT_ONCE):
-                await turns.take(END, (str(number),))
+                await slots.take_slot(END, (str(number),))
             assert seen
 
     asyncio.run(play())
@@ -248,10 +248,10 @@ def test_many_runs_at_once_cost_what_they_cost_one_by_one(play: Player) -> None:
     async def watched(count: int) -> int:
         looks = 0
 
-        def counted(turns: CompletionOrder) -> None:
+        def counted(slots: CompletionOrder) -> None:
             nonlocal looks
             looks += 1
-            watch(turns)
+            watch(slots)
 
         watch = CompletionOrder._watch
         with mock.patch.object(CompletionOrder, "_watch", counted):
