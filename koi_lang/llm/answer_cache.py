@@ -24,6 +24,8 @@ FORM = 1  # of keys and entries; a new number forgets all that was kept
 MOST_BYTES = 256 * 2**20
 WHOLE = frozenset({"stop", "end_turn", "stop_sequence"})
 PRIVATE = 0o700
+# What of a connection changes answers and stands in a key where it is said at all.
+BODY_OPTIONS = ("effort", "top_p", "seed", "extra_body")
 LONGEST_LOCK_S = 1
 
 
@@ -32,8 +34,8 @@ def with_answer_cache(
 ) -> Adapter:
     """A model that keeps whole answers in a folder of this user and gives them again to equal requests.
 
-    Equal are requests that agree in provider, address, model, texts, images, temperature, effort, limit and form of the
-    answer.
+    Equal are requests that agree in provider, address, model, texts, images, form of the answer, and in options such as
+    the temperature.
 
     Args:
         folder: made when the first request comes; nobody else may read it.
@@ -129,7 +131,7 @@ def _key(request: Request, connection: ProviderConnection) -> str:
         "max_tokens": request.max_tokens,
         "json": request.json,
         "schema": request.schema,
-        **({"effort": connection.effort} if connection.effort else {}),
+        **{name: value for name in BODY_OPTIONS if (value := getattr(connection, name)) not in ("", None, {})},
     }
     return sha256(json.dumps(about, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -92,9 +92,10 @@ class Anthropic(SdkModel):
         if system := _system(request):
             body["system"] = system
         body |= effort
-        if request.temperature is not None and takes_temperature(body, card):
-            body["temperature"] = request.temperature
-        return body
+        sampling = {"temperature": request.temperature, "top_p": self.connection.top_p}
+        if takes_sampling(body, card):
+            body |= {name: value for name, value in sampling.items() if value is not None}
+        return {**self.connection.extra_body, **body}
 
     def _form(self, request: Request) -> dict[str, Any]:
         row, schema = self.connection.provider, request.schema
@@ -136,8 +137,8 @@ class _EventReader(StreamState):
         self.usage = _with_output(self.usage, field(part, "usage"))
 
 
-def takes_temperature(body: Mapping[str, Any], card: ModelCard) -> bool:
-    """Whether a temperature may be sent with a body: no model takes one while it thinks."""
+def takes_sampling(body: Mapping[str, Any], card: ModelCard) -> bool:
+    """Whether a temperature, or its like, may be sent with a body: no model takes one while it thinks."""
     return card.sampling and body.get("thinking", {}).get("type") not in ("adaptive", "enabled")
 
 

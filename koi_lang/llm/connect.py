@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import MissingKeyError, ProviderError, SettingsError
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.bedrock import Bedrock
+from koi_lang.llm.body_options import read_body_options, untaken_options
 from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connection import Provider, ProviderConnection, Secret
 from koi_lang.llm.fallback import fallback
@@ -37,7 +37,7 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
-INHERITED = ("temperature", "max_tokens", "cache", "effort")
+INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class ModelEnvironment:
         ask_for_lists: whether a list that is not there yet is asked for.
         providers: those that extensions add, by name: a row, or a function that makes a model of the options of an
             `llm` block and what finds keys.
+        note: is told what of the options a model does not take, a sentence each.
     """
 
     on_event: OnEvent = ignore_event
@@ -62,6 +63,7 @@ class ModelEnvironment:
     lists: ModelListCache | None = None
     ask_for_lists: bool = False
     providers: Mapping[str, Provider | Make] = field(default_factory=dict)
+    note: Note = lambda line: None
 
 
 NOTHING_AROUND = ModelEnvironment()
@@ -77,17 +79,17 @@ def connect(
     """The model that an `llm` block asks for; the caller closes it.
 
     Args:
-        options: `provider`, `model`, `temperature`, `max_tokens`, `effort`, `base_url`, `cache`; for `scripted` also
-            `answers`, a list or the path of a file. Absent and `auto` mean: choose. `model` may be `provider/model`.
-            `fallback` lists models to ask when this one cannot answer: names as for `model`, or objects with such
-            options.
+        options: `provider`, `model`, `temperature`, `max_tokens`, `effort`, `top_p`, `seed`, `extra_body`, `base_url`,
+            `cache`; for `scripted` also `answers`, a list or the path of a file. Absent and `auto` mean: choose.
+            `model` may be `provider/model`. `fallback` lists models to ask when this one cannot answer: names as for
+            `model`, or objects with such options.
         key: the value of a key by the name of its environment variable, None when it is not known.
         on_note: told by the rehearsal model which sentences would need a real one.
 
     Raises:
         MissingKeyError: a provider is named whose key is not known.
         ProviderError: the provider does not exist.
-        SettingsError: `fallback` is not a list of models.
+        SettingsError: `fallback` is not a list of models, or an option is of another kind.
     """
     models = [_model(each, key, on_note, around) for each in (options, *_alternatives(options))]
     return fallback(models, around.on_event) if len(models) > 1 else models[0]
@@ -120,6 +122,8 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return _make_scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
+    for line in untaken_options(adapter.connection):
+        around.note(line)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)
     if options.get("cache") and around.cache_folder is not None:
         model = answer_cache.with_answer_cache(model, around.cache_folder, adapter.connection, around.on_event)
@@ -183,7 +187,7 @@ def connection_to(
         str(base_url) if base_url else None,
         options.get("temperature"),
         _max_tokens(options),
-        effort=_effort(options),
+        **read_body_options(options),
     )
 
 
@@ -196,14 +200,6 @@ def _max_tokens(options: Mapping[str, Any]) -> int | None:
         help = "Write for example `max_tokens: 4000`."
         raise SettingsError(f"`max_tokens` of an `llm` block is no number of tokens: {most!r}", help=help)
     return int(most)
-
-
-def _effort(options: Mapping[str, Any]) -> str:
-    """How much the model is to think; empty where that is left to it. Raises SettingsError."""
-    effort = options.get("effort")
-    if effort is None or effort in EFFORTS:
-        return effort or ""
-    raise SettingsError(f"`effort` of an `llm` block cannot be {effort!r}", help=effort_help(effort))
 
 
 def _missing_key(provider: Provider) -> MissingKeyError:

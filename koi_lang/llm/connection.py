@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from koi_lang.llm.messages import Request
 from koi_lang.llm.usage import least
+
+# Of texts in `extra_body`, those with more characters are not shown to anybody.
+LONGEST_WORD = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,12 @@ class ProviderConnection:
     seed: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def hide_in(self, text: str) -> str:
+        """A text without the key, and without longer texts of `extra_body`."""
+        for secret in sorted(texts_in(self.extra_body), key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return self.key.hide_in(text)
+
     def complete(self, request: Request) -> Request:
         """The request with the defaults where it says nothing, and with no longer an answer than they allow."""
         return replace(
@@ -86,3 +95,11 @@ class ProviderConnection:
             temperature=self.temperature if request.temperature is None else request.temperature,
             max_tokens=least(self.max_tokens, request.max_tokens),
         )
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """The texts in JSON data that are too long to be words of an interface such as `flex`."""
+    if isinstance(value, str):
+        yield from (value,) if len(value) > LONGEST_WORD else ()
+    for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from texts_in(item)

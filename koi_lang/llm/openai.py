@@ -63,7 +63,11 @@ class OpenAI(SdkModel):
             body["stream_options"] = {"include_usage": True}
         if request.temperature is not None and card.sampling:
             body["temperature"] = request.temperature
-        return body
+        if self.connection.top_p is not None and card.sampling:
+            body["top_p"] = self.connection.top_p
+        if self.connection.seed is not None and row.seed:
+            body[row.seed] = self.connection.seed
+        return {**self.connection.extra_body, **body}
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The schema where provider and model are held to every word of it, else JSON where they can.

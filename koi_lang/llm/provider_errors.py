@@ -151,9 +151,9 @@ def without_text(provider: str, *, called_tool: bool) -> RequestError:
 
 
 def cause_of(error: Exception, connection: ProviderConnection) -> Exception | None:
-    """What may stand in the traceback as cause: the exception, unless its text shows the key."""
-    shows_key = connection.key.value and connection.key.value in f"{error} {getattr(error, 'body', '')}"
-    return None if shows_key else error
+    """What may stand in the traceback as cause: the exception, unless its text shows the key, or what is as secret."""
+    text = f"{error} {getattr(error, 'body', '')}"
+    return error if connection.hide_in(text) == text else None
 
 
 def _without_status(error: Exception, connection: ProviderConnection, *, begun: bool) -> RequestError:
@@ -212,7 +212,7 @@ def _detail(error: Exception, connection: ProviderConnection) -> str:
 
 def _line(text: str, connection: ProviderConnection) -> str:
     """A text as one short line without the key."""
-    line = connection.key.hide_in(" ".join(text.split()))
+    line = connection.hide_in(" ".join(text.split()))
     return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
 
 

@@ -147,6 +147,7 @@ class Prepared:
             on_event=lambda data: run.events.emit(data),
             ask_for_lists=named,
             providers=run.added.providers,
+            note=note,
         )
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")

@@ -115,8 +115,8 @@ ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (Mo
 WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind"] == "whole number")
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
 MODEL_OPTIONS = (
-    "provider", "model", "temperature", "max_tokens", "effort", "context_tokens", "compact", "base_url", "fallback",
-    "cache",
+    "provider", "model", "temperature", "max_tokens", "effort", "top_p", "seed", "extra_body", "context_tokens",
+    "compact", "base_url", "fallback", "cache",
 )  # fmt: skip
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 

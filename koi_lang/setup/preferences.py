@@ -23,7 +23,7 @@ else:
     project = lazy_module("koi_lang.settings.project")
 
 # What stays of a block when another model is used.
-KEPT = ("temperature", "max_tokens", "cache", "effort")
+KEPT = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed")
 OPEN = (None, "", "auto")
 
 

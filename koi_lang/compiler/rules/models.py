@@ -1,4 +1,4 @@
-"""Providers and efforts that an `llm` block names and that do not exist."""
+"""What `llm` blocks name that does not exist, or that has no effect."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.diagnostics import SLIP_IN_FOUR, nearest
 from koi_lang.efforts import EFFORTS, effort_help
+from koi_lang.llm.reserved_fields import RESERVED, reserved_help
 
 PROVIDERS = (
     "openai", "anthropic", "gemini", "groq", "deepseek", "moonshot", "xai", "qwen", "together", "openrouter", "mistral",
@@ -18,6 +19,7 @@ PROVIDERS = (
 # Makers of models whose names look like a mistyped provider.
 MAKERS = ("deepseek-ai", "mistralai", "moonshotai", "x-ai")
 OPEN = ("auto", "")
+WITHOUT_SEED = ("anthropic", "gemini", "deepseek", "moonshot", "bedrock")
 
 
 @rule("E0418", "error")
@@ -66,6 +68,69 @@ def unknown_effort(file: Analysis, report: Report) -> None:
                     given = property.value.value if isinstance(property.value, n.Text) else None
                     told = "an effort is a text" if given is None else f"there is no effort `{given}`"
                     report.add(property.value.span, told, help=effort_help(given))
+
+
+@rule("E0444", "warning")
+def option_without_effect(file: Analysis, report: Report) -> None:
+    """An `llm` block has an option that its provider does not take.
+
+    It is left out. `seed`, the number that random choices follow from, is not known to `anthropic`, `bedrock`,
+    `gemini`, `deepseek` and `moonshot`. What depends on the model is told when the program runs.
+
+    Wrong:
+
+        in agent: llm default = { model: "anthropic/haiku", seed: 7 }
+
+    Right:
+
+        in agent: llm default = { model: "openai/gpt-4o-mini", seed: 7 }
+    """
+    for llm, _ in file.index.of(n.Llm):
+        for options in _with_fallbacks(llm.options):
+            given = {each.key: each for each in options.properties if isinstance(each, n.Property)}
+            provider, seed = _provider_of(options), given.get("seed")
+            if provider in WITHOUT_SEED and seed is not None:
+                help = "leave it out, or choose another provider."
+                report.add(seed.value.span, f"`{provider}` takes no `seed`", help=help)
+
+
+@rule("E0445", "error")
+def reserved_field(file: Analysis, report: Report) -> None:
+    """`extra_body` of an `llm` block has a field that every request says itself.
+
+    It holds what a provider knows beside the options of `llm`, such as `service_tier`. The model, what is said to it,
+    tools, limits and the form of the answer are no part of that.
+
+    Wrong:
+
+        in agent: llm default = { model: "openai/gpt-5.4", extra_body: { model: "gpt-4o" } }
+
+    Right:
+
+        in agent: llm default = { model: "openai/gpt-5.4", extra_body: { service_tier: "flex" } }
+    """
+    for llm, _ in file.index.of(n.Llm):
+        for options in _with_fallbacks(llm.options):
+            for property in options.properties:
+                if isinstance(property, n.Property) and property.key == "extra_body":
+                    _report_reserved(property.value, report)
+
+
+def _report_reserved(extra: n.Expression, report: Report) -> None:
+    for property in extra.properties if isinstance(extra, n.Object) else ():
+        if isinstance(property, n.Property) and isinstance(property.key, str) and property.key.lower() in RESERVED:
+            help = reserved_help(property.key)
+            report.add(property.span, f"`extra_body` may not have `{property.key}`", help=help)
+
+
+def _provider_of(options: n.Object) -> str:
+    """The provider that options name with certainty; empty where it is chosen later on."""
+    given = {each.key: each.value for each in options.properties if isinstance(each, n.Property)}
+    provider, model = given.get("provider"), given.get("model")
+    if isinstance(provider, n.Text) and not _is_open(provider):
+        return provider.value.lower()
+    maker, mark, _ = model.value.lower().partition("/") if isinstance(model, n.Text) else ("", "", "")
+    return maker if mark and (provider is None or _is_open(provider)) else ""
 
 
 def _with_fallbacks(options: n.Object) -> Iterator[n.Object]:
