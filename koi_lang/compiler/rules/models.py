@@ -61,13 +61,12 @@ def unknown_effort(file: Analysis, report: Report) -> None:
 
         in agent: llm default = { model: "openai/gpt-5.4", effort: "high" }
     """
-    for llm, _ in file.index.of(n.Llm):
-        for options in _with_fallbacks(llm.options):
-            for property in options.properties:
-                if isinstance(property, n.Property) and property.key == "effort" and _is_no_effort(property.value):
-                    given = property.value.value if isinstance(property.value, n.Text) else None
-                    told = "an effort is a text" if given is None else f"there is no effort `{given}`"
-                    report.add(property.value.span, told, help=effort_help(given))
+    models = (options for llm, _ in file.index.of(n.Llm) for options in _with_fallbacks(llm.options))
+    for property in (property for options in models for property in options.properties):
+        if isinstance(property, n.Property) and property.key == "effort" and _is_no_effort(property.value):
+            given = property.value.value if isinstance(property.value, n.Text) else None
+            told = "an effort is a text" if given is None else f"there is no effort `{given}`"
+            report.add(property.value.span, told, help=effort_help(given))
 
 
 @rule("E0444", "warning")
