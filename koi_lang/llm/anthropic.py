@@ -17,7 +17,8 @@ from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.thinking import ROOM, available_effort, claude_effort
-from koi_lang.llm.usage import Candidate, weight
+from koi_lang.llm.token_weight import weight
+from koi_lang.llm.usage import Candidate
 
 if TYPE_CHECKING:
     import anthropic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from koi_lang.llm.messages import Request
-from koi_lang.llm.usage import Estimate, input_tokens_of
+from koi_lang.llm.usage import Estimate, has_images, input_tokens_of
 
 # Of a shorter request, what a provider adds to every request says more than how it counts texts.
 LONG_TOKENS = 200
@@ -36,9 +36,9 @@ class Calibration:
 
     def learn(self, model: str, request: Request, counted: int) -> None:
         """Take in how many tokens a model has counted for a request; it may be called `provider/model`."""
-        estimated, has_images = input_tokens_of(request), any(message.images for message in request.messages)
+        estimated, shows_images = input_tokens_of(request), has_images(request.messages)
         for name in {model, model.partition("/")[2] or model}:
-            self._known[name, has_images] = self._of(name, has_images).with_count(estimated, counted)
+            self._known[name, shows_images] = self._of(name, shows_images).with_count(estimated, counted)
 
     def adjust(self, need: Estimate) -> Estimate:
         """An estimate that is no lower than what its models have counted so far leads to expect."""

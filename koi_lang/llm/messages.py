@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -66,7 +66,7 @@ class Task:
     state: Mapping[str, Any] = field(default_factory=dict)
     actions: tuple[str, ...] = ()
     members: tuple[DelegateInfo, ...] = ()
-    results: tuple[ActionResult, ...] = ()
+    results: Sequence[ActionResult] = ()
     parts: tuple[Part, ...] = ()
 
 
@@ -84,7 +84,7 @@ class Request:
     """
 
     system: str
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
     model: str = ""
     temperature: float | None = None
     max_tokens: int | None = None

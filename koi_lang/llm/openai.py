@@ -12,7 +12,7 @@ from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
 from koi_lang.llm.thinking import chat_effort
-from koi_lang.llm.usage import weight
+from koi_lang.llm.token_weight import weight
 
 if TYPE_CHECKING:
     import httpx2

@@ -22,7 +22,8 @@ from koi_lang.llm.provider_errors import (
     refuses_form,
     without_text,
 )
-from koi_lang.llm.usage import Candidate, usage_of, weight
+from koi_lang.llm.token_weight import weight
+from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
 
 CUT_SHORT = frozenset({"length", "max_tokens"})

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil, floor, inf
 
 from koi_lang.llm.images import TOKENS
 from koi_lang.llm.messages import Message, Request, Usage
 from koi_lang.llm.models import card_of, cost_usd
+from koi_lang.llm.token_weight import weight
+from koi_lang.llm.transcript import Messages
 
-CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 4
-# Longest text, in characters, whose weight is remembered.
-SHORT = 10_000
-# Digits and marks, of which half as many make a token.
-DENSE = (string.digits + string.punctuation).encode()
 # Of an answer that is given no limit: of models that think before they write, of others, of models without a card.
 USUAL_THINKING_TOKENS, USUAL_ANSWER_TOKENS, UNKNOWN_ANSWER_TOKENS = 32_768, 8192, 4096
 # Sums of prices differ by less.
@@ -97,9 +92,9 @@ def estimate(request: Request, candidates: Sequence[Candidate]) -> Estimate:
     free = [each for each in candidates if _declared_limit(request, each) is None and card_of(each.model).output_tokens]
     input_usd, answer_usd = (max(prices) for prices in zip(*known, strict=True)) if known else (0.0, 0.0)
     least_tokens = min(max(answers), request.least_tokens)
-    models, has_images = tuple(each.model for each in candidates), any(each.images for each in request.messages)
+    models = tuple(each.model for each in candidates)
     need = Estimate(read, max(answers), least_tokens, input_usd, answer_usd, bool(free), "".join(unpriced[:1]))
-    return replace(need, models=models, has_images=has_images)
+    return replace(need, models=models, has_images=has_images(request.messages))
 
 
 def _answer_tokens(request: Request, candidate: Candidate) -> int:
@@ -134,31 +129,12 @@ def least(*bounds: int | None) -> int | None:
 
 def tokens_of(messages: Sequence[Message], system: str = "") -> int:
     """About how many tokens messages and a system text take."""
+    if isinstance(messages, Messages):
+        return ceil(weight(system) + messages.weight) + TOKENS * messages.images
     texts = ceil(weight(system) + sum(map(weight, [message.text for message in messages])))
     return texts + TOKENS * sum([len(message.images) for message in messages if message.images])
 
 
-def weight(text: str) -> float:
-    """About how many tokens a text takes, not rounded: that of two texts is that of both together.
-
-    Four letters or blanks of ASCII count as a token, and two digits or marks; of other letters two (Greek, Cyrillic,
-    Arabic, with accents). A character that takes three bytes (Chinese, Japanese, Korean, signs) counts as 1.25, one
-    that takes four (emoji) as 2. Words with few of these may still take more, so what models count is learnt from.
-    """
-    return _weight_of_short(text) if len(text) <= SHORT else _weight(text)
-
-
-@lru_cache(2048)
-def _weight_of_short(text: str) -> float:
-    # Each request has all messages before it, so most texts are weighed again and again.
-    return _weight(text)
-
-
-def _weight(text: str) -> float:
-    ascii = text.encode("ascii", "ignore")
-    dense = len(ascii) - len(ascii.translate(None, DENSE))
-    tokens = (len(ascii) + dense) / CHARACTERS_PER_TOKEN
-    if len(ascii) < len(text):
-        others = len(text) - len(ascii)
-        tokens += 0.75 * (len(text.encode("utf-8", "surrogatepass")) - len(ascii)) - others
-    return tokens
+def has_images(messages: Sequence[Message]) -> bool:
+    """Whether there are images to look at in any of some messages."""
+    return messages.images > 0 if isinstance(messages, Messages) else any(message.images for message in messages)

@@ -10,6 +10,7 @@ from koi_lang.llm.connection import Provider, ProviderConnection
 from koi_lang.llm.images import MOST_ENCODED, MOST_IMAGES, Image
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
+from koi_lang.llm.usage import has_images
 
 ELSEWHERE = "Choose one that does with `-m provider/model`, such as `-m anthropic/sonnet`."
 
@@ -29,11 +30,11 @@ def seen(request: Request, connection: ProviderConnection) -> Request:
     VisionUnsupportedError when there are some that no answer has followed yet. Of other models nothing is known, and
     the provider decides.
     """
-    if not any(message.images for message in request.messages):
+    if not has_images(request.messages):
         return request
     if card_of(request.model).vision is not False:
         return _limit_images(request)
-    if any(message.images for message in _new_messages(request.messages)):
+    if has_images(_new_messages(request.messages)):
         raise VisionUnsupportedError(f"`{request.model}` cannot see images", help=_help(connection.provider))
     return replace(request, messages=tuple(replace(message, images=()) for message in request.messages))
 

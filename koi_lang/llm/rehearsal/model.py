@@ -12,6 +12,7 @@ from koi_lang.llm.messages import ActionResult, Delta, Request, Task, stream_tex
 from koi_lang.llm.rehearsal.return_forms import end_of
 from koi_lang.llm.rehearsal.state import NotYetKnownError, ProposedAction, RehearsalState, UnclearSentenceError
 from koi_lang.llm.rehearsal.steps import PlaybookStep, steps_of
+from koi_lang.llm.usage import has_images
 
 NO_MODEL = "No model is configured, so this request has no answer."
 UNANSWERED = "Run the program in a terminal, or pipe one line for each question into it."
@@ -43,7 +44,7 @@ class Rehearsal:
         return tuple(self._notes)
 
     def _answer(self, request: Request) -> str:
-        if any(message.images for message in request.messages):
+        if has_images(request.messages):
             self._note("an image, since a rehearsal reads text only")
         if request.task is None:
             self._note("a request outside of a playbook")

@@ -13,7 +13,8 @@ from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFa
 from koi_lang.llm.layers import open_stream
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
-from koi_lang.llm.usage import usage_of, weight
+from koi_lang.llm.token_weight import weight
+from koi_lang.llm.usage import usage_of
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.budget.payment import PaidRequest, Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from koi_lang.errors import ContextOverflowError, ProviderError
 from koi_lang.events import CompactionRequested, ConversationCompacted
 from koi_lang.llm.messages import Message
-from koi_lang.llm.usage import CHARACTERS_PER_TOKEN, tokens_of
+from koi_lang.llm.token_weight import CHARACTERS_PER_TOKEN
+from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.playbook.context_window import LEAST_RECORD, Window, window_of
 from koi_lang.runtime.playbook.conversation import (

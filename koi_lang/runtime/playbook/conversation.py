@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message
+from koi_lang.llm.transcript import Transcript
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.placeholders import ToldValues
@@ -68,7 +69,7 @@ class Conversation:
     """The messages of one call; make it with `of`.
 
     Attributes:
-        messages: others may add to this list; it is changed in place.
+        messages: others may add to them.
         remembered: what of them the agent remembered when the call began.
         told: which values the messages tell.
         opening: the first message of the call; None where it has not begun.
@@ -80,7 +81,7 @@ class Conversation:
 
     agent: AgentPort
     spending: BudgetAccount
-    messages: list[Message]
+    messages: Transcript
     remembered: Sequence[Message]
     told: ToldValues
     opening: Message | None = None
@@ -94,10 +95,10 @@ class Conversation:
     @staticmethod
     def of(agent: AgentPort, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
-        return Conversation(agent, spending, list(remembered), tuple(remembered), ToldValues(remembered))
+        return Conversation(agent, spending, Transcript(remembered), tuple(remembered), ToldValues(remembered))
 
-    def begin(self, opening: Message) -> list[Message]:
-        """Add the first message of a call; gives the list of all."""
+    def begin(self, opening: Message) -> Transcript:
+        """Add the first message of a call; gives all of them."""
         self.opening = opening
         self.messages.append(self.opening)
         return self.messages
@@ -118,7 +119,7 @@ class Conversation:
         That is what the provider counted last, and an estimate of what has followed. The count is believed down to
         half of an estimate: a server that silently drops what it cannot read counts only the rest.
         """
-        estimated = tokens_of(self.messages, self.system)
+        estimated = tokens_of(self.messages.snapshot(), self.system)
         if not self._counted:
             return estimated
         return max(self._counted + tokens_of(self.messages[self._covered :]), estimated // 2)
@@ -136,7 +137,7 @@ class Conversation:
 
     def replace_beginning(self, standing: ConversationSummary, cut: int) -> None:
         """Put a message in place of the first ones."""
-        self.messages[:cut] = [standing]
+        self.messages.replace_beginning(standing, cut)
         self.told = ToldValues(self.messages)
         self._counted = self._covered = 0
 

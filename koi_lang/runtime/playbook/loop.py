@@ -10,6 +10,7 @@ from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
+from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import current_spending
 from koi_lang.runtime.context import current_execution
@@ -99,7 +100,7 @@ def has_memory(call: PlaybookCall) -> bool:
     return call.parent is None and not call.agent.about.amnesia
 
 
-async def take_turn(call: PlaybookCall, messages: list[Message], parts: Parts) -> Turn:
+async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> Turn:
     """One answer, carried out as far as it goes. An answer that breaks off before anything happens is asked for again.
 
     Raises:
@@ -128,7 +129,7 @@ def may_succeed_later(error: ProviderError) -> bool:
     return not isinstance(error, MissingKeyError) and (not isinstance(error, RequestError) or error.repeatable)
 
 
-async def next_request(call: PlaybookCall, messages: list[Message], parts: Parts) -> Request:
+async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -> Request:
     """The next request; prompts that depend on the state are rendered anew, the conversation grows while it fits."""
     agent = call.agent
     scope = PromptContext(agent, call.args)
@@ -143,17 +144,17 @@ async def next_request(call: PlaybookCall, messages: list[Message], parts: Parts
     system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=call.tools)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    return Request(system, tuple(messages), json=True, task=task(call))
+    return Request(system, messages.snapshot(), json=True, task=task(call))
 
 
-def tell_values(call: PlaybookCall, messages: list[Message]) -> None:
+def tell_values(call: PlaybookCall, messages: Transcript) -> None:
     """Tell the values in the playbook that are not told as they are."""
     news = conversation_of(call).told.tell_changes(call.instructions, call.agent.state)
     if news is not None:
         messages.append(news)
 
 
-def follow_up(call: PlaybookCall, messages: list[Message]) -> None:
+def follow_up(call: PlaybookCall, messages: Transcript) -> None:
     """Have a playbook that has returned go on with what was queued for its end."""
     if call.ended:
         said = call.agent.run.steering.at_end(call.agent.name, delegated=call.parent is not None)
@@ -161,9 +162,9 @@ def follow_up(call: PlaybookCall, messages: list[Message]) -> None:
         call.ended = not said
 
 
-def add_notes(call: PlaybookCall, messages: list[Message], said: Sequence[QueuedMessage]) -> None:
+def add_notes(call: PlaybookCall, messages: Transcript, said: Sequence[QueuedMessage]) -> None:
     """Add what was said meanwhile to the conversation; it is new to the model, as an answer of the person is."""
-    messages += [Message("user", note.message, note.images) for note in said]
+    messages.extend(Message("user", note.message, note.images) for note in said)
     if said:
         call.circles.forget()
 
@@ -178,12 +179,12 @@ def task(call: PlaybookCall) -> Task:
         state=dict(agent.state),
         actions=tuple(kind.name for kind in actions_of(agent)),
         members=tuple(DelegateInfo(m.key, m.agent.about.affordance, tuple(m.events)) for m in members),
-        results=tuple(call.results),
+        results=Beginning(call.results),
         parts=call.playbook.parts,
     )
 
 
-def remember(messages: list[Message], turn: Turn, call: PlaybookCall) -> None:
+def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     """Add an answer and what came of it to the conversation."""
     text = prompting.clip_answer(turn.text)
     if text:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from koi_lang.errors import ContextOverflowError, PermissionDeniedError, ProviderError
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
-from koi_lang.llm.usage import CHARACTERS_PER_TOKEN
+from koi_lang.llm.token_weight import CHARACTERS_PER_TOKEN
 from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.context_window import THRESHOLD, window_of
 from koi_lang.runtime.playbook.outside_text import mark_lines

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.transcript import Messages
 from koi_lang.runtime.replay.location import Location
 
 # Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
@@ -46,7 +47,7 @@ class _Known:
     """What was told last in a call, or by an agent; `chain` is a digest of all messages."""
 
     system: str = ""
-    messages: tuple[Message, ...] = ()
+    messages: Sequence[Message] = ()
     chain: bytes = b""
     fingerprint: str = ""
 
@@ -69,8 +70,7 @@ class ToldDigests:
         is_first = told is None
         before = told or (_Known() if place is None else self._last.get(agent, _Known()))
         messages, kept, chain = request.messages, len(before.messages), before.chain
-        # The messages are the same objects as before, so that comparing them takes no time.
-        if messages[:kept] != before.messages:
+        if not _begins_with(messages, before.messages):
             kept, chain = _common(before.messages, messages), b""
             chain = self._extend_chain(chain, messages[:kept])
         chain = self._extend_chain(chain, messages[kept:])
@@ -102,6 +102,12 @@ class ToldDigests:
 def is_of_this_form(fingerprint: str) -> bool:
     """Whether a digest that was recorded can be compared; those of earlier versions of the prompts cannot."""
     return fingerprint.startswith(f"{FORM}-")
+
+
+def _begins_with(messages: Sequence[Message], before: Sequence[Message]) -> bool:
+    if isinstance(messages, Messages) and isinstance(before, Messages) and messages.log is before.log:
+        return len(messages) >= len(before)
+    return tuple(messages[: len(before)]) == tuple(before)
 
 
 def _common(before: Sequence[Message], now: Sequence[Message]) -> int:

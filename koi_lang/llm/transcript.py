@@ -1,0 +1,124 @@
+"""The messages of a conversation that grows at its end: one list, of which each request sees a beginning.
+
+A request that kept a copy of all messages would make a call of n turns take memory, and time, in the order of n².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Generic, TypeVar, overload
+
+from koi_lang.llm.messages import Message
+from koi_lang.llm.token_weight import weight
+
+T = TypeVar("T")
+
+
+class Beginning(Sequence[T], Generic[T]):
+    """What stands in a list by now. Nothing is copied: the list may grow at its end, and must not change otherwise."""
+
+    __slots__ = ("_items", "_length")
+
+    def __init__(self, items: list[T]) -> None:
+        self._items, self._length = items, len(items)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._length)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._length)
+            return tuple(self._items[start:stop]) if step == 1 else tuple(self._items[: self._length][index])
+        return self._items[range(self._length)[index]]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Beginning) and self._items is other._items:
+            return self._length == other._length
+        return tuple(self) == tuple(other) if isinstance(other, (Beginning, tuple)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class MessageLog:
+    """Messages in order, with how much the first of them are together; it only grows."""
+
+    __slots__ = ("__weakref__", "images", "items", "weights")
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self.items: list[Message] = []
+        self.weights, self.images = [0.0], [0]
+        for message in messages:
+            self.append(message)
+
+    def append(self, message: Message) -> None:
+        """Add a message."""
+        self.items.append(message)
+        self.weights.append(self.weights[-1] + weight(message.text))
+        self.images.append(self.images[-1] + len(message.images))
+
+
+class Messages(Beginning[Message]):
+    """The messages of a conversation up to some point, as a request has them.
+
+    Attributes:
+        log: the same for all requests of a conversation that only grew between them.
+        weight: of their texts, in tokens.
+        images: how many they show.
+    """
+
+    __slots__ = ("images", "log", "weight")
+
+    def __init__(self, log: MessageLog) -> None:
+        super().__init__(log.items)
+        self.log, self.weight, self.images = log, log.weights[-1], log.images[-1]
+
+
+class Transcript(Sequence[Message]):
+    """What has been said in a conversation. It grows at its end; what has become long gets another beginning."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._log = MessageLog(messages)
+
+    def __len__(self) -> int:
+        return len(self._log.items)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._log.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: Any) -> Any:
+        return self._log.items[index]
+
+    def append(self, message: Message) -> None:
+        """Add a message."""
+        self._log.append(message)
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Add some messages."""
+        for message in messages:
+            self._log.append(message)
+
+    def replace_beginning(self, message: Message, count: int) -> None:
+        """Put a message in place of the first ones; what requests have seen stays as it was."""
+        self._log = MessageLog([message, *self._log.items[count:]])
+
+    def snapshot(self) -> Messages:
+        """What has been said by now."""
+        return Messages(self._log)
