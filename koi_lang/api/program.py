@@ -24,9 +24,9 @@ from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.outside_calls import open_programs
 from koi_lang.runtime.run import Run
-from koi_lang.sessions.calls import MAIN
 from koi_lang.sessions.config import PreparedRun
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.held_call import HeldCall

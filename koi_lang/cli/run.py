@@ -15,6 +15,7 @@ from koi_lang.cli.ui.messages import show_warnings
 from koi_lang.errors import JournalError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
+from koi_lang.runtime.journal.calls import PYTHON
 from koi_lang.sessions.options import RunOptions
 
 if TYPE_CHECKING:
@@ -45,8 +46,12 @@ def command(file: str, strict: bool, no_cache: bool, **given: Any) -> None:
 
 
 def options_of(words: Sequence[str]) -> RunOptions:
-    """The options in the words of a command line that began with `run`. Raises JournalError for others."""
-    if not words or words[0] != "run":
+    """The options in the words of a command line that began with `run`, or that Python's options stand for.
+
+    Raises:
+        JournalError: they are of another command.
+    """
+    if not words or words[0] not in ("run", PYTHON):
         told = f"the run was started with `koi {' '.join(words)}`"
         raise JournalError(told, help="Only runs of `koi run` can be resumed or replayed.")
     return options_from(command.make_context("run", list(words[1:])).params)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from koi_lang.events import CompactionAsked
 from koi_lang.runtime.agents.agent import Agent
+from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.playbook.compaction import request_compaction
 from koi_lang.runtime.playbook.conversation import Compacted
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session
-
-# How the call of the `run` statements is named.
-MAIN = "run"
 
 
 def begin_main(session: Session) -> HeldCall:

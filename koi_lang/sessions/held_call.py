@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.errors import KoiError
-from koi_lang.events import OMITTED, CallEnded
+from koi_lang.events import OMITTED, CallEnded, CallStarted
 from koi_lang.outcome import Outcome
 from koi_lang.program.error_report import message
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.concurrency.cancellation import GRACE_S, CancelScope
 from koi_lang.runtime.replay.location import Location
 from koi_lang.runtime.replay.location import Path as Trail
+from koi_lang.runtime.replay.ordering import BEGIN
+from koi_lang.runtime.run import Run
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +28,7 @@ class HeldCall:
         name: what is called, such as `Agent.event`.
         place: its own within the run, where its beginning and its end are told.
         task: carries it out.
+        is_told: whether its beginning has been told.
         is_cancelled: whether somebody has asked for its end.
         waiting: how many wait for its outcome.
         scope: in which it is carried out, once it is.
@@ -35,6 +38,7 @@ class HeldCall:
     name: str
     place: Location
     task: asyncio.Task[Outcome[Any]] = field(init=False)
+    is_told: bool = False
     is_cancelled: bool = False
     waiting: int = 0
     scope: CancelScope = field(default_factory=CancelScope)
@@ -43,6 +47,12 @@ class HeldCall:
     def path(self) -> Trail:
         """Where it is told."""
         return self.place.path
+
+    def tell_start(self, run: Run, given: Mapping[str, Any]) -> None:
+        """Tell that it begins, and what it is given."""
+        self.is_told = True
+        run.events.emit(CallStarted(self.id, self.name, **given), path=self.path)
+        run.recorder.slots.pass_over(BEGIN, self.path)
 
     def cancel(self) -> None:
         """Have it end at once; what cleans up for ever, or computes, is ended after some seconds."""

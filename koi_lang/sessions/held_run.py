@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import Context, copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from koi_lang.errors import CallCancelledError, KoiError, UsageError
-from koi_lang.events import CallStarted, Event, RunEnded
+from koi_lang.events import Event, RunEnded
 from koi_lang.outcome import Outcome, capture
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.exports import plain_copy
@@ -19,14 +19,15 @@ from koi_lang.runtime.budget.limits import Budget, in_time, paid_by
 from koi_lang.runtime.concurrency.cancellation import detached_context, must_end
 from koi_lang.runtime.concurrency.tasks import together
 from koi_lang.runtime.events import Consumer
+from koi_lang.runtime.journal.calls import CALL
 from koi_lang.runtime.replay.location import current_place, enter_place
+from koi_lang.runtime.replay.ordering import BEGIN
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.config import PreparedRun
 from koi_lang.sessions.held_call import HeldCall
 
 T = TypeVar("T")
 Work = Callable[[Run], Awaitable[T]]
-CALL = "call"
 # Variables of a context that belong to runs; all others are those of the caller.
 OWN = "koi_"
 
@@ -171,8 +172,9 @@ class HeldRun:
         place = root.child(CALL)
         call = HeldCall(id or place.label.replace("#", "-"), name, place)
         self.calls.add(call)
-        run.events.emit(CallStarted(call.id, name, **given), path=call.path)
-        inner = partial(_carry_out_call, call, work, budget, is_alone=is_alone)
+        if is_alone:
+            call.tell_start(run, given)
+        inner = partial(_carry_out_call, call, work if is_alone else _begin_in_slot(call, work, given), budget)
         call.task = self._start_task(_carry_out(run, inner))
         # Not at the end of the task itself: one that is cancelled before its first step never comes to that.
         call.task.add_done_callback(lambda _: self._end_call(run, call))
@@ -180,7 +182,8 @@ class HeldRun:
 
     def _end_call(self, run: Run, call: HeldCall) -> None:
         self.calls.discard(call)
-        run.events.emit(call.describe_end(self._explain), path=call.path)
+        if call.is_told:
+            run.events.emit(call.describe_end(self._explain), path=call.path)
 
     def number_from(self, number: int) -> None:
         """Have the next call be the n-th."""
@@ -300,14 +303,26 @@ def _task_of(group: asyncio.TaskGroup, work: Coroutine[Any, Any, T], context: Co
     return group.create_task(work, context=context)
 
 
-async def _carry_out_call(call: HeldCall, work: Work[Any], budget: Budget, run: Run, *, is_alone: bool) -> Any:
+async def _carry_out_call(call: HeldCall, work: Work[Any], budget: Budget, run: Run) -> Any:
     """What comes of the work of a call within its budget. Raises CallCancelledError when it was interrupted."""
     async with call.scope, _within(budget, call, run):
-        with ExitStack() as inside:
-            if not is_alone:
-                inside.enter_context(enter_place(call.place))
-            return await work(run)
+        return await work(run)
     raise CallCancelledError(f"the call of `{call.name}` was cancelled")
+
+
+def _begin_in_slot(call: HeldCall, work: Work[T], given: Mapping[str, Any]) -> Work[T]:
+    """Work at the place of a call, which begins, and is told, when what goes on in the run waits for something.
+
+    So it begins at the same point of all other work where the run is repeated.
+    """
+
+    async def carry_out(run: Run) -> T:
+        await run.recorder.slots.take_slot(BEGIN, call.path)
+        call.tell_start(run, given)
+        with enter_place(call.place):
+            return await work(run)
+
+    return carry_out
 
 
 @asynccontextmanager

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import KoiError
 from koi_lang.events import CallEnded, CallStarted, CompactionAsked, EffortChanged, ModelChanged, SessionNamed
+from koi_lang.runtime.journal.calls import MAIN
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import History, is_cut
-from koi_lang.sessions.calls import MAIN, begin_main, compact_memory
+from koi_lang.sessions.calls import begin_main, compact_memory
 from koi_lang.sessions.errors import SessionError
 from koi_lang.sessions.held_call import HeldCall
 from koi_lang.sessions.session import Session

@@ -26,11 +26,13 @@ from koi_lang.llm.messages import Delta, Request
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import message
 from koi_lang.program.files import absolute
+from koi_lang.program.recorded_calls import repeat_calls
 from koi_lang.program.runs import run_of
 from koi_lang.redaction.redactor import redactor
+from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.host import SilentHost
-from koi_lang.runtime.journal.calls import require_run
+from koi_lang.runtime.journal.calls import is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
@@ -171,7 +173,10 @@ async def _replay(
     error = ""
     try:
         async with run:
-            await module.main()
+            if is_of_python(journal.header):
+                await repeat_calls(run, module, Budget())
+            else:
+                await module.main()
             run.ledger.require_within_budget()
     except (Exception, SystemExit) as raised:  # compared as the end of the run
         error = message(raised)

@@ -74,7 +74,7 @@ ASKING = """
 
 
 def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
-    """A run that `koi_lang.run` has begun is resumed with all that was said about it; calls of Python are not."""
+    """A run that `koi_lang.run` has begun is resumed with all that was said about it; one that ended well is not."""
     project.write("main.koi", ASKING)
     options = "payload={'x': 5}, budget={'usd': 0.5, 'time': 60}, allow=['shell:ls *'], rehearse=True, extensions=False"
     began = project.python(f"import koi_lang, os\nkoi_lang.run('main.koi', ask=lambda *_: os._exit(9), {options})")
@@ -87,4 +87,4 @@ def test_koi_resume_goes_on_with_a_run(project: Project) -> None:
     assert (9, "before 5\n") == (began.returncode, began.stdout), began.stderr
     assert (0, "Ada\n") == (resumed.returncode, resumed.stdout), resumed.stderr
     assert "allowed as before: shell:ls *" in resumed.stderr
-    assert "came from a Python program" in project.koi("resume", newest.stem).stderr
+    assert "has ended well" in project.koi("resume", newest.stem).stderr

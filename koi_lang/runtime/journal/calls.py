@@ -16,6 +16,8 @@ from koi_lang.runtime.journal.history import in_doubt, is_cut
 
 # Commands whose runs are sessions.
 SESSIONS = ("chat", "rpc")
+# The place of a call that goes on beside others, and how the call of the `run` statements is named.
+CALL, MAIN = "call", "run"
 # What stands for a command where a Python program has decided on the calls.
 PYTHON = "python"
 
@@ -36,11 +38,7 @@ def is_session_of(header: Header, program: str) -> bool:
 
 
 def require_run(header: Header) -> None:
-    """Raise JournalError when a journal is of no run of a command; says what goes on with a session."""
-    if is_of_python(header):
-        help = f"`koi runs show {header.run}` shows what was done."
-        message = f"the calls of `{header.run}` came from a Python program, which no `run` statement repeats"
-        raise JournalError(message, help=help)
+    """Raise JournalError when a journal is of a session, with what goes on with it."""
     if is_session(header):
         command = header.words[0]
         help = f"Go on with it: `koi {command} {Path(header.program).name} --resume {header.run}`."

@@ -10,6 +10,7 @@ from koi_lang.events import (
     PAID,
     AnswerDiscarded,
     CallEnded,
+    CallStarted,
     DoubtSettled,
     HandlerEnded,
     HandlerFailed,
@@ -197,6 +198,8 @@ def _turn_of(entry: JournalEntry) -> str:
     """What of an entry takes its turn; empty where nothing does."""
     if entry.kind == "begun":
         return BEGIN if "id" in entry.data else ""  # only an action of a playbook begins when it is told to
+    if entry.kind == CallStarted.type:
+        return BEGIN
     if entry.kind == CallEnded.type:
         return LATE if is_cut(entry) else ""
     if entry.kind == ModelAnswered.type and entry.data.get("stop") == CUT:

@@ -1,0 +1,110 @@
+"""The calls that a Python program made of a recorded run, made again: what came of them is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from types import ModuleType
+from typing import Any
+
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import AgentError, JournalError, KoiError
+from koi_lang.events import CallEnded, CallStarted, HandlerStarted, RunEnded
+from koi_lang.js.promises import TaskScope
+from koi_lang.outcome import Outcome, capture
+from koi_lang.program import declarations
+from koi_lang.program.error_report import message
+from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
+from koi_lang.runtime.concurrency.tasks import together
+from koi_lang.runtime.journal.calls import CALL, MAIN
+from koi_lang.runtime.journal.entries import JournalEntry
+from koi_lang.runtime.journal.history import is_cut
+from koi_lang.runtime.replay.location import Location, current_place, enter_place
+from koi_lang.runtime.replay.ordering import BEGIN, LATE
+from koi_lang.runtime.run import Run
+
+
+async def repeat_calls(run: Run, module: ModuleType, budget: Budget) -> None:
+    """Make the calls of a recorded run again, in a run that has been entered, each in the slot that it had.
+
+    Those that had not ended go on; nothing is called that was not called then.
+
+    Args:
+        budget: the most that each may take.
+
+    Raises:
+        JournalError: it is of a version that did not record calls.
+        KoiError: a replayed run had failed outside of its calls.
+        Exception: what a call fails with that had not ended.
+    """
+    history, root = run.recorded.history, current_place()
+    assert history is not None, "a run that goes on"
+    assert root is not None, "a run that has been entered"
+    begun = [entry for entry in history.entries if entry.kind == CallStarted.type]
+    if not begun and any(entry.kind == HandlerStarted.type for entry in history.entries):
+        raise JournalError("the journal does not hold what Python called", help="Make the calls again from Python.")
+    async with together() as group:
+        tasks = [group.create_task(_repeat(run, module, budget, entry, _place_of(entry, root))) for entry in begun]
+    failed = [error for task in tasks if (error := task.result()) is not None]
+    if failed:
+        raise failed[0]
+    end = next((entry for entry in history.entries if entry.kind == RunEnded.type), None)
+    if not run.recorded.policy.has_outside and end is not None and not end.data.get("ok"):
+        raise KoiError("the Python program had failed, or was interrupted")
+
+
+def _place_of(call: JournalEntry, root: Location) -> Location:
+    """The place that a call had; one that was ended before it began has no entry, but a number."""
+    number = call.path[-1].rpartition("#")[2] if call.path else ""
+    root.counts[CALL] = int(number) - 1 if number.isdecimal() else 0
+    return root.child(CALL)
+
+
+async def _repeat(
+    run: Run, module: ModuleType, budget: Budget, call: JournalEntry, place: Location
+) -> Exception | None:
+    """Make a call again; gives what it fails with, unless it had ended."""
+    id, name = str(call.data.get("call", "")), str(call.data.get("name", ""))
+    await run.recorder.slots.take_slot(BEGIN, place.path)
+    run.events.emit(CallStarted(id, name, args=call.data.get("args")), path=place.path)
+    ended = None if run.recorded.history is None else run.recorded.history.find(CallEnded.type, place.path)
+    with enter_place(place):
+        work = _carry_out(run, module, name, call.data.get("args"), budget)
+        if ended is not None and is_cut(ended):
+            await _follow_to_its_cut(run, place, work)
+            return None
+        outcome = await capture(work)
+    if ended is not None:
+        return None
+    run.events.emit(_end_of(id, name, outcome), path=place.path)
+    return outcome.error
+
+
+def _end_of(id: str, name: str, outcome: Outcome[Any]) -> CallEnded:
+    if outcome.error is not None:
+        return CallEnded(id, name, ok=False, error=message(outcome.error))
+    return CallEnded(id, name, ok=True, result=outcome.value)
+
+
+async def _carry_out(run: Run, module: ModuleType, name: str, args: Any, budget: Budget) -> Any:
+    """What comes of a call, by its name. Raises AgentError when the program has nothing of that name any more."""
+    async with in_time(BudgetAccount(budget, f"`{name}`", run.clock)):
+        if name == MAIN:
+            async with TaskScope():
+                return await module.main()
+        first, _, event = name.partition(".")
+        agents = {agent.about.name: agent for agent in declarations.agents_of(module)}
+        if first not in agents:
+            raise AgentError(f"there is no agent `{first}`", help=suggestion(first, list(agents), "agent"))
+        return await run.call(agents[first], event, args)
+
+
+async def _follow_to_its_cut(run: Run, place: Location, work: Awaitable[Any]) -> None:
+    """Have a call get as far as it had got when it was ended from outside, and end it there."""
+    with place.time_out():
+        async with together() as group:
+            task = group.create_task(capture(work))
+            turn = group.create_task(run.recorder.slots.take_slot(LATE, place.path))
+            await asyncio.wait([task, turn], return_when=asyncio.FIRST_COMPLETED)
+            turn.cancel()
+            task.cancel()
