@@ -40,7 +40,10 @@ LONGEST_LOOK = 4000
 
 # What a status means: the sentence, and what to do about it.
 MEANINGS: Mapping[int, tuple[str, str]] = {
-    400: ("`{provider}` rejects the request: {detail}", "Check `model`, `temperature` and `max_tokens` of the agent."),
+    400: (
+        "`{provider}` rejects the request: {detail}",
+        "Check the model of the agent, and the options in its `llm` block, such as `effort` and `max_tokens`.",
+    ),
     401: (
         "`{provider}` does not accept the key in `{key}`",
         "`koi connect {provider}` keeps another one; the key was sent to {where}.",

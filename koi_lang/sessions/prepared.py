@@ -95,8 +95,15 @@ class Prepared:
         for line in declarations.explain_unused_rules(self.module, self.options.allow):
             note(line)
 
+        told: set[str] = set()
+
+        def note_option(line: str) -> None:
+            if line not in told:  # blocks of several agents may ask the same of one model
+                told.add(line)
+                note(line)
+
         def connect(llm: Mapping[str, Any]) -> Adapter:
-            return self._connect(llm, run, note)
+            return self._connect(llm, run, note, note_option)
 
         if given.get("history") is None and not self.has_stand_in:
             self._begin_imports()
@@ -130,8 +137,12 @@ class Prepared:
             providers=run.added.providers,
         )
 
-    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note) -> Adapter:
-        """The model for an `llm` block; what was handed in goes first, then the command line."""
+    def _connect(self, llm: Mapping[str, Any], run: Run, note: Note, note_option: Note) -> Adapter:
+        """The model for an `llm` block; what was handed in goes first, then the command line.
+
+        Args:
+            note_option: is told what of the options a model does not take.
+        """
         if self.adapter is not None:
             return self.adapter
         wanted = self.latest() if self.latest else self.wanted
@@ -147,7 +158,7 @@ class Prepared:
             on_event=lambda data: run.events.emit(data),
             ask_for_lists=named,
             providers=run.added.providers,
-            note=note,
+            note=note_option,
         )
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
