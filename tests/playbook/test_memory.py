@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise, takewhile
+from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.messages import Request
+from koi_lang.llm.messages import Message, Request
+from koi_lang.runtime.playbook.conversation import Conversation
 from tests.playbook.playing import Player, act, ask, done, playbook_in, solo
 
 FAMILY = """
@@ -90,6 +93,21 @@ def test_calls_at_the_same_time_do_not_mix(play: Player) -> None:
     played = play.each(FAMILY, answers, calls)[1]
 
     assert [1, 1, 1, 1, 3] == [begun(request) for request in played.requests]
+
+
+def test_remembering_a_call_takes_time_in_proportion_to_the_memory() -> None:
+    """A chat of eight times as many messages does not take sixty times as long to add one."""
+
+    def cpu_s(n: int) -> float:
+        memory = [Message("user", str(number)) for number in range(n)]
+        conversation: Any = Conversation.of(SimpleNamespace(memory=memory), None, memory)  # type: ignore[arg-type]
+        conversation.begin(Message("user", "new"))
+        started = process_time()
+        conversation.settle()
+        assert n + 1 == len(memory)
+        return process_time() - started
+
+    assert min(cpu_s(8000) for _ in range(3)) <= 25 * min(cpu_s(1000) for _ in range(3))
 
 
 # ---------------------------------------------------------------- prompts

@@ -150,7 +150,8 @@ class Conversation:
             for message in new
             if isinstance(message, ConversationSummary)
         ]
-        others = [message for message in self.agent.memory if id(message) not in known - stays]
+        gone = known - stays
+        others = [message for message in self.agent.memory if id(message) not in gone]
         said = [message for message in new if not isinstance(message, ConversationSummary)]
         self.agent.memory[:] = [*records, *others, *said]
 
