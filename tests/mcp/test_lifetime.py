@@ -83,7 +83,7 @@ def test_a_server_that_dies_is_started_again(shelf: Shelf) -> None:
     """The call during which it dies fails with what it said last; the next one has a new process."""
     played = shelf(call("die"), call("read", path="a"))
 
-    assert "❌ call_mcp failed: the MCP server `files` was lost during `die`: the shelf\nbreaks" in played.feedback[1]
+    assert "❌ call_mcp failed: the MCP server `files` was lost during `die`: the shelf\\nbreaks" in played.feedback[1]
     assert '✅ call_mcp -> {"result":"a 10"}\nContinue.' == played.feedback[2]
     assert [False, False] == [alive(pid) for pid in shelf.processes()]
 
@@ -95,7 +95,7 @@ def test_a_server_that_ends_at_its_start(shelf: Shelf) -> None:
 
     told = "the MCP server `files` cannot be reached: line 10"
     assert f"- files cannot be used now: {told} line 11" in played.requests[0].system
-    assert f"❌ call_mcp failed: {told}\nline 11\n" in played.feedback[1]
+    assert f"❌ call_mcp failed: {told}\\nline 11\\n" in played.feedback[1]
     assert "line 29\nContinue." in played.feedback[1]
 
 

@@ -29,7 +29,7 @@ def test_one_that_exits_at_its_start(shelf: Shelf) -> None:
     """What it said last is the cause that the model is told, without what would steer a terminal."""
     played = shelf(ECHO, **shelf.raw("exits"))
 
-    assert "❌ call_mcp failed: the MCP server `files` cannot be reached: no  [2Jshelf\nfor you" in feedback(played)
+    assert "❌ call_mcp failed: the MCP server `files` cannot be reached: no  [2Jshelf\\nfor you" in feedback(played)
     assert "- files cannot be used now: the MCP server `files` cannot be reached: no [2Jshelf for you" in (
         played.requests[0].system
     )
@@ -73,7 +73,7 @@ def test_one_that_said_something_before_it_died(shelf: Shelf) -> None:
     """What stood on stderr of a call that was answered explains no later end of the server."""
     played = shelf(ECHO, call("die"), **shelf.raw("grumbling"))
 
-    told = "❌ call_mcp failed: the MCP server `files` was lost during `die`: the pipe\nburst\nContinue."
+    told = "❌ call_mcp failed: the MCP server `files` was lost during `die`: the pipe\\nburst\nContinue."
     assert told == played.feedback[2]
 
 
@@ -81,7 +81,7 @@ def test_one_that_dies_in_the_middle_of_a_call(shelf: Shelf) -> None:
     """The call fails with what it said last, and the next one has a new process."""
     played = shelf(call("die"), ECHO, **shelf.raw())
 
-    assert "❌ call_mcp failed: the MCP server `files` was lost during `die`: the pipe\nburst" in feedback(played)
+    assert "❌ call_mcp failed: the MCP server `files` was lost during `die`: the pipe\\nburst" in feedback(played)
     assert '✅ call_mcp -> {"result":"a"}\nContinue.' == played.feedback[2]
     assert [False, False] == [alive(pid) for pid in shelf.processes()]
 
