@@ -151,9 +151,11 @@ class RequestError(ProviderError):
         retry_after_s: how long the provider asks to wait, None when it does not say.
         repeatable: whether the same request may succeed later.
         discarded: what it took all the same, as `koi_lang.llm` keeps it; None where that is not known, or nothing.
+        attempts: how many attempts at the answer there were, this one included; 0 where nobody counted.
     """
 
     discarded: Any = None
+    attempts: int = 0
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
         super().__init__(message, help=help)
@@ -166,6 +168,8 @@ class RequestError(ProviderError):
         failure = type(self)(message, help=self.help, status=self.status)
         failure.retry_after_s, failure.repeatable = self.retry_after_s, self.repeatable
         failure.discarded = self.discarded
+        if self.attempts:
+            failure.attempts = self.attempts
         return failure
 
 

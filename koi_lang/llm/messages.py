@@ -81,6 +81,7 @@ class Request:
         least_tokens: an answer that may have fewer is not worth asking for.
         json: whether the answer must be one JSON value.
         schema: the JSON Schema of that value, where the caller knows one; it asks for JSON, too.
+        attempts: how many attempts at this answer came to nothing before; they count as those that follow do.
     """
 
     system: str
@@ -92,6 +93,7 @@ class Request:
     schema: Mapping[str, Any] | None = None
     least_tokens: int = LEAST_TOKENS
     task: Task | None = None
+    attempts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

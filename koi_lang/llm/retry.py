@@ -16,6 +16,8 @@ from koi_lang.llm.layers import Attempt, Layer, OnEvent, ignore_event, name_of
 from koi_lang.llm.messages import Adapter, Delta, Request
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
+# At one answer, however many of them break off.
+MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ DEFAULT_PAUSES = Pauses()
 def retry(
     model: Adapter,
     *,
-    tries: int = 3,
+    tries: int = MOST_ATTEMPTS,
     pauses: Pauses = DEFAULT_PAUSES,
     sleep: Sleep = asyncio.sleep,
     on_event: OnEvent = ignore_event,
@@ -66,37 +68,49 @@ class _Retry(Layer):
         self._tries, self._pauses, self._sleep, self._on_event = tries, pauses, sleep, on_event
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        for attempt in range(1, self._tries + 1):
-            trial = Attempt(self.inner, request, _may_pass, partial(self._tell_success, attempt))
-            async with aclosing(trial.deltas()) as deltas:
-                async for delta in deltas:
-                    yield delta
+        first = min(request.attempts + 1, self._tries)
+        for attempt in range(first, self._tries + 1):
+            trial = Attempt(self.inner, request, _may_pass, partial(self._tell_success, first, attempt))
+            try:
+                async with aclosing(trial.deltas()) as deltas:
+                    async for delta in deltas:
+                        yield delta
+            except RequestError as error:
+                raise self._number(error, attempt) from error.__cause__
             if not isinstance(trial.failure, RequestError):
                 return
-            delay_s = self._delay_s(attempt, trial.failure)
+            trial.failure.attempts = attempt
+            delay_s = self._delay_s(first, attempt, trial.failure)
             if trial.failure.discarded is not None:
                 yield trial.failure.discarded
             await self._sleep(delay_s)
 
-    def _delay_s(self, attempt: int, failure: RequestError) -> float:
+    def _delay_s(self, first: int, attempt: int, failure: RequestError) -> float:
         """How long to wait for the next attempt, which is told. Raises RequestError when there is none."""
         if attempt == self._tries:
-            self._give_up(attempt, failure, f"{failure.message} ({attempt} attempts)")
+            self._give_up(first, attempt, failure, f"{failure.message} ({attempt} attempts)")
         delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
         if delay_s > self._pauses.cap_s:
             asked = f"`{self.provider}` asks to wait {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
-            self._give_up(attempt, failure, asked)
+            failure.repeatable = False  # not within the time that anybody waits
+            self._give_up(first, attempt, failure, asked)
         self._on_event(
             RetryStarted(name_of(self), attempt=attempt, tries=self._tries, delay_s=delay_s, error=failure.message)
         )
         return delay_s
 
-    def _tell_success(self, attempt: int) -> None:
-        if attempt > 1:
+    def _number(self, error: RequestError, attempt: int) -> RequestError:
+        """A failure that ends the attempts here; that of the last one that there may be says how many there were."""
+        error.attempts = attempt
+        is_last = attempt == self._tries > 1 and error.repeatable
+        return error.with_message(f"{error.message} ({attempt} attempts)") if is_last else error
+
+    def _tell_success(self, first: int, attempt: int) -> None:
+        if attempt > first:
             self._on_event(RetryEnded(name_of(self), True, attempt))
 
-    def _give_up(self, attempt: int, failure: RequestError, message: str) -> NoReturn:
-        if attempt > 1:
+    def _give_up(self, first: int, attempt: int, failure: RequestError, message: str) -> NoReturn:
+        if attempt > first:
             self._on_event(RetryEnded(name_of(self), False, attempt, message))
         if self._tries > 1:
             raise failure.with_message(message) from failure

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
+from koi_lang.llm.retry import MOST_ATTEMPTS
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.budget.limits import current_spending
@@ -30,7 +32,6 @@ from koi_lang.runtime.replay.calls import Effect
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
 
-MOST_BROKEN = 3
 Parts = Callable[[PromptContext], Sequence[Any]]
 
 
@@ -104,14 +105,17 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
     """One answer, carried out as far as it goes. An answer that breaks off before anything happens is asked for again.
 
     Raises:
-        ProviderError: it broke off three times, or another attempt is no use.
+        ProviderError: there were `MOST_ATTEMPTS`, those of the layers around its model included, or another is no use.
     """
-    for _ in range(MOST_BROKEN):
+    made = 0
+    while made < MOST_ATTEMPTS:
         call.spending.begin_turn()
         call.circles.next_answer()
-        turn = await carry_out(call, await next_request(call, messages, parts))
+        request = await next_request(call, messages, parts)
+        turn = await carry_out(call, replace(request, attempts=made))
         if turn.error is None or turn.actions:
             return turn
+        made = max(made + 1, turn.error.attempts if isinstance(turn.error, RequestError) else 0)
         if not may_succeed_later(turn.error) and not await make_room(conversation_of(call), turn.error):
             break
     assert turn.error is not None

@@ -1,0 +1,75 @@
+"""Attempts at one answer are counted once, from the playbook down to the requests of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from koi_lang.errors import ProviderError
+from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.program import declarations
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
+from tests.llm.flaky import Listener
+from tests.llm.server import Answer, ModelServer
+from tests.playbook.playing import Player, solo
+from tests.running import RecordingHost
+
+BUSY = Answer(status=503, error={"error": {"message": "down"}})
+CUT = Answer(pieces=("{", '"intent"'), cut_after=2)
+RETURN = '{"actionType": "direct", "intent": "return", "data": 7}'
+
+
+def carried_out(play: Player, provider: str, *answers: Answer | str) -> tuple[Any, int]:
+    """What a playbook gives, or fails with, and how many requests its model was sent."""
+    module = play.load(solo())
+
+    async def run() -> tuple[Any, int]:
+        async with ModelServer(answers) as server:
+            base_url = f"{server.url}/v1" if provider == "openai" else server.url
+            options = {"provider": provider, "model": "m", "base_url": base_url}
+            around = ModelEnvironment(sleep=Listener().sleep)
+            services = Services(
+                connect=lambda llm: connect(options, lambda name: "k", around=around),
+                host=RecordingHost(),
+                teams=lambda: declarations.teams_of(module),
+            )
+            try:
+                async with Run(services) as going:
+                    return await going.call(module.Main, "go", {}), len(server.requests)
+            except ProviderError as error:
+                return error.message, len(server.requests)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ((BUSY,), "has a problem of its own (status 503): down (3 attempts)"),
+        ((CUT,), "broke off its answer before it was complete (3 attempts)"),
+        ((BUSY, CUT), "broke off its answer before it was complete (3 attempts)"),
+        ((CUT, BUSY), "has a problem of its own (status 503): down (3 attempts)"),
+        ((BUSY, BUSY, CUT, RETURN), "broke off its answer before it was complete (3 attempts)"),
+    ],
+)
+def test_three_attempts_are_three_requests(play: Player, provider: str, answers: tuple[Any, ...], told: str) -> None:
+    """Neither what fails before an answer nor what breaks off in it gives an answer more attempts."""
+    assert (f"`{provider}` {told}", 3) == carried_out(play, provider, *answers)
+
+
+def test_a_wait_that_is_too_long_ends_at_once(play: Player) -> None:
+    """A provider that asks to come back in an hour is not asked again in the same second."""
+    later = Answer(status=429, error={"error": {"message": "slow"}}, headers={"retry-after": "3600"})
+    told = "`openai` asks to wait 3600 s, longer than the 60 s allowed"
+
+    assert (told, 1) == carried_out(play, "openai", later)
+
+
+@pytest.mark.parametrize("answers", [(BUSY, RETURN), (CUT, RETURN), (BUSY, CUT, RETURN), (CUT, BUSY, RETURN)])
+def test_what_passes_is_survived(play: Player, answers: tuple[Any, ...]) -> None:
+    """Two faults in a row, of whatever kind, cost two requests."""
+    assert (7, len(answers)) == carried_out(play, "openai", *answers)
