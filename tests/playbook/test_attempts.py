@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koi_lang.errors import ProviderError
+from koi_lang.errors import KoiError
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.program import declarations
 from koi_lang.runtime.run import Run
@@ -24,7 +24,7 @@ RETURN = '{"actionType": "direct", "intent": "return", "data": 7}'
 
 def carried_out(play: Player, provider: str, *answers: Answer | str) -> tuple[Any, int]:
     """What a playbook gives, or fails with, and how many requests its model was sent."""
-    module = play.load(solo())
+    module = play.load(solo("execute"))
 
     async def run() -> tuple[Any, int]:
         async with ModelServer(answers) as server:
@@ -39,7 +39,7 @@ def carried_out(play: Player, provider: str, *answers: Answer | str) -> tuple[An
             try:
                 async with Run(services) as going:
                     return await going.call(module.Main, "go", {}), len(server.requests)
-            except ProviderError as error:
+            except KoiError as error:
                 return error.message, len(server.requests)
 
     return asyncio.run(run())
@@ -67,6 +67,17 @@ def test_a_wait_that_is_too_long_ends_at_once(play: Player) -> None:
     told = "`openai` asks to wait 3600 s, longer than the 60 s allowed"
 
     assert (told, 1) == carried_out(play, "openai", later)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_fault_in_the_middle_of_each_answer_is_named(play: Player, provider: str) -> None:
+    """A model that says the same again since its answers break off behind an action does not go round in circles."""
+    action = '{"actionType": "direct", "intent": "print", "message": "a"}'
+    after_action = Answer(pieces=(action, ' {"intent"', ' : "x"'), cut_after=4 if provider == "anthropic" else 2)
+    fault = f"`{provider}` broke off its answer before it was complete"
+    told = f"`Main.go` got 4 answers in a row that broke off after the same `print`; the last: {fault}"
+
+    assert told == carried_out(play, provider, after_action)[0]
 
 
 @pytest.mark.parametrize("answers", [(BUSY, RETURN), (CUT, RETURN), (BUSY, CUT, RETURN), (CUT, BUSY, RETURN)])

@@ -194,6 +194,7 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     if text:
         messages.append(Message("assistant", text))
     conversation_of(call).note(turn.tokens)
+    call.failures.record_end(turn.error.message if turn.error is not None and turn.ended_by == "cut" else "")
     feedback = [each.feedback for each in turn.actions]
     if turn.ended_by in ("cut", "unreadable"):
         call.failures.unreadable(turn.problem)

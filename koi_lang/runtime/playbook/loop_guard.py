@@ -11,6 +11,8 @@ from koi_lang.runtime.budget.limits import LimitReachedError
 
 PLAIN = "Run with `--verbose` to see every action and what came of it, or with `-m` to try another model."
 
+UNRELIABLE = "Try again later, or another model with `-m`."
+
 
 @dataclass(frozen=True, slots=True)
 class GuardLimits:
@@ -68,11 +70,16 @@ class RepetitionGuard:
             return
         seen = [*self._answers, self._now]
         if _same(seen[-self._patience.repeats :], self._patience.repeats):
-            raise self._repetition_error(intent, failures.in_a_row(self._patience.repeats - 1))
+            raise self._repetition_error(intent, failures)
         if _alternating(seen[-2 * self._patience.alternations :], self._patience.alternations):
             raise self._circle(f"went back and forth between two actions {self._patience.alternations} times")
 
-    def _repetition_error(self, intent: str, failure: str) -> LimitReachedError:
+    def _repetition_error(self, intent: str, failures: Failures) -> LimitReachedError:
+        before = self._patience.repeats - 1
+        failure, fault = failures.in_a_row(before), failures.cuts_in_a_row(before)
+        if fault:
+            told = f"got {before} answers in a row that broke off after the same `{intent}`; the last: {fault}"
+            return LimitReachedError("circles", self._what, told, UNRELIABLE)
         message = f"asked for the same `{intent}` {self._patience.repeats} times in a row"
         if not failure:
             return self._circle(message)
@@ -105,6 +112,7 @@ class Failures:
         self._what, self._patience = what, patience
         self._row = self._pivots = self._unread = 0
         self._has_acted = False
+        self._cuts, self._cut = 0, ""
         self.last = ""
 
     def record_success(self) -> None:
@@ -119,6 +127,14 @@ class Failures:
     def in_a_row(self, count: int) -> str:
         """What failed last, empty unless so many failed one after the other."""
         return self.last if self._row >= count else ""
+
+    def record_end(self, fault: str) -> None:
+        """An answer ended: with a fault of its provider, or, where that is empty, without one."""
+        self._cuts, self._cut = self._cuts + 1 if fault else 0, fault
+
+    def cuts_in_a_row(self, count: int) -> str:
+        """What the last answer broke off with, empty unless so many broke off one after the other."""
+        return self._cut if self._cuts >= count else ""
 
     def unreadable(self, message: str) -> None:
         """An answer holds no actions. Raises LimitReachedError when the model seems to know no other answers."""
