@@ -501,6 +501,20 @@ class ThoughtDelta(EventData):
     text: str
 
 
+@event("output_delta", transient=True, detailed=["text"])
+class OutputDelta(EventData):
+    """A piece of a text arrives that a model is writing for people; it counts when its action is carried out.
+
+    Texts of an answer are numbered from 1. `action` is `print`, `prompt_user` or `return`, and `field` where the text
+    stands in it.
+    """
+
+    action: str
+    field: str
+    number: int
+    text: str
+
+
 @event("model_wrote", detailed=["text"])
 class ModelWrote(EventData):
     """What has arrived of an answer since this was told last; an action of it is about to begin."""

@@ -37,6 +37,11 @@ class Events:
         if transient and consumer not in self._of_transient:
             self._of_transient.append(consumer)
 
+    @property
+    def has_onlookers(self) -> bool:
+        """Whether anybody is told transient events."""
+        return bool(self._of_transient)
+
     def record(self) -> list[Event]:
         """A list that fills with all further events."""
         seen: list[Event] = []

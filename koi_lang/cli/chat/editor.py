@@ -10,7 +10,7 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.shortcuts import PromptSession
 from prompt_toolkit.styles import Style
 
@@ -20,7 +20,7 @@ from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
-from koi_lang.cli.chat.view import Request, options_of, request_text
+from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
 from koi_lang.cli.ui.markdown import render_markdown, wrap_text
 from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError
@@ -30,6 +30,8 @@ from koi_lang.sessions.client_host import APPROVAL
 
 # How long a key that may begin a longer one is waited for.
 KEY_S, SEQUENCE_S = 0.25, 0.05
+# Between two drawings of what grows.
+REDRAW_S = 0.04
 STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 AGAIN = "press Ctrl-C again, or Ctrl-D, to end the conversation"
 
@@ -50,6 +52,7 @@ class Editor:
         self._typed: asyncio.Queue[tuple[str, How]] = asyncio.Queue()
         self._how: How = "steer"
         self._draft, self._kept_draft = "", ""
+        self._writing: GrowingText | None = None
         self._warned = False
         history = InputHistory(Path.cwd(), redact, lambda: not self.chat.requests)
         self._session: PromptSession[str] = PromptSession(
@@ -65,6 +68,7 @@ class Editor:
             style=STYLE,
             reserve_space_for_menu=4,
         )
+        self._session.app.min_redraw_interval = REDRAW_S
         self._session.app.timeoutlen, self._session.app.ttimeoutlen = KEY_S, SEQUENCE_S
         # Without an answer to where the cursor is there is no line at the bottom; nobody has to be warned of that.
         self._session.app.renderer.cpr_not_supported_callback = None
@@ -133,6 +137,11 @@ class Editor:
         """Show what an agent says, rendered."""
         self._add(render_markdown(text, self.columns(), self.look))
 
+    def show_writing(self, text: GrowingText | None) -> None:
+        """Show the end of a text above the input while it is written."""
+        self._writing = text
+        self._session.app.invalidate()
+
     def note(self, text: str) -> None:
         """Show an aside, in weaker letters."""
         lines = wrap_text(COLOUR.sub("", text), self.columns(), self.look)
@@ -187,7 +196,15 @@ class Editor:
 
     def _prompt(self) -> StyleAndTextTuples:
         asked = self._current_request().get("type")
-        return [("bold", "> " if asked is None else "allow? " if asked == APPROVAL else "? ")]
+        return [*self._preview(), ("bold", "> " if asked is None else "allow? " if asked == APPROVAL else "? ")]
+
+    def _preview(self) -> StyleAndTextTuples:
+        """The end of the text that is being written, in the upper half of the terminal."""
+        if self._writing is None:
+            return []
+        size = self._session.app.output.get_size()
+        lines = self._writing.last_lines(size.columns, max(size.rows // 2, 1))
+        return to_formatted_text(ANSI("".join(f"{line}\n" for line in lines)))
 
     def _toolbar(self) -> StyleAndTextTuples:
         text = fit_text(self.chat.status(), self.columns() - 1, self.look.more)

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.markdown import GrowingMarkdown
 from koi_lang.cli.ui.text import harmless, one_line
 from koi_lang.events import (
     AnswerDelta,
+    AnswerDiscarded,
     CallEnded,
     CallStarted,
     ConversationCompacted,
@@ -19,11 +21,15 @@ from koi_lang.events import (
     LinePrinted,
     MessageDelivered,
     ModelAsked,
+    OutputDelta,
+    PersonAsked,
     RetryStarted,
     ThoughtDelta,
     unless_omitted,
 )
 from koi_lang.runtime.playbook.steering import PERSON
+from koi_lang.runtime.playbook.written_texts import RETURN
+from koi_lang.runtime.replay.location import Path
 from koi_lang.sessions.message_targets import text_of
 
 PRINT = "print"
@@ -48,6 +54,7 @@ class EventView:
         self.failed, self.model = 0, ""
         self._work = Activity(lambda: asyncio.get_running_loop().time(), redact)
         self._printed = 0
+        self._written: dict[tuple[Path, int], GrowingMarkdown] = {}
         self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
 
     def follow(self, event: Event) -> None:
@@ -57,6 +64,9 @@ class EventView:
             return
         if isinstance(event.data, ThoughtDelta):
             self._work.think(event.path, event.data.text)
+            return
+        if isinstance(event.data, OutputDelta):
+            self._take_written(event.path, event.data)
             return
         outcome = self._work.follow(event)
         if isinstance(event.data, CallEnded) and not event.data.ok:
@@ -68,6 +78,34 @@ class EventView:
         if outcome is not None and outcome.is_told:
             self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
         self._tell(event)
+        self._forget_written(event)
+
+    # ------------------------------------------------------------ texts while they are written
+
+    def _take_written(self, path: Path, written: OutputDelta) -> None:
+        """Show a text for the person as far as it has come; what a delegate returns is for another agent."""
+        if written.action == RETURN and (self._printed or len(path) > 2):
+            return
+        growing = self._written.setdefault((path, written.number), GrowingMarkdown(self.screen.look))
+        growing.add(written.text)
+        self.screen.show_writing(growing)
+
+    def _forget_written(self, event: Event) -> None:
+        """Do not show any more what has been said, or will not be."""
+        before = len(self._written)
+        match event.data:
+            case CallEnded():
+                self._written.clear()
+            case ModelAsked() | AnswerDiscarded():
+                self._written = {key: text for key, text in self._written.items() if key[0][:-1] != event.path[:-1]}
+            case LinePrinted() | PersonAsked():
+                said = next((key for key in self._written if key[0][:-1] == event.path[: len(key[0]) - 1]), None)
+                if said is not None:
+                    del self._written[said]
+        if len(self._written) < before:
+            self.screen.show_writing(next(reversed(self._written.values()), None))
+
+    # ------------------------------------------------------------ what has happened
 
     def _show(self, event: Event, show: Callable[[str], None], answer: Callable[[str], None]) -> None:
         """Show what was printed, and answers, which are Markdown, now or in an earlier part of the conversation."""

@@ -11,7 +11,7 @@ from typing import TextIO
 from koi_lang.cli.chat.commands import command_in
 from koi_lang.cli.chat.conversation import ChatConversation
 from koi_lang.cli.chat.images import pasted_files
-from koi_lang.cli.chat.view import Request, request_text
+from koi_lang.cli.chat.view import GrowingText, Request, request_text
 from koi_lang.cli.ui.text import Theme, harmless, writable
 from koi_lang.rpc.framing import LONGEST
 from koi_lang.rpc.stdio import lines_from
@@ -56,6 +56,9 @@ class Piped:
     def answer(self, text: str) -> None:
         """Write what an agent says, as it said it."""
         self.say(text)
+
+    def show_writing(self, text: GrowingText | None) -> None:
+        """Lines are written when they are whole."""
 
     def note(self, text: str) -> None:
         """Write an aside, where somebody reads it."""

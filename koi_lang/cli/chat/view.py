@@ -18,6 +18,13 @@ APPROVALS = ("yes", "always", "no")
 Request = Mapping[str, Any]
 
 
+class GrowingText(Protocol):
+    """A text that an agent is writing."""
+
+    def last_lines(self, columns: int, most: int) -> list[str]:
+        """The end of what there is so far, as it is shown: at most some lines."""
+
+
 class Screen(Protocol):
     """What shows a conversation.
 
@@ -39,6 +46,9 @@ class Screen(Protocol):
 
     def answer(self, text: str) -> None:
         """Show what an agent says, which is Markdown."""
+
+    def show_writing(self, text: GrowingText | None) -> None:
+        """Show a text for the person while it is written, or, with None, that no more."""
 
     def note(self, text: str) -> None:
         """Show an aside."""

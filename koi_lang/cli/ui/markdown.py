@@ -22,6 +22,8 @@ else:
     rich_text = lazy_module("rich.text")
 
 LEAST_COLUMNS = 20
+# Lines of a block that is rendered anew whenever it grows.
+MOST_OPEN = 200
 # Of a table.
 LEAST_CELL = 6
 # The parser leaves out what is nested deeper; a list and each of its items are a level.
@@ -62,6 +64,12 @@ class GrowingMarkdown:
     def add(self, text: str) -> None:
         """Take in what follows."""
         self._text += COLOUR.sub("", harmless(text))
+
+    def last_lines(self, columns: int, most: int) -> list[str]:
+        """The last lines of what there is so far, rendered; of a long block that is not complete, as it was written."""
+        if self._text.count("\n", self._last_start) > MOST_OPEN:
+            return wrap_text("\n".join(self._text.rsplit("\n", most)[1:]), columns, self._look)[-most:]
+        return self.lines(columns)[-most:]
 
     def lines(self, columns: int) -> list[str]:
         """What there is so far, rendered."""

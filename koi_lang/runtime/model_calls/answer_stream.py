@@ -9,7 +9,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import AnswerTooLongError, ProviderError, RequestError
-from koi_lang.events import AnswerDelta, AnswerDiscarded, ModelAnswered, ModelFailed, ModelWrote, ThoughtDelta
+from koi_lang.events import (
+    AnswerDelta,
+    AnswerDiscarded,
+    EventData,
+    ModelAnswered,
+    ModelFailed,
+    ModelWrote,
+    ThoughtDelta,
+)
 from koi_lang.llm.layers import open_stream
 from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
@@ -139,7 +147,7 @@ class AnswerStream:
         """Tell what the model thinks, which is paid for; hooks that hold the answer back hold this back, too."""
         self._thought_weight += weight(text)
         if self._hooked is None or not self._hooked.is_whole:
-            self._run.events.emit(ThoughtDelta(text), self._agent.name, path=self._path)
+            self.emit(ThoughtDelta(text))
 
     async def _after_hooks(self, hooked: HookedRequest) -> str:
         """The whole text as hooks leave it; it takes what the model wrote, and nothing where a hook wrote it."""
@@ -159,15 +167,19 @@ class AnswerStream:
     def _add_text(self, text: str) -> str:
         """A piece that now counts as part of the answer."""
         self._pieces.append(text)
-        self._run.events.emit(AnswerDelta(text), self._agent.name, path=self._path)
+        self.emit(AnswerDelta(text))
         return text
+
+    def emit(self, data: EventData) -> None:
+        """Tell something of this answer."""
+        self._run.events.emit(data, self._agent.name, path=self._path)
 
     def keep(self) -> None:
         """Tell what has arrived so far: an action of it is about to begin."""
         if self._run.detailed and self._before is None and self._told < len(self._pieces):
             text = "".join(self._pieces[self._told :])
             self._told = len(self._pieces)
-            self._run.events.emit(ModelWrote(text), self._agent.name, path=self._path)
+            self.emit(ModelWrote(text))
 
     def _settle_failure(self, error: ProviderError) -> None:
         """Count what an answer took that failed, or broke off; nobody waits longer for its room."""
@@ -199,7 +211,7 @@ class AnswerStream:
         if isinstance(error, AnswerTooLongError) and reservation is not None and reservation.limited_by is not None:
             limit = reservation.limited_by.too_little(reservation.answer_tokens)
         if self._run.detailed and not isinstance(error, CutOffError):
-            self._run.events.emit(ModelFailed(data_of(limit or error)), self._agent.name, path=self._path)
+            self.emit(ModelFailed(data_of(limit or error)))
         if limit is not None:
             raise limit from error
 
@@ -238,7 +250,7 @@ class AnswerStream:
         elif self._end.replayed and self._run.detailed:  # it costs nothing; only who wants its text is told of it
             tokens = {"input": 0, "output": 0, "cached": 0}
             answered = ModelAnswered(self._name_of(self._end), tokens, 0.0, **about, replayed=True)
-            self._run.events.emit(answered, self._agent.name, path=self._path)
+            self.emit(answered)
 
     def _name_of(self, end: StreamEnd | Discarded) -> str:
         return end.answered_by or self.request.model or self._model.model

@@ -16,6 +16,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
 from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.playbook.turn import Turn
+from koi_lang.runtime.playbook.written_texts import WrittenTexts
 
 # After `return`, what the answer took is usually told at once; it is not waited for any longer than this.
 GRACE_S = 1.0
@@ -41,9 +42,11 @@ async def carry_out(call: PlaybookCall, request: Request) -> Turn:
 
 async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | None]) -> None:
     """Put the actions of an answer into a queue while it arrives, then None."""
-    reader, arriving = ReplyReader(shapes_of(call.playbook)), None
+    arriving = None
     try:
         async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
+            listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
+            reader = ReplyReader(shapes_of(call.playbook), listener=listener)
             await read_pieces(arriving, reader, turn, actions)
         for action in reader.finish(is_cut=arriving.is_cut):
             actions.put_nowait(action)

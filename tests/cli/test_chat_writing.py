@@ -1,0 +1,90 @@
+"""Texts that a model is still writing, in `koi chat`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from koi_lang.events import Event, LinePrinted, OutputDelta
+from tests.cli.chatting import CTRL_D, WAIT, Typed, chatting, let_go, say, typed
+from tests.cli.screens import Shown
+from tests.playbook.playing import done
+from tests.projects import Project
+
+LINES = "\n".join(f"{number}. line" for number in range(1, 401))
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Shown]]:
+    """Terminals that are closed afterwards."""
+    shown: list[Shown] = []
+    yield shown
+    for each in shown:
+        each.child.close(force=True)
+
+
+def test_a_text_is_seen_before_it_is_said(project: Project, terminals: list[Shown]) -> None:
+    """What is written while something else goes on stands above the input, rendered, then once among the answers."""
+    shown = chatting(project, {"batch": [WAIT, say("It is **ready** now")]}, done(), command="--allow shell")
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("Which?\r")
+    before = shown.until("It is ready now\n>")
+    let_go(project.folder)
+    after = shown.until("exitCode: 0\nIt is ready now\n>")
+    shown.child.send(CTRL_D)
+
+    assert "exitCode" not in before
+    assert 1 == after.count("It is ready now")
+
+
+def test_a_long_text_scrolls_while_it_is_written(project: Project, terminals: list[Shown]) -> None:
+    """Of a text that is higher than the terminal its end is seen, in at most half of it; in the end all of it is."""
+    shown = chatting(project, {"batch": [WAIT, say(LINES)]}, done(), command="--allow shell")
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("Count!\r")
+    before = shown.until("400. line\n>")
+    let_go(project.folder)
+    shown.until("idle")
+
+    assert 20 == before.count(". line")
+    assert b" 400 \x1b[0mline" in shown.written or b" 400 line" in shown.written
+
+
+def test_what_is_not_said_does_not_stay(project: Project, terminals: list[Shown]) -> None:
+    """A text whose action is not carried out is gone when the model is asked again."""
+    shown = chatting(
+        project,
+        {"batch": [{**WAIT, "id": "w"}, {**say("never said"), "condition": "${w.output.exitCode} > 0"}]},
+        say("at last"),
+        done(),
+        command="--allow shell",
+    )
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("Go\r")
+    shown.until("never said")
+    let_go(project.folder)
+    shown.until("at last")
+
+    assert "never said" not in shown.until("idle")
+
+
+def test_two_texts_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the first of two has been said the second is still seen from its beginning."""
+    monkeypatch.chdir(project.folder)
+
+    async def test(talk: Typed) -> None:
+        view = talk.chat.telling
+        path = ("Main.chat#1", "model#1")
+        for number, text in ((1, "first"), (2, "second, "), (2, "and its end")):
+            view.follow(Event(0, 0.0, "r", "Main", OutputDelta("print", "message", number, text), path))
+        view.follow(Event(1, 0.0, "r", "", LinePrinted("first"), ("Main.chat#1", "print#1", "printed#1")))
+        written = talk.editor._writing
+
+        assert written is not None
+        assert ["second, and its end"] == written.last_lines(80, 10)
+
+    typed(project, test)
