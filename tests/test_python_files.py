@@ -24,12 +24,13 @@ USING = """
 
 @pytest.fixture(autouse=True)
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test imports is forgotten again."""
+    """What a test imports from its folder is forgotten again."""
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     before = set(sys.modules)
     yield
     for name in sys.modules.keys() - before:
-        del sys.modules[name]
+        if not name.startswith("koi_lang."):
+            del sys.modules[name]
 
 
 def using(project: Project, tool: str) -> ModuleType:
@@ -186,3 +187,42 @@ def test_a_huge_folder_does_not_hold_up_the_start(project: Project, monkeypatch:
 
     assert result(using(project, "import side, deep.here\ndef result():\n    return side.N")) == 7
     assert len(python_neighbours.neighbours().files[str(project.folder.resolve())]) < 500
+
+
+def printed(project: Project, name: str) -> list[str]:
+    """What a program prints that is opened now."""
+    said: list[str] = []
+    koi_lang.run(project.folder / name, output=said.append, folder=project.folder, record=False)
+    return said
+
+
+@pytest.mark.parametrize("changed", ["tool.py", "side.py", "kit/inner.py"])
+def test_a_program_that_is_opened_again_reads_changed_files(project: Project, changed: str) -> None:
+    """The file that it imports, and those that this one imports; another program in the process sees them, too."""
+    main = """
+        import "./using.koi"
+        role Worker { can execute }
+        agent Main : Worker { on go(args: Json) { console.log(await result()) } }
+        run Main.go({})
+        """
+    project.write("using.koi", USING)
+    project.write("main.koi", main)
+    project.write("other.koi", main)
+    project.write("tool.py", "import side\ndef result():\n    return side.inner.N\n")
+    project.write("side.py", "from kit import inner\n")
+    project.write("kit/inner.py", "N = 7\n")
+    before = [printed(project, name) for name in ("main.koi", "other.koi", "main.koi")]
+
+    project.write(changed, "N = 11\nclass inner:\n    N = 11\ndef result():\n    return 11\n")
+
+    assert [["7"]] * 3 == before
+    assert [["11"]] * 2 == [printed(project, name) for name in ("main.koi", "other.koi")]
+
+
+def test_files_that_have_not_changed_stay_loaded(project: Project) -> None:
+    """A program that is opened again goes on with the Python modules that it has, and what they remember."""
+    project.write("tool.py", "seen = []\ndef count():\n    seen.append(1)\n    return len(seen)\n")
+    agent = "agent Main : R { on go(args: Json) { console.log(tool.count()) } }"
+    project.write("main.koi", f'import tool from "./tool.py"\nrole R {{ can execute }}\n{agent}\nrun Main.go({{}})\n')
+
+    assert [["1"], ["2"]] == [printed(project, "main.koi") for _ in range(2)]

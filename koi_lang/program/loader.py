@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import cache
 from koi_lang.program.files import DiskFiles, absolute
 from koi_lang.runtime.modules.koi_module import KoiModule
+from koi_lang.runtime.modules.python_neighbours import neighbours
 
 if TYPE_CHECKING:
     from koi_lang.program import build
@@ -81,15 +82,29 @@ def execute(module: ModuleType, entry: cache.CachedModule | None = None) -> None
 
 
 def unload_changed(entry: cache.CachedModule) -> None:
-    """Forget the modules of a program when one of them was loaded from another content of its files.
+    """Forget the modules of a program when one of them was loaded from another content of its files, and those of all
+    programs that have imported Python files which have changed.
 
     What goes on in them, such as a run, keeps the modules that it has.
     """
     known = [sys.modules.get(PREFIX + path) for path in entry.files]
     loaded = [module for module in known if isinstance(module, KoiModule)]
     if any(entry.files.get(path, digest) != digest for module in loaded for path, digest in module.files.items()):
-        for path in entry.files:
-            sys.modules.pop(PREFIX + path, None)
+        _forget(entry.files)
+    _forget_users(neighbours().unload_changed())
+
+
+def _forget_users(paths: set[str]) -> None:
+    """Forget the modules of files, and of all programs that they are a part of."""
+    for module in loaded_modules().values():
+        if isinstance(module, KoiModule) and not paths.isdisjoint(module.files):
+            _forget(module.files)
+    _forget(paths)
+
+
+def _forget(paths: Iterable[str]) -> None:
+    for path in paths:
+        sys.modules.pop(PREFIX + path, None)
 
 
 def unload() -> None:

@@ -21,11 +21,13 @@ def python_file(path: str, beside: str) -> ModuleType:
     file = (Path(beside).parent / path).resolve()
     name = f"koi_python:{file}"
     if name in sys.modules:
+        neighbours().note_user(name, beside)
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise KoiError(f"`{path}` cannot be imported as a Python module")
-    neighbours().add(name, str(file.parent))
+    neighbours().add(name, str(file))
+    neighbours().note_user(name, beside)
     module = sys.modules[name] = importlib.util.module_from_spec(tolerate_damage(spec))
     with ExitStack() as undo:
         undo.callback(sys.modules.pop, name)

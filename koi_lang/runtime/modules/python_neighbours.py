@@ -16,6 +16,7 @@ ENDINGS = (*all_suffixes(), ".koi")
 PASSED_OVER = frozenset({"node_modules", "__pycache__"})
 # Folders of a project are far fewer; an archive of a million files must not hold up the start of a program.
 MOST_NAMES = 50_000
+Mark = tuple[int, int, int]
 
 
 class Neighbours:
@@ -26,17 +27,45 @@ class Neighbours:
     Attributes:
         files: by folder, the modules that were there when a program imported a file of it.
         owners: the folders whose files a loaded module may import, by its name.
+        users: the `.koi` files that have imported a file of a folder.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, frozenset[str]] = {}
         self.owners: dict[str, str] = {}
+        self.users: dict[str, set[str]] = {}
+        # What loaded modules were read from, and a mark that changes with it, by folder and name.
+        self._read: dict[str, dict[str, tuple[str, Mark | None]]] = {}
 
-    def add(self, name: str, folder: str) -> None:
-        """Let a module import what is in its folder now."""
+    def add(self, name: str, file: str) -> None:
+        """Let a module import what is in the folder of its file now."""
+        folder = os.path.dirname(file)
         sys.path_importer_cache.pop(folder, None)
         self.files[folder] = frozenset(_modules_below(folder))
+        self._note_read(name, folder, file)
+
+    def note_user(self, name: str, file: str) -> None:
+        """Keep that a `.koi` file has imported a module that was added."""
+        self.users.setdefault(self.owners[name], set()).add(file)
+
+    def unload_changed(self) -> set[str]:
+        """Forget the modules of folders in which one has another file now; gives the `.koi` files that have used them.
+
+        What goes on keeps the modules that it has.
+        """
+        users: set[str] = set()
+        for folder, read in list(self._read.items()):
+            if any(_mark(file) != mark for file, mark in read.values()):
+                del self._read[folder]
+                for name in [name for name, owner in self.owners.items() if owner == folder]:
+                    sys.modules.pop(name, None)
+                users |= self.users.pop(folder, set())
+        return users
+
+    def _note_read(self, name: str, folder: str, file: str | None) -> None:
         self.owners[name] = folder
+        if file is not None:
+            self._read.setdefault(folder, {})[name] = file, _mark(file)
 
     def spec(self, name: str, folder: str, path: Sequence[str]) -> ModuleSpec | None:
         """The spec of a module that is looked for in the folders of a path, found as Python finds it.
@@ -48,7 +77,7 @@ class Neighbours:
             found = None if isinstance(finder, (TopFinder, PackageFinder)) else _find_spec(finder, name, path)
             if found is not None:
                 self._require_known(found, folder)
-                self.owners[name] = folder
+                self._note_read(name, folder, found.origin)
                 return tolerate_damage(found)
         return None
 
@@ -63,6 +92,15 @@ class Neighbours:
         if not is_known:
             told = f"No module named {spec.name!r}: it was not there yet when the program was loaded"
             raise ModuleNotFoundError(told, name=spec.name)
+
+
+def _mark(file: str) -> Mark | None:
+    """What changes when a file does; None where there is none."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _find_spec(finder: Any, name: str, path: Sequence[str]) -> ModuleSpec | None:
