@@ -54,6 +54,7 @@ class ResumeOptions:
     at: int | None
     answer: str | None
     branch: bool
+    is_model_chosen: bool
     doubts: Doubts
 
 
@@ -94,7 +95,7 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
     _require_known(options, journal)
     entry = loader.load_compiled(journal.header.program)
     doubts = Doubts(given["on_doubt"], options.key_lookup().redactor(options.payload))
-    wishes = ResumeOptions(given["at"], given["answer"], given["branch"], doubts)
+    wishes = ResumeOptions(given["at"], given["answer"], given["branch"], MODEL in more, doubts)
     going = _continuation(path, journal, entry, options, wishes)
     kept = KeptAnswers()
     going = replace(going, words=(*journal.header.words, *more), more=words, consumers=[kept])
@@ -172,7 +173,15 @@ def _continuation(
     lasting = lasting_entries(journal.entries)
     mode: Mode = "branch" if is_branch else "resume"
     is_other = is_changed(header, entry)
-    history = History(entries, mode, redact, wishes.doubts, lasting, is_of_changed_program=is_other)
+    history = History(
+        entries,
+        mode,
+        redact,
+        wishes.doubts,
+        lasting,
+        is_of_changed_program=is_other,
+        keeps_models=not wishes.is_model_chosen,
+    )
     _tell(options, header.run, entries, is_branch=is_branch)
     behind = [entry for entry in history.left_behind() if history.outcome(entry.path) is None]
     if behind and not options.quiet:

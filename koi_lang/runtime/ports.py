@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
+    from koi_lang.errors import KoiError
     from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
     from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
     from koi_lang.runtime.budget.ledger import Ledger
@@ -243,6 +244,9 @@ class RunPort(Protocol):
     permissions: Permissions
     redact: Callable[[str], str]
     evaluate: Callable[[str, Mapping[str, Any]], Any]
+
+    def halt(self, error: KoiError) -> NoReturn:
+        """End the run with an error that no code of the program can catch."""
 
     @property
     def added(self) -> AddedPort:

@@ -77,6 +77,7 @@ class History:
         decide: says what becomes of an effect in doubt, when it is met.
         parent: for a branch, all entries of the run that it goes on from, also those that do not count for it.
         is_of_changed_program: whether the program, or Koi, is another one than when the run was recorded.
+        keeps_models: whether agents are to be answered by the models that have answered them, and by no others.
 
     Attributes:
         policy: what its outcomes are for.
@@ -92,12 +93,14 @@ class History:
         parent: Sequence[JournalEntry] = (),
         *,
         is_of_changed_program: bool = False,
+        keeps_models: bool = False,
     ) -> None:
         self.is_of_changed_program = is_of_changed_program
         self.policy, self._redact, self.decide = POLICIES[mode], redact, decide
         self.entries = tuple(entries)
         self._found = {(entry.kind, entry.path): entry for entry in self.entries}
         self._left = unsafe_effects(parent) if self.policy is BRANCH else []
+        self._models = _models_by_agent(self.entries) if keeps_models else {}
         self._passes_on = any(entry.kind in PASSED_ON and entry.lacks_secret for entry in self.entries)
         self._wrote: dict[Path, list[str]] = {}
         for entry in self.entries:
@@ -141,6 +144,10 @@ class History:
         """Whether a request was under way when the process was killed, so that nobody has counted it."""
         asked = self.find(ModelAsked.type, path)
         return self.policy.is_same_run and asked is not None and bool(asked.data.get(KILLED))
+
+    def expected_models(self, agent: str) -> list[str]:
+        """The models that an agent has asked, the latest last, where it may ask no others; else none."""
+        return self._models.get(agent, [])
 
     def only_reads(self, path: Path) -> bool:
         """Whether it was found out, when an effect took place, that it changes nothing."""
@@ -242,6 +249,14 @@ def lasting_entries(entries: Iterable[JournalEntry]) -> list[JournalEntry]:
     kept = until_interrupted(entries)
     _drop_unwinding(kept)
     return kept
+
+
+def _models_by_agent(entries: Iterable[JournalEntry]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.kind == ModelAsked.type:
+            found.setdefault(entry.agent, []).append(str(entry.data.get("model", "")))
+    return found
 
 
 def until_interrupted(entries: Iterable[JournalEntry]) -> list[JournalEntry]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError, PermissionDeniedError
+from koi_lang.errors import KoiError, PermissionDeniedError, UsageError
 from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
@@ -87,6 +87,8 @@ class ModelGateway:
                 before = None  # the text is passed on as it is; what a playbook does with it is looked at there
             with Payment(run, agent.name, spending) as payment:
                 asked = ModelRequest(agent, model, request, path, payment)
+                if before is None:
+                    self._require_same_model(asked)
                 hooked = None if before is not None else await self._run_hooks(asked, use)
                 if hooked is not None:
                     asked = replace(asked, request=hooked.call.request)
@@ -103,6 +105,17 @@ class ModelGateway:
         """Whether a request stands in the journal as it is, and not as an earlier version of Koi has told it."""
         recorded = self._run.recorded.recall(ModelAsked.type, path).entry
         return recorded is None or recorded.data.get("request") == fingerprint
+
+    def _require_same_model(self, asked: ModelRequest) -> None:
+        """End a run that goes on when another model would answer an agent than before, which nobody has asked for."""
+        history, agent = self._run.recorded.history, asked.agent
+        before = [] if history is None else history.expected_models(agent.name)
+        # Of several purposes one may not have been met yet; what stands in for a model is there for all of them.
+        is_certain = asked.model.provider in UNPAID or not {*agent.about.llm, *self._usual} - {"default"}
+        if before and is_certain and asked.name not in before:
+            message = f"`{agent.name}` was answered by `{before[-1]}`, and now `{asked.name}` would answer"
+            help = "Set it up as before, or say which model goes on: `koi resume … -m PROVIDER/MODEL`."
+            self._run.halt(UsageError(message, help=help))
 
     async def _run_hooks(self, asked: ModelRequest, use: str) -> HookedRequest | None:
         """What hooks make of a request; one that is denied has failed for good. Raises PermissionDeniedError."""
