@@ -10,7 +10,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import outside_chain
+from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.functions import definition, parameters
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import payload_names, playbook, template_emitter
@@ -27,7 +27,7 @@ def lone_expression(node: n.Expression, file: Analysis, names: ModuleNames) -> a
     """
     e = emitter(node, file, names, has_agent=False)
     e.is_lone = True
-    result = outside_chain(node, e)
+    result = expression(node, e)
     names.definitions += e.pending
     return result
 

@@ -15,7 +15,6 @@ from koi_lang.compiler.codegen.expressions import (
     is_harmless,
     key_of,
     named_value,
-    outside_chain,
 )
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
@@ -32,11 +31,11 @@ def _assignment(node: n.Assignment, e: Emitter) -> ast.expr:
 def _emit_assignment(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """Store a value, combined with the old one if there is an operator, and give the new value."""
     if isinstance(target, n.Name):
-        new = _combine(expression(target, e), operator, value, e, at) if operator else outside_chain(value, e)
+        new = _combine(expression(target, e), operator, value, e, at) if operator else expression(value, e)
         return write_variable(e.variable(target), new, at)
     assert isinstance(target, (n.Member, n.Index))
     if not operator:
-        return py.helper("put", [outside_chain(target.object, e), key_of(target, e), outside_chain(value, e)], at)
+        return py.helper("put", [expression(target.object, e), key_of(target, e), expression(value, e)], at)
     holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
     old = py.helper("get", [holder, key], at)
@@ -53,21 +52,21 @@ def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], val
 def _combine(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """The new value of `old operator= value`."""
     if operator not in LAZY:
-        return py.helper(OPERATORS[operator], [old, outside_chain(value, e)], at)
+        return py.helper(OPERATORS[operator], [old, expression(value, e)], at)
     if is_harmless(value, e):
-        return py.helper(CHOICES[operator], [old, outside_chain(value, e)], at)
+        return py.helper(CHOICES[operator], [old, expression(value, e)], at)
     name = e.fresh("value")
     test = py.helper("nullish" if operator == "??" else "truth", [py.walrus(name, old, at)], at)
-    new, kept = outside_chain(value, e), py.load(name, at)
+    new, kept = expression(value, e), py.load(name, at)
     return ast.IfExp(test, *((kept, new) if operator == "||" else (new, kept)), **at)
 
 
 def _evaluate_once(node: n.Expression, e: Emitter) -> tuple[ast.expr, ast.expr]:
     """An expression to evaluate first and one for the same value again."""
     if isinstance(node, n.Name) or _is_state(node):
-        return outside_chain(node, e), outside_chain(node, e)
+        return expression(node, e), expression(node, e)
     at, name = e.at(node.span), e.fresh("object")
-    return py.walrus(name, outside_chain(node, e), at), py.load(name, at)
+    return py.walrus(name, expression(node, e), at), py.load(name, at)
 
 
 def _is_state(node: n.Expression) -> bool:
@@ -119,7 +118,7 @@ def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.
     """An assignment or update whose value nobody uses."""
     at = e.at(node.span)
     if isinstance(node, n.Assignment) and isinstance(node.target, n.Pattern):
-        return bind(node.target, outside_chain(node.value, e), e)
+        return bind(node.target, expression(node.value, e), e)
     if isinstance(node.target, n.Name):
         value = _new_value(node, node.target, e, at)
         return [store(e.variable(node.target), value, at)]
@@ -158,9 +157,7 @@ def bind(pattern: n.Node, value: ast.expr, e: Emitter) -> list[ast.stmt]:
         case n.Binding() | n.Name():
             return [store(e.variable(pattern), value, at)]
         case n.Member() | n.Index():
-            return [
-                py.evaluate(py.helper("put", [outside_chain(pattern.object, e), key_of(pattern, e), value], at), at)
-            ]
+            return [py.evaluate(py.helper("put", [expression(pattern.object, e), key_of(pattern, e), value], at), at)]
         case n.Hole():
             return []
         case n.ArrayPattern():
@@ -235,4 +232,4 @@ def default_value(name: str, pattern: n.Pattern, default: n.Expression, e: Emitt
 
 def _default(pattern: n.Pattern | n.Expression, default: n.Expression, e: Emitter) -> ast.expr:
     """A default; a function takes the name of the variable as its own."""
-    return named_value(pattern.name, default, e) if isinstance(pattern, n.Binding) else outside_chain(default, e)
+    return named_value(pattern.name, default, e) if isinstance(pattern, n.Binding) else expression(default, e)

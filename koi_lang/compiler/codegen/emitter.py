@@ -22,13 +22,10 @@ class Emitter:
         source: where the code stands; places are computed in it.
         pending: definitions of functions that must stand before the statement being generated.
         updates: for every open loop the statements that `continue` has to run first.
-        guards: the tests of the `?.` chain being generated; None outside of chains.
         function: the innermost function.
-        target: the variable that the function about to be generated becomes.
         locals: names with a meaning of their own, in templates.
         lenient: whether a member of something missing is missing too, as in templates.
         fixed: the place of everything, for code that stands in no file of its own.
-        hint: the name that the function about to be generated gets if it has none.
         has_agent: whether `this` exists.
         servers: names of the MCP servers that the code may mention.
         is_lone: whether the code stands at the top of the module, whose names it must not take.
@@ -42,9 +39,6 @@ class Emitter:
     has_agent: bool
     pending: list[ast.stmt] = field(default_factory=list)
     updates: list[list[ast.stmt]] = field(default_factory=list)
-    guards: list[tuple[ast.expr, py.At]] | None = None
-    hint: str | None = None
-    target: ScopeVariable | None = None
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None
@@ -72,9 +66,9 @@ class Emitter:
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""
-        saved = self.function, self.pending, self.updates, self.guards
-        self.function, self.pending, self.updates, self.guards = function, [], [], None
+        saved = self.function, self.pending, self.updates
+        self.function, self.pending, self.updates = function, [], []
         try:
             yield self.pending
         finally:
-            self.function, self.pending, self.updates, self.guards = saved
+            self.function, self.pending, self.updates = saved

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import singledispatch
+from typing import TypeAlias
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
@@ -21,6 +22,8 @@ OPERATORS = {
 }  # fmt: skip
 CHOICES = {"||": "either", "&&": "both", "??": "coalesce"}
 NEGATED = {"!==": "same", "!=": "equal"}
+# The tests of the `?.` of a chain, and their places.
+Guards: TypeAlias = list[tuple[ast.expr, py.At]]
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
 
 
@@ -134,15 +137,7 @@ def _template(node: n.Template, e: Emitter) -> ast.expr:
 
 @expression.register
 def _emit_parentheses(node: n.Parenthesized, e: Emitter) -> ast.expr:
-    return outside_chain(node.value, e)
-
-
-def outside_chain(node: n.Expression, e: Emitter) -> ast.expr:
-    """An expression that is not a link of the chain around it."""
-    guards, e.guards = e.guards, None
-    result = expression(node, e)
-    e.guards = guards
-    return result
+    return expression(node.value, e)
 
 
 @expression.register
@@ -156,9 +151,9 @@ def items(nodes: Sequence[n.Expression], e: Emitter) -> list[ast.expr]:
     for node in nodes:
         if isinstance(node, n.Spread):
             at = e.at(node.span)
-            result.append(ast.Starred(py.helper("iterate", [outside_chain(node.value, e)], at), py.LOAD, **at))
+            result.append(ast.Starred(py.helper("iterate", [expression(node.value, e)], at), py.LOAD, **at))
         else:
-            result.append(outside_chain(node, e))
+            result.append(expression(node, e))
     return result
 
 
@@ -170,7 +165,7 @@ def _object(node: n.Object, e: Emitter) -> ast.expr:
         at = e.at(property.span)
         if isinstance(property, n.Spread):
             keys.append(None)
-            values.append(py.helper("spread", [outside_chain(property.value, e)], at))
+            values.append(py.helper("spread", [expression(property.value, e)], at))
             continue
         keys.append(_key(property, e, at))
         values.append(named_value(property.key, property.value, e))
@@ -180,14 +175,20 @@ def _object(node: n.Object, e: Emitter) -> ast.expr:
 def _key(property: n.Property, e: Emitter, at: py.At) -> ast.expr:
     if isinstance(property.key, str):
         return py.constant(property.key, at)
-    return py.helper("text", [outside_chain(property.key, e)], at)
+    return py.helper("text", [expression(property.key, e)], at)
 
 
 def named_value(name: str | n.Expression, value: n.Expression, e: Emitter) -> ast.expr:
     """A value that gets a name; a function takes it as its own."""
     if isinstance(value, n.Function) and isinstance(name, str):
-        e.hint = name
-    return outside_chain(value, e)
+        return function_value(value, e, name, None)
+    return expression(value, e)
+
+
+@singledispatch
+def function_value(node: n.Expression, e: Emitter, name: str, variable: ScopeVariable | None) -> ast.expr:
+    """The Python expression of a function that takes a name, unless it has one; it may become a variable."""
+    raise AssertionError(f"no emitter for {node!r}")
 
 
 # ---------------------------------------------------------------- operators
@@ -203,17 +204,17 @@ def _prefix(node: n.Prefix, e: Emitter) -> ast.expr:
             operand = node.operand
             if isinstance(operand, n.Literal) and type(operand.value) in (int, float) and operand.value:
                 return ast.UnaryOp(ast.USub(), expression(operand, e), **at)
-            return py.helper("negate", [outside_chain(operand, e)], at)
+            return py.helper("negate", [expression(operand, e)], at)
         case "+":
-            return py.helper("number", [outside_chain(node.operand, e)], at)
+            return py.helper("number", [expression(node.operand, e)], at)
         case "typeof":
-            return py.helper("type_of", [outside_chain(node.operand, e)], at)
+            return py.helper("type_of", [expression(node.operand, e)], at)
     return _delete(node, e, at)
 
 
 def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
     if isinstance(node.operand, (n.Member, n.Index)):
-        return py.helper("remove", [outside_chain(node.operand.object, e), key_of(node.operand, e)], at)
+        return py.helper("remove", [expression(node.operand.object, e), key_of(node.operand, e)], at)
     return py.constant(True, at)
 
 
@@ -221,14 +222,14 @@ def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
 def _operation(node: n.Operation, e: Emitter) -> ast.expr:
     if node.operators[0] in LAZY:
         return _lazy(node.operators[0], list(node.operands), e)
-    result = outside_chain(node.operands[0], e)
+    result = expression(node.operands[0], e)
     start, index = node.span.start, 0
     while index < len(node.operators):
         operator = node.operators[index]
         count = _run(node.operators, index) if operator == "+" else 1
         operands = node.operands[index + 1 : index + 1 + count]
         at = e.at(Span(start, operands[-1].span.end))
-        result = _binary(operator, [result, *(outside_chain(operand, e) for operand in operands)], at)
+        result = _binary(operator, [result, *(expression(operand, e) for operand in operands)], at)
         index += count
     return result
 
@@ -257,14 +258,14 @@ def _lazy(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
     result = _conditionals(operator, operands[: len(operands) - harmless], e)
     for operand in operands[len(operands) - harmless :]:
         at = e.at(Span(operands[0].span.start, operand.span.end))
-        result = py.helper(CHOICES[operator], [result, outside_chain(operand, e)], at)
+        result = py.helper(CHOICES[operator], [result, expression(operand, e)], at)
     return result
 
 
 def _boolean(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
     """`and` and `or`, which do the same for the booleans of Python."""
     at = e.at(Span(operands[0].span.start, operands[-1].span.end))
-    return ast.BoolOp(ast.And() if operator == "&&" else ast.Or(), [outside_chain(each, e) for each in operands], **at)
+    return ast.BoolOp(ast.And() if operator == "&&" else ast.Or(), [expression(each, e) for each in operands], **at)
 
 
 def _is_boolean(node: n.Expression) -> bool:
@@ -296,7 +297,7 @@ def is_harmless(node: n.Expression, e: Emitter) -> bool:
 
 def _conditionals(operator: str, operands: list[n.Expression], e: Emitter) -> ast.expr:
     """The same as conditional expressions."""
-    result = outside_chain(operands[-1], e)
+    result = expression(operands[-1], e)
     for operand in reversed(operands[:-1]):
         at = e.at(operand.span)
         first, again = _once(operand, e, at)
@@ -311,12 +312,12 @@ def _once(node: n.Expression, e: Emitter, at: py.At) -> tuple[ast.expr, ast.expr
     if isinstance(node, n.Name) and e.variable(node) is not None:
         return expression(node, e), expression(node, e)
     name = e.fresh("value")
-    return py.walrus(name, outside_chain(node, e), at), py.load(name, at)
+    return py.walrus(name, expression(node, e), at), py.load(name, at)
 
 
 @expression.register
 def _conditional(node: n.Conditional, e: Emitter) -> ast.expr:
-    then, otherwise = outside_chain(node.then, e), outside_chain(node.otherwise, e)
+    then, otherwise = expression(node.then, e), expression(node.otherwise, e)
     return ast.IfExp(condition(node.condition, e), then, otherwise, **e.at(node.span))
 
 
@@ -327,7 +328,7 @@ def key_of(node: n.Member | n.Index, e: Emitter) -> ast.expr:
     """The key of a member access."""
     if isinstance(node, n.Member):
         return py.constant(node.name, e.at(node.name_span))
-    return outside_chain(node.index, e)
+    return expression(node.index, e)
 
 
 def is_key_harmless(node: n.Member | n.Index, e: Emitter) -> bool:
@@ -339,20 +340,19 @@ def is_key_harmless(node: n.Member | n.Index, e: Emitter) -> bool:
 @expression.register(n.Index)
 @expression.register(n.Call)
 def _chain(node: n.Member | n.Index | n.Call, e: Emitter) -> ast.expr:
-    """A chain of links; where one of them is `?.` the whole chain is undefined if its object is missing."""
-    if e.guards is not None:
-        return link(node, e, awaited=False)
     return whole_chain(node, e, awaited=False)
 
 
 def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
-    """The outermost link of a chain; `awaited` calls return their coroutine instead of starting it."""
+    """A chain of links; where one of them is `?.` the whole chain is undefined if its object is missing.
+
+    `awaited` calls return their coroutine instead of starting it.
+    """
     if isinstance(node, (n.Member, n.Index)) and node.optional and is_key_harmless(node, e):
         return py.helper("peek", [whole_chain(node.object, e, awaited=False), key_of(node, e)], e.at(node.span))
-    saved, e.guards = e.guards, []
-    result = link(node, e, awaited=awaited)
-    tests: list[ast.expr] = [py.helper("nullish", [value], at) for value, at in e.guards]
-    e.guards = saved
+    guards: Guards = []
+    result = _link(node, e, guards, awaited=awaited)
+    tests: list[ast.expr] = [py.helper("nullish", [value], at) for value, at in guards]
     if not tests:
         return result
     at = e.at(node.span)
@@ -360,37 +360,35 @@ def whole_chain(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
     return ast.IfExp(missing, py.koi("undefined", at), result, **at)
 
 
-def link(node: n.Expression, e: Emitter, *, awaited: bool) -> ast.expr:
-    """One link with what stands before it in the same chain."""
+def _link(node: n.Expression, e: Emitter, guards: Guards, *, awaited: bool = False) -> ast.expr:
+    """One link with what stands before it in the same chain, to which it adds its test."""
     at = e.at(node.span)
     match node:
         case n.Member(object=n.Name(name="this"), name=("state" | "name") as name) if e.has_agent:
             return py.attribute(py.load("this", at), name, at)
         case n.Member() | n.Index():
-            return py.helper(
-                "peek" if e.lenient else "get", [_base(node.object, node.optional, e), key_of(node, e)], at
-            )
+            base = _base(node.object, node.optional, e, guards)
+            return py.helper("peek" if e.lenient else "get", [base, key_of(node, e)], at)
         case n.Call():
-            return _call(node, e, awaited)
+            return _call(node, e, guards, awaited)
     return expression(node, e)
 
 
-def _base(node: n.Expression, optional: bool, e: Emitter) -> ast.expr:
+def _base(node: n.Expression, optional: bool, e: Emitter, guards: Guards) -> ast.expr:
     """The object of a link; behind `?.` it is kept in a variable and tested first."""
-    value = expression(node, e)
+    value = _link(node, e, guards)
     if not optional:
         return value
-    assert e.guards is not None
     at = e.at(node.span)
     if isinstance(node, n.Name) and is_harmless(node, e):
-        e.guards.append((value, at))
+        guards.append((value, at))
         return expression(node, e)
     name = e.fresh("value")
-    e.guards.append((py.walrus(name, value, at), at))
+    guards.append((py.walrus(name, value, at), at))
     return py.load(name, at)
 
 
-def _call(node: n.Call, e: Emitter, awaited: bool) -> ast.expr:
+def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
     at, callee = e.at(node.span), node.callee
     agent = _agent_of_handler(callee, e) if e.in_test else None
     if agent is not None:
@@ -398,9 +396,9 @@ def _call(node: n.Call, e: Emitter, awaited: bool) -> ast.expr:
     if isinstance(callee, n.Name) and callee.name == "peers" and e.variable(callee) is None and node.arguments:
         return py.helper("peers", [this(e, at), *items(node.arguments, e)], at)
     if isinstance(callee, (n.Member, n.Index)) and not node.optional:
-        target = [_base(callee.object, callee.optional, e), key_of(callee, e)]
+        target = [_base(callee.object, callee.optional, e, guards), key_of(callee, e)]
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
-    function = _base(callee, node.optional, e)
+    function = _base(callee, node.optional, e, guards)
     return py.helper("apply" if awaited else "call", [function, *items(node.arguments, e)], at)
 
 
@@ -436,7 +434,7 @@ def handlers_of(agent: n.Node) -> dict[str, n.Handler]:
 
 @expression.register
 def _new(node: n.New, e: Emitter) -> ast.expr:
-    return py.helper("new", [outside_chain(node.callee, e), *items(node.arguments, e)], e.at(node.span))
+    return py.helper("new", [expression(node.callee, e), *items(node.arguments, e)], e.at(node.span))
 
 
 @expression.register
@@ -445,7 +443,7 @@ def _await(node: n.Await, e: Emitter) -> ast.expr:
     prompt = _prompt_text(value, e)
     if prompt is not None:
         return ast.Await(py.call(py.attribute(prompt, "wait_for_text", at), [], at), **at)
-    emitted = whole_chain(value, e, awaited=True) if isinstance(value, n.Call) else outside_chain(value, e)
+    emitted = whole_chain(value, e, awaited=True) if isinstance(value, n.Call) else expression(value, e)
     return ast.Await(py.helper("settle", [emitted], at), **at)
 
 
@@ -463,7 +461,7 @@ def _send(node: n.Send, e: Emitter) -> ast.expr:
     role = None if node.role is None else e.names.table.find("role", node.role.name)
     asked = py.call(
         py.koi("query", at),
-        [outside_chain(node.base, e), py.constant(node.event, at)],
+        [expression(node.base, e), py.constant(node.event, at)],
         at,
         role=None if role is None else e.names.reference(role, at),
         select=py.constant(node.select, at) if node.select else None,
@@ -478,5 +476,5 @@ def _payload(node: n.Send | n.Call, e: Emitter, at: py.At) -> ast.expr:
     if not node.arguments:
         return ast.Dict([], [], **at)
     if len(node.arguments) == 1 and not isinstance(node.arguments[0], n.Spread):
-        return outside_chain(node.arguments[0], e)
+        return expression(node.arguments[0], e)
     return ast.List(items(node.arguments, e), py.LOAD, **at)

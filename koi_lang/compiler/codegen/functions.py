@@ -9,21 +9,23 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import bind, default_value
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import expression, outside_chain
+from koi_lang.compiler.codegen.expressions import expression, function_value
 from koi_lang.compiler.codegen.statements import body_statements, statement
 from koi_lang.compiler.codegen.types import annotation
-from koi_lang.compiler.scope import FunctionScope, python_name
+from koi_lang.compiler.scope import FunctionScope, ScopeVariable, python_name
 
 
 @expression.register
 def _function(node: n.Function, e: Emitter) -> ast.expr:
     """A function as a value: a lambda where that is enough, else a definition before the statement and its name."""
-    hint, target, e.hint, e.target = e.hint, e.target, None, None
-    short = None if hint or target else _lambda(node, e)
-    if short is not None:
-        return short
-    called = node.name or (target.name if target else hint) or ""
-    name = target.python if target else e.fresh(python_name(called or "anonymous"))
+    short = _lambda(node, e)
+    return _named_function(node, e, "", None) if short is None else short
+
+
+@function_value.register
+def _named_function(node: n.Function, e: Emitter, name: str, variable: ScopeVariable | None) -> ast.expr:
+    called = node.name or name
+    name = variable.python if variable is not None else e.fresh(python_name(called or "anonymous"))
     e.pending.append(_with_koi_name(definition(node, name, e), called, e.at(node.span)))
     return py.load(name, e.at(node.span))
 
@@ -82,7 +84,7 @@ def definition(
         if isinstance(node.body, n.Block):
             body = body_statements(node.body, e)
         else:
-            value = outside_chain(node.body, e)
+            value = expression(node.body, e)
             body = [*e.pending, ast.Return(value, **e.at(node.body.span))]
     arguments = py.parameter_list(names, defaults, rest, _names_by_value(scope), at)
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)

@@ -11,7 +11,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import condition, named_value, outside_chain, read_variable
+from koi_lang.compiler.codegen.expressions import condition, expression, function_value, named_value, read_variable
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
@@ -88,7 +88,7 @@ def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
     inner = n.strip_parentheses(node.expression)
     if isinstance(inner, (n.Assignment, n.Update)):
         return assignment_statement(inner, e)
-    return [py.evaluate(outside_chain(inner, e), e.at(node.span))]
+    return [py.evaluate(expression(inner, e), e.at(node.span))]
 
 
 @statement.register
@@ -102,7 +102,7 @@ def _declarator(node: n.Declarator, e: Emitter) -> list[ast.stmt]:
         return bind(node.pattern, py.koi("undefined", at), e)
     if isinstance(node.pattern, n.Binding):
         return _named_variable(node, node.pattern, node.value, e, at)
-    return bind(node.pattern, outside_chain(node.value, e), e)
+    return bind(node.pattern, expression(node.value, e), e)
 
 
 def _named_variable(
@@ -111,8 +111,7 @@ def _named_variable(
     """A variable with a value; a function kept in a variable is defined under its name."""
     variable = e.variable(binding)
     if isinstance(value, n.Function) and variable is not None and not variable.is_boxed:
-        e.target = variable
-        outside_chain(value, e)
+        function_value(value, e, variable.name, variable)
         return []
     result = bind(binding, named_value(binding.name, value, e), e)
     for stored in result:
@@ -123,14 +122,14 @@ def _named_variable(
 @statement.register
 def _return(node: n.Return, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    value = py.koi("undefined", at) if node.value is None else outside_chain(node.value, e)
+    value = py.koi("undefined", at) if node.value is None else expression(node.value, e)
     return [ast.Return(value, **at)]
 
 
 @statement.register
 def _throw(node: n.Throw, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    return [ast.Raise(py.helper("thrown", [outside_chain(node.value, e)], at), None, **at)]
+    return [ast.Raise(py.helper("thrown", [expression(node.value, e)], at), None, **at)]
 
 
 @statement.register
@@ -203,7 +202,7 @@ def _while(node: n.While, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    iterable = py.helper("iterate" if node.over == "of" else "keys", [outside_chain(node.iterable, e)], at)
+    iterable = py.helper("iterate" if node.over == "of" else "keys", [expression(node.iterable, e)], at)
     variable = e.variable(node.pattern)
     if variable is not None and not variable.is_boxed:
         target, opening = py.store(variable.python, e.at(node.pattern.span)), []

@@ -9,7 +9,7 @@ from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.agents import emitter, place
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.codegen.expressions import outside_chain
+from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.statements import body_statements, statement
 
@@ -42,7 +42,7 @@ def _test(node: n.Test, name: str, file: Analysis, names: ModuleNames) -> ast.As
 @statement.register
 def _emit_given(node: n.Given, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    return [py.evaluate(py.helper("given", [py.constant(node.who, at), outside_chain(node.answers, e)], at), at)]
+    return [py.evaluate(py.helper("given", [py.constant(node.who, at), expression(node.answers, e)], at), at)]
 
 
 @statement.register
@@ -51,9 +51,9 @@ def _expect(node: n.Expect, e: Emitter) -> list[ast.stmt]:
     if node.failure is not None:
         return [_expect_failure(node, node.failure, e)]
     if isinstance(condition, n.Operation) and condition.operators[0] in COMPARED and len(condition.operators) == 1:
-        sides = [outside_chain(operand, e) for operand in condition.operands]
+        sides = [expression(operand, e) for operand in condition.operands]
         return [py.evaluate(py.helper("compare", [py.constant(condition.operators[0], at), *sides], at), at)]
-    return [py.evaluate(py.helper("expect", [outside_chain(condition, e)], at), at)]
+    return [py.evaluate(py.helper("expect", [expression(condition, e)], at), at)]
 
 
 def _expect_failure(node: n.Expect, failure: n.Text, e: Emitter) -> ast.stmt:
@@ -69,7 +69,7 @@ def _expect_failure(node: n.Expect, failure: n.Text, e: Emitter) -> ast.stmt:
 
 def _emit_awaiting(node: n.Expression, e: Emitter) -> ast.expr:
     """An expression whose failure is waited for, where waiting is possible."""
-    result, function = outside_chain(node, e), e.function.node
+    result, function = expression(node, e), e.function.node
     node = n.strip_parentheses(node)
     is_plain = isinstance(function, n.Function) and not function.is_async
     if is_plain or isinstance(node, (n.Await, n.Send)):
