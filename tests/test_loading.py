@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from koi_lang import extensions, resources
 from koi_lang.lazy import lazy_module, lazy_names
+from koi_lang.program import loader
+from tests.projects import Project
 
 LAZY = sorted(path for path in resources.PACKAGE.rglob("*.py") if "import lazy_" in path.read_text("utf-8"))
 
@@ -40,6 +44,24 @@ def test_a_package_lends_names_of_its_modules(tmp_path: Path, monkeypatch: pytes
 
     assert value is sys.modules.pop("lent_early").lent_early_value
     assert "lent_never" not in sys.modules
+
+
+def test_threads_wait_for_a_program_that_is_being_loaded(project: Project) -> None:
+    """Whoever is first loads it, and nobody is given a part of it; files that import each other are loaded, too."""
+    project.write("slow.py", "import time\ntime.sleep(0.05)\ndef f(): return 1\n")
+    project.write("b.koi", 'import "./a.koi"\nrole R { can execute }')
+    main = 'import "./slow.py"\nimport "./b.koi"\nrole W { can execute }\nagent Main : W { on x() {} }'
+    path = project.write("a.koi", main)
+    together = Barrier(8)
+
+    def load() -> bool:
+        together.wait()
+        return hasattr(loader.load(str(path)), "Main")
+
+    with ThreadPoolExecutor(8) as threads:
+        loaded = [threads.submit(load) for _ in range(8)]
+
+    assert [True] * 8 == [each.result() for each in loaded]
 
 
 def test_other_names_are_unknown() -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ else:
     build = lazy_module("koi_lang.program.build")
 
 PREFIX = "koi:"
+# One for all modules: those that import each other could be loaded by two threads that wait for each other.
+LOADING = RLock()
 
 
 def load_compiled(path: str, *, strict: bool = False, fresh: bool = False) -> cache.CachedModule:
@@ -57,11 +60,17 @@ def _locate(path: str, beside: str | None) -> str:
 
 
 def module_of(path: str, name: str | None = None, entry: cache.CachedModule | None = None) -> ModuleType:
-    """The module of a file by its absolute path. A file that is being loaded is given as far as it is."""
+    """The module of a file by its absolute path.
+
+    A file that is being loaded is given as far as it is to the files that it imports; other threads wait for it.
+    """
+    with LOADING:
+        known = sys.modules.get(PREFIX + path)
+        return _load_module(path, name, entry) if known is None else known
+
+
+def _load_module(path: str, name: str | None, entry: cache.CachedModule | None) -> ModuleType:
     key = PREFIX + path
-    known = sys.modules.get(key)
-    if known is not None:
-        return known
     module = KoiModule(name or Path(path).stem)
     module.__file__ = path
     module.__package__ = (name or "").rpartition(".")[0]
