@@ -32,6 +32,14 @@ def accept(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--accept"))
 
 
+@pytest.fixture(autouse=True)
+def _recursion_limit() -> Iterator[None]:
+    """A program that is prepared raises the limit for the whole process; the next test has its own again."""
+    limit = sys.getrecursionlimit()
+    yield
+    sys.setrecursionlimit(limit)
+
+
 @pytest.fixture
 def project(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
