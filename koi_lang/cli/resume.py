@@ -130,7 +130,7 @@ def _words_since(journal: Journal) -> list[str]:
 
 
 def _last_unfinished() -> Path:
-    """The journal of the last run of a command that did not end well and has no branch.
+    """The journal of the last run of a command or a Python program that did not end well and has no branch.
 
     Raises:
         JournalError: there is none.
@@ -141,7 +141,9 @@ def _last_unfinished() -> Path:
         summary = summarise(path)
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run
-        if summary.state not in UNFINISHED or is_of_python(summary.header):
+        # What a Python program has left with an error has no call that could go on.
+        unfinished = ("interrupted",) if is_of_python(summary.header) else UNFINISHED
+        if summary.state not in unfinished:
             continue
         run = summary.header.run
         if run not in branches:

@@ -76,8 +76,8 @@ def test_a_late_failure_is_raised_when_the_program_is_left(clerk: Path, tmp_path
     assert end_of(tmp_path)["ok"] is False
 
 
-def test_koi_resume_passes_over_calls_of_python(clerk: Path, project: Project) -> None:
-    """Without an id `koi resume` takes the last run that it can go on with, not that of `koi_lang.open`."""
+def test_koi_resume_passes_over_what_python_has_ended(clerk: Path, project: Project) -> None:
+    """Without an id `koi resume` takes the last run that has something to go on with, not one whose calls are over."""
     project.write("clerk.koi", clerk.read_text())
     failed = project.koi("run", "clerk.koi")
     left = "async def leave():\n    async with koi_lang.open('clerk.koi'):\n        raise OSError"

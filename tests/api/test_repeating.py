@@ -91,7 +91,7 @@ def test_a_killed_program_goes_on(project: Project) -> None:
     use(project, "await clerk.note(n=1); await clerk.hang(n=2); await clerk.note(n=3)")
     before = project.koi("runs", "list").stdout
 
-    resumed = project.koi("resume", "last", "--on-doubt", "retry")
+    resumed = project.koi("resume", "--on-doubt", "retry")
 
     assert ("went on\n", 0) == (resumed.stdout, resumed.returncode), resumed.stderr
     assert "1 " == (project.folder / "done").read_text()

@@ -28,7 +28,7 @@ def is_session(header: Header) -> bool:
 
 
 def is_of_python(header: Header) -> bool:
-    """Whether a journal is of calls that a Python program made, which nothing but that program repeats."""
+    """Whether a journal is of calls that a Python program made; going on with it repeats them."""
     return header.words[:1] == (PYTHON,)
 
 
