@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from koi_lang.lazy import lazy_module
-from koi_lang.program import loader
+from koi_lang.program.loader import load as load
 from koi_lang.runtime.outside_calls import opens_programs
 
 if TYPE_CHECKING:
@@ -21,20 +20,6 @@ else:
 def open_program(file: str) -> Program:
     """A program as `koi_lang.open` gives it, which is loaded with the first one."""
     return entry.open(file)
-
-
-def load(path: str, beside: str | None = None) -> ModuleType:
-    """The module of a `.koi` file; loaded once in a process.
-
-    Args:
-        path: a path, or the name of a package or standard skill (`std/…`).
-        beside: a file; a relative path starts in its folder.
-
-    Raises:
-        CompileError: the program has errors.
-        UsageError: there is no such file.
-    """
-    return loader.load(path, beside)
 
 
 def install() -> None:

@@ -142,7 +142,7 @@ def _last_unfinished() -> Path:
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run
         # What a Python program has left with an error has no call that could go on.
-        unfinished = ("interrupted",) if is_of_python(summary.header) else UNFINISHED
+        unfinished = ("interrupted",) if is_of_python(summary.header.words) else UNFINISHED
         if summary.state not in unfinished:
             continue
         run = summary.header.run

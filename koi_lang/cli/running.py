@@ -22,7 +22,7 @@ from koi_lang.program import cache, declarations
 from koi_lang.program.recorded_calls import repeat_calls
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
-from koi_lang.runtime.journal.calls import PYTHON
+from koi_lang.runtime.journal.calls import is_of_python
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.options import RunOptions
@@ -57,7 +57,7 @@ def run_program(
 
     def work() -> None:
         ready = prepare_program(file, entry, options)
-        if not is_of_python(going) and not hasattr(ready.module, "main"):
+        if not (going is not None and is_of_python(going.words)) and not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
         if going is None and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
@@ -78,7 +78,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         [bill, DenialNotice(lambda text: host.note(redact(text))), *going.consumers, *_consumers(ready, host, bill)],
         host.note,
         payload=options.payload,
-        limits=options.session_limits if is_of_python(going) else options.limits_here,
+        limits=options.session_limits if is_of_python(going.words) else options.limits_here,
         verbatim=options.debug,
         detailed=options.record is not False or going.history is not None,
         history=going.history,
@@ -90,7 +90,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
             if journal is not None:
                 tell_journal(journal)
             async with run:
-                if is_of_python(going):
+                if is_of_python(going.words):
                     await repeat_calls(run, ready.module, Budget(time_s=options.call_time_s))
                 else:
                     await ready.module.main()
@@ -99,11 +99,6 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         line = bill.line()
         if line is not None and (options.verbose or sys.stderr.isatty()):
             host.note(line if options.verbose else f"{line}, {bill.seconds:.1f} s")
-
-
-def is_of_python(going: Continuation | None) -> bool:
-    """Whether a run goes on whose calls a Python program made."""
-    return going is not None and tuple(going.words[:1]) == (PYTHON,)
 
 
 def _typing(host: Terminal, run: Run) -> AbstractContextManager[None]:

@@ -173,7 +173,7 @@ async def _replay(
     error = ""
     try:
         async with run:
-            if is_of_python(journal.header):
+            if is_of_python(journal.header.words):
                 await repeat_calls(run, module, Budget())
             else:
                 await module.main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,15 +14,6 @@ from tests.playbook.playing import act, done
 from tests.projects import Project
 
 RUN = re.compile(r"[0-9a-f]{12}")
-
-
-@pytest.fixture
-def terminals() -> Iterator[list[Shown]]:
-    """Terminals that are closed afterwards."""
-    shown: list[Shown] = []
-    yield shown
-    for each in shown:
-        each.child.close(force=True)
 
 
 def runs(project: Project) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from koi_lang.events import Event, LinePrinted, OutputDelta
@@ -13,15 +11,6 @@ from tests.playbook.playing import done
 from tests.projects import Project
 
 LINES = "\n".join(f"{number}. line" for number in range(1, 401))
-
-
-@pytest.fixture
-def terminals() -> Iterator[list[Shown]]:
-    """Terminals that are closed afterwards."""
-    shown: list[Shown] = []
-    yield shown
-    for each in shown:
-        each.child.close(force=True)
 
 
 def test_a_text_is_seen_before_it_is_said(project: Project, terminals: list[Shown]) -> None:

@@ -61,9 +61,8 @@ def unknown_effort(file: Analysis, report: Report) -> None:
 
         in agent: llm default = { model: "openai/gpt-5.4", effort: "high" }
     """
-    models = (options for llm, _ in file.index.of(n.Llm) for options in _with_fallbacks(llm.options))
-    for property in (property for options in models for property in options.properties):
-        if isinstance(property, n.Property) and property.key == "effort" and _is_no_effort(property.value):
+    for property in _model_properties(file):
+        if property.key == "effort" and _is_no_effort(property.value):
             given = property.value.value if isinstance(property.value, n.Text) else None
             told = "an effort is a text" if given is None else f"there is no effort `{given}`"
             report.add(property.value.span, told, help=effort_help(given))
@@ -84,13 +83,12 @@ def option_without_effect(file: Analysis, report: Report) -> None:
 
         in agent: llm default = { model: "openai/gpt-4o-mini", seed: 7 }
     """
-    for llm, _ in file.index.of(n.Llm):
-        for options in _with_fallbacks(llm.options):
-            given = {each.key: each for each in options.properties if isinstance(each, n.Property)}
-            provider, seed = _provider_of(options), given.get("seed")
-            if provider in WITHOUT_SEED and seed is not None:
-                help = "leave it out, or choose another provider."
-                report.add(seed.value.span, f"`{provider}` takes no `seed`", help=help)
+    for options in _model_options(file):
+        given = {each.key: each for each in options.properties if isinstance(each, n.Property)}
+        provider, seed = _provider_of(options), given.get("seed")
+        if provider in WITHOUT_SEED and seed is not None:
+            help = "leave it out, or choose another provider."
+            report.add(seed.value.span, f"`{provider}` takes no `seed`", help=help)
 
 
 @rule("E0445", "error")
@@ -108,11 +106,9 @@ def reserved_field(file: Analysis, report: Report) -> None:
 
         in agent: llm default = { model: "openai/gpt-5.4", extra_body: { service_tier: "flex" } }
     """
-    for llm, _ in file.index.of(n.Llm):
-        for options in _with_fallbacks(llm.options):
-            for property in options.properties:
-                if isinstance(property, n.Property) and property.key == "extra_body":
-                    _report_reserved(property.value, report)
+    for property in _model_properties(file):
+        if property.key == "extra_body":
+            _report_reserved(property.value, report)
 
 
 def _report_reserved(extra: n.Expression, report: Report) -> None:
@@ -130,6 +126,18 @@ def _provider_of(options: n.Object) -> str:
         return provider.value.lower()
     maker, mark, _ = model.value.lower().partition("/") if isinstance(model, n.Text) else ("", "", "")
     return maker if mark and (provider is None or _is_open(provider)) else ""
+
+
+def _model_properties(file: Analysis) -> Iterator[n.Property]:
+    """The properties of all models that are named in a file."""
+    for options in _model_options(file):
+        yield from (each for each in options.properties if isinstance(each, n.Property))
+
+
+def _model_options(file: Analysis) -> Iterator[n.Object]:
+    """The options of all models that are named in a file, also of those in a `fallback`."""
+    for llm, _ in file.index.of(n.Llm):
+        yield from _with_fallbacks(llm.options)
 
 
 def _with_fallbacks(options: n.Object) -> Iterator[n.Object]:

@@ -27,9 +27,9 @@ def is_session(header: Header) -> bool:
     return header.words[:1] != () and header.words[0] in SESSIONS
 
 
-def is_of_python(header: Header) -> bool:
-    """Whether a journal is of calls that a Python program made; going on with it repeats them."""
-    return header.words[:1] == (PYTHON,)
+def is_of_python(words: Sequence[str]) -> bool:
+    """Whether the words that began a journal say that it is of calls of a Python program, which can be repeated."""
+    return tuple(words[:1]) == (PYTHON,)
 
 
 def is_session_of(header: Header, program: str) -> bool:
