@@ -77,3 +77,21 @@ def test_two_texts_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) ->
         assert ["second, and its end"] == written.last_lines(80, 10)
 
     typed(project, test)
+
+
+def test_texts_of_an_earlier_part_do_not_stay(project: Project, terminals: list[Shown]) -> None:
+    """When a conversation goes on, what was said before is told as such, and nothing stands above the input."""
+    shown = chatting(project, say("said before"), done())
+    terminals.append(shown)
+    shown.until("idle")
+    shown.child.send("Go\r")
+    shown.until("said before")
+    shown.until("idle")
+    shown.child.send(CTRL_D)
+    shown.end()
+    again = chatting(project, command="--resume last")
+    terminals.append(again)
+    screen = again.until("going on with")
+    screen = again.until("idle")
+
+    assert 1 == screen.count("said before")

@@ -71,6 +71,7 @@ class EventView:
         outcome = self._work.follow(event)
         if isinstance(event.data, CallEnded) and not event.data.ok:
             self._work.end()
+        self._forget_written(event)
         if event.recalled:
             self._show(event, self._earlier.append, self._earlier.append)
             return
@@ -78,7 +79,6 @@ class EventView:
         if outcome is not None and outcome.is_told:
             self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
         self._tell(event)
-        self._forget_written(event)
 
     # ------------------------------------------------------------ texts while they are written
 
