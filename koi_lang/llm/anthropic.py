@@ -16,7 +16,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
-from koi_lang.llm.thinking import ROOM, available_effort, claude_effort
+from koi_lang.llm.thinking import claude_effort, room_for_thoughts
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import Candidate
 
@@ -65,9 +65,9 @@ class Anthropic(SdkModel):
         return (Candidate(self.model, self.connection.max_tokens or self._usual_max_tokens(self.model)),)
 
     def _usual_max_tokens(self, model: str) -> int:
-        """Most tokens of an answer to which nobody sets a limit, with room for thoughts where they are asked for."""
+        """Most tokens of an answer to which nobody sets a limit, with room for the thoughts that it may begin with."""
         card = card_of(model)
-        room = ROOM.get(available_effort(self.connection.effort, self.connection.provider, card), 0)
+        room = room_for_thoughts(self.connection.effort, self.connection.provider, card)
         return min(DEFAULT_MAX_TOKENS + room, card.output_tokens or DEFAULT_MAX_TOKENS + room)
 
     async def _send(self, request: Request) -> Any:

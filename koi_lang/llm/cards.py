@@ -34,6 +34,7 @@ class ModelCard:
         longer: from how many tokens on a request costs more, and how many times as much its input and its answer cost.
         efforts: how much it can be told to think, from the least on; empty where it cannot be told.
         effort_form: how a Claude is told.
+        usual_effort: the level at which a Claude thinks that is told nothing; empty where it does not think then.
     """
 
     names: str
@@ -47,6 +48,7 @@ class ModelCard:
     longer: tuple[int, float, float] | None = None
     efforts: tuple[str, ...] | None = None
     effort_form: ClaudeForm = "adaptive"
+    usual_effort: str = ""
 
 
 def _embedding(names: str, context: int, price: float) -> ModelCard:

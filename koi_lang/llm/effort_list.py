@@ -26,11 +26,13 @@ class EffortCard:
         names: as those of a `ModelCard`.
         efforts: the levels, from the least on; empty where the model cannot be told.
         form: how a Claude is told.
+        usual: the level at which a Claude thinks that is told nothing; empty where it does not think then.
     """
 
     names: str
     efforts: tuple[str, ...]
     form: ClaudeForm = "adaptive"
+    usual: str = ""
 
 
 OPENAI = (
@@ -42,9 +44,12 @@ OPENAI = (
     EffortCard("gpt-5.[1-9]* gpt-6-sol gpt-6-luna", EFFORTS),
 )
 ANTHROPIC = (
-    EffortCard("claude-fable-* claude-mythos-* claude-opus-5-5", THINKS),
-    EffortCard("claude-sonnet-5-5", EFFORTS, "between_tools"),
-    EffortCard("claude-opus-5 claude-sonnet-5 claude-haiku-5-5 claude-opus-4-[6-8] claude-sonnet-4-6", EFFORTS),
+    EffortCard("claude-fable-* claude-mythos-*", THINKS, usual="high"),
+    EffortCard("claude-opus-5-5", THINKS, usual="medium"),
+    EffortCard("claude-sonnet-5-5", EFFORTS, "between_tools", usual="high"),
+    EffortCard("claude-haiku-5-5", EFFORTS, usual="medium"),
+    EffortCard("claude-opus-5 claude-sonnet-5", EFFORTS, usual="high"),
+    EffortCard("claude-opus-4-[6-8] claude-sonnet-4-6", EFFORTS),
     EffortCard("claude-opus-4* claude-sonnet-4* claude-haiku-4* claude-3-7-*", EFFORTS, "budget"),
     EffortCard("claude-3*", ()),
 )

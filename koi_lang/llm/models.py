@@ -34,7 +34,7 @@ def card_of(model: str) -> ModelCard:
     asked = {name, DATE.sub("", name, count=1)}
     card = _first_fit(CARDS, asked) or UNKNOWN
     if (effort := _first_fit(EFFORT_CARDS, asked)) is not None:
-        card = replace(card, efforts=effort.efforts, effort_form=effort.form)
+        card = replace(card, efforts=effort.efforts, effort_form=effort.form, usual_effort=effort.usual)
     return complete_card(card, written)
 
 

@@ -23,6 +23,11 @@ def available_effort(effort: str, provider: Provider, card: ModelCard) -> str:
     return (above or [*card.efforts[-1:], ""])[0]
 
 
+def room_for_thoughts(effort: str, provider: Provider, card: ModelCard) -> int:
+    """Tokens that a Claude may take for thoughts beside its answer, also where it thinks without being asked to."""
+    return ROOM.get(available_effort(effort or card.usual_effort, provider, card), 0)
+
+
 def chat_effort(effort: str, provider: Provider, card: ModelCard) -> dict[str, Any]:
     """What the body of a chat completion says of an effort; empty where nothing can be told."""
     level = available_effort(effort, provider, card)

@@ -26,7 +26,8 @@ FIELDS = ("reasoning_effort", "thinking", "reasoning", "enable_thinking", "outpu
 # One name for every row of the list, in its order.
 NAMES = """
 gpt-4o gpt-5-pro gpt-5.4-pro o3-2025-04-16 gpt-6.2-sol gpt-5.4-mini-2026-03-17
-claude-fable-5-2 claude-sonnet-5-5 claude-opus-4-6 claude-opus-4-5-20251101 claude-3-haiku
+claude-fable-5-2 claude-opus-5-5 claude-sonnet-5-5 claude-haiku-5-5 claude-sonnet-5 claude-opus-4-6
+claude-opus-4-5-20251101 claude-3-haiku
 gemini-2.0-flash gemini-2.5-flash-lite gemini-pro-latest grok-4.3 grok-4.7 grok-3-mini grok-build-0.1
 deepseek-v4-pro kimi-k3.1-pro kimi-k2.6 kimi-k2.7-code mistral-small-latest mistral-medium-3.5 mistral-large-4
 codestral-latest qwen3.8-max llama3.2
@@ -128,14 +129,27 @@ def test_nobody_is_told_anything_unasked(provider: str) -> None:
 def test_a_claude_that_thinks_gets_room_for_it() -> None:
     """Thoughts count towards the limit of an answer, which is raised where nobody set it, up to the model's own."""
     blocks: list[dict[str, Any]] = [
-        {"model": "claude-opus-5-5"},
-        {"model": "claude-opus-5-5", "effort": "medium"},
+        {"model": "claude-opus-5-5", "effort": "low"},
         {"model": "claude-opus-5-5", "effort": "medium", "max_tokens": 3000},
         {"model": "claude-opus-4-1", "effort": "high"},
+        {"model": "claude-sonnet-4-6"},
     ]
     limits = [asked_with({"provider": "anthropic", **block}).body["max_tokens"] for block in blocks]
 
-    assert [8000, 20_000, 3000, 32_000] == limits
+    assert [12_000, 3000, 32_000, 8000] == limits
+
+
+def test_a_claude_that_thinks_unasked_gets_room_for_it() -> None:
+    """As much as for the level that its vendor names as its usual one, and none where it is told not to think."""
+    blocks: list[dict[str, Any]] = [
+        {"model": "claude-opus-5-5"},
+        {"model": "sonnet"},
+        {"model": "claude-fable-5-1", "effort": "none"},
+        {"model": "claude-opus-5", "effort": "none"},
+    ]
+    limits = [asked_with({"provider": "anthropic", **block}).body["max_tokens"] for block in blocks]
+
+    assert [20_000, 32_000, 12_000, 8000] == limits
 
 
 def test_a_budget_of_thoughts_leaves_half_of_the_answer() -> None:
@@ -200,7 +214,9 @@ def test_an_effort_of_koi_toml_is_looked_at(tmp_path: Path) -> None:
 
 def test_every_row_of_the_list_is_reached() -> None:
     """No pattern hides behind one before it, and levels are those that there are, in their order."""
-    assert [row.efforts for row in EFFORT_CARDS] == [card_of(name).efforts for name in NAMES]
+    cards = [card_of(name) for name in NAMES]
+
+    assert [(row.efforts, row.usual) for row in EFFORT_CARDS] == [(card.efforts, card.usual_effort) for card in cards]
     assert all([level for level in EFFORTS if level in row.efforts] == [*row.efforts] for row in EFFORT_CARDS)
 
 
