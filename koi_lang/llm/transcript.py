@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class Beginning(Sequence[T], Generic[T]):
-    """What stands in a list by now. Nothing is copied: the list may grow at its end, and must not change otherwise."""
+    """What stands in a list by now, or its first items. Nothing is copied: the list may only grow at its end."""
 
     __slots__ = ("_items", "_length")
 
-    def __init__(self, items: list[T]) -> None:
-        self._items, self._length = items, len(items)
+    def __init__(self, items: list[T], length: int | None = None) -> None:
+        self._items, self._length = items, len(items) if length is None else length
 
     def __len__(self) -> int:
         return self._length
@@ -68,6 +68,13 @@ class MessageLog:
         self.weights.append(self.weights[-1] + weight(message.text))
         self.images.append(self.images[-1] + len(message.images))
 
+    def beginning(self, count: int) -> MessageLog:
+        """A log of the first messages, which others may add to; nothing is weighed anew."""
+        log = MessageLog()
+        log.items = self.items[:count]
+        log.weights, log.images = self.weights[: count + 1], self.images[: count + 1]
+        return log
+
 
 class Messages(Beginning[Message]):
     """The messages of a conversation up to some point, as a request has them.
@@ -80,45 +87,55 @@ class Messages(Beginning[Message]):
 
     __slots__ = ("images", "log", "weight")
 
-    def __init__(self, log: MessageLog) -> None:
-        super().__init__(log.items)
-        self.log, self.weight, self.images = log, log.weights[-1], log.images[-1]
+    def __init__(self, log: MessageLog, length: int | None = None) -> None:
+        super().__init__(log.items, length)
+        self.log, self.weight, self.images = log, log.weights[len(self)], log.images[len(self)]
+
+    def then(self, message: Message) -> Messages:
+        """These messages and another one, in the same log as long as nothing else follows them there."""
+        log = self.log if len(self.log.items) == len(self) else self.log.beginning(len(self))
+        log.append(message)
+        return Messages(log)
 
 
 class Transcript(Sequence[Message]):
-    """What has been said in a conversation. It grows at its end; what has become long gets another beginning."""
+    """What has been said in a conversation. It grows at its end; what has become long gets another beginning.
 
-    __slots__ = ("_log",)
+    Args:
+        messages: what it goes on from. `Messages` are not copied, and stay as they are.
+    """
+
+    __slots__ = ("_messages",)
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._log = MessageLog(messages)
+        self._messages = messages if isinstance(messages, Messages) else Messages(MessageLog(messages))
 
     def __len__(self) -> int:
-        return len(self._log.items)
+        return len(self._messages)
 
     def __iter__(self) -> Iterator[Message]:
-        return iter(self._log.items)
+        return iter(self._messages)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
     def __getitem__(self, index: Any) -> Any:
-        return self._log.items[index]
+        return self._messages[index]
 
     def append(self, message: Message) -> None:
         """Add a message."""
-        self._log.append(message)
+        self._messages = self._messages.then(message)
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Add some messages."""
         for message in messages:
-            self._log.append(message)
+            self.append(message)
 
     def replace_beginning(self, message: Message, count: int) -> None:
         """Put a message in place of the first ones; what requests have seen stays as it was."""
-        self._log = MessageLog([message, *self._log.items[count:]])
+        self._messages = Messages(MessageLog([message, *self._messages[count:]]))
 
     def snapshot(self) -> Messages:
         """What has been said by now."""
-        return Messages(self._log)
+        return self._messages

@@ -41,7 +41,7 @@ class AgentPort(Protocol):
     """
 
     state: dict[str, Any]
-    memory: list[Any]
+    memory: Sequence[Any]
     conversations: list[Any]
 
     @property

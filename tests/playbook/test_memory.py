@@ -9,10 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message, Request
-from koi_lang.runtime.playbook.conversation import Conversation
+from koi_lang.llm.transcript import MessageLog, Messages
+from koi_lang.runtime.playbook.conversation import Conversation, Memory
+from koi_lang.runtime.playbook.placeholders import DataMessage, ToldValues
 from tests.playbook.playing import Player, act, ask, done, playbook_in, solo
 
 FAMILY = """
@@ -95,19 +99,61 @@ def test_calls_at_the_same_time_do_not_mix(play: Player) -> None:
     assert [1, 1, 1, 1, 3] == [begun(request) for request in played.requests]
 
 
-def test_remembering_a_call_takes_time_in_proportion_to_the_memory() -> None:
-    """A chat of eight times as many messages does not take sixty times as long to add one."""
+# ---------------------------------------------------------------- what is kept between calls
+
+
+def begin_call(agent: Any) -> Any:
+    """A conversation that goes on from what an agent remembers."""
+    return Conversation.of(agent, None, agent.memory)  # type: ignore[arg-type]
+
+
+def test_a_call_of_a_long_chat_costs_what_one_of_a_short_chat_does() -> None:
+    """What a call adds to a memory does not depend on how much is remembered."""
 
     def cpu_s(n: int) -> float:
-        memory = [Message("user", str(number)) for number in range(n)]
-        conversation: Any = Conversation.of(SimpleNamespace(memory=memory), None, memory)  # type: ignore[arg-type]
-        conversation.begin(Message("user", "new"))
+        agent: Any = SimpleNamespace(memory=Memory.of(Message("user", str(number)) for number in range(n)))
         started = process_time()
-        conversation.settle()
-        assert n + 1 == len(memory)
+        for _ in range(100):
+            conversation = begin_call(agent)
+            conversation.begin(Message("user", "new"))
+            conversation.settle()
+        assert n + 100 == len(agent.memory)
         return process_time() - started
 
-    assert min(cpu_s(8000) for _ in range(3)) <= 25 * min(cpu_s(1000) for _ in range(3))
+    assert min(cpu_s(32_000) for _ in range(3)) <= 5 * min(cpu_s(1000) for _ in range(3))
+
+
+@settings(max_examples=300, deadline=None)
+@given(some.lists(some.tuples(some.sampled_from(["begin", "say", "see", "end", "fail"]), some.integers(0, 2))))
+def test_conversations_of_one_memory_do_not_mix(steps: list[tuple[str, int]]) -> None:
+    """However calls overlap, end and fail: each sees its own messages, and what ended well is remembered in order."""
+    agent: Any = SimpleNamespace(memory=())
+    remembered: list[Message] = []
+    calls: dict[int, tuple[Any, list[Message], list[Message]]] = {}
+    seen: list[tuple[Messages, list[Message]]] = []
+    for number, (step, call) in enumerate(steps):
+        message = DataMessage("user", f"{step} {number}", values=((f"state.{call}", bytes([number % 7])),))
+        if step == "begin" and call not in calls:
+            calls[call] = (begin_call(agent), list(remembered), [])
+        if step == "begin" or call not in calls:
+            continue
+        conversation, before, said = calls[call]
+        if step == "say":
+            conversation.messages.append(message)
+            said.append(message)
+        elif step == "see":
+            seen.append((conversation.messages.snapshot(), [*before, *said]))
+        else:
+            del calls[call]
+        if step == "end":
+            conversation.settle()
+            remembered += said
+
+    assert remembered == list(agent.memory)
+    assert ToldValues(remembered)._told == begin_call(agent).told._told
+    for snapshot, expected in [*seen, *((each.messages.snapshot(), [*old, *new]) for each, old, new in calls.values())]:
+        assert expected == list(snapshot)
+        assert (MessageLog(expected).weights[-1], len(expected)) == (snapshot.weight, len(snapshot))
 
 
 # ---------------------------------------------------------------- prompts

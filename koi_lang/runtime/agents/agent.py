@@ -77,7 +77,7 @@ class Agent(metaclass=AgentClass):
     def __init__(self, run: RunPort) -> None:
         self.run = run
         self.state: dict[str, Any] = self.about.state()
-        self.memory: list[Any] = []
+        self.memory: Sequence[Any] = ()
         self.conversations: list[Any] = []
 
     def __repr__(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from koi_lang.errors import AgentError
 from koi_lang.llm.messages import Message
-from koi_lang.llm.transcript import Transcript
+from koi_lang.llm.transcript import MessageLog, Messages, Transcript
 from koi_lang.llm.usage import tokens_of
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.placeholders import ToldValues
@@ -64,13 +64,37 @@ class CompactionRequest:
     outcome: asyncio.Future[Compacted]
 
 
+class Memory(Messages):
+    """The messages that an agent remembers. It does not change: another one follows it.
+
+    Attributes:
+        told: which values they tell.
+    """
+
+    __slots__ = ("told",)
+
+    def __init__(self, messages: Messages, told: ToldValues) -> None:
+        super().__init__(messages.log, len(messages))
+        self.told = told
+
+    @staticmethod
+    def of(messages: Iterable[Message]) -> Memory:
+        """A memory of some messages."""
+        known = Messages(MessageLog(messages))
+        return Memory(known, ToldValues(known))
+
+    def followed_by(self, messages: Messages) -> Memory:
+        """The memory after a conversation that has only added messages to these."""
+        return Memory(messages, ToldValues(messages[len(self) :], self.told))
+
+
 @dataclass(slots=True, eq=False)
 class Conversation:
     """The messages of one call; make it with `of`.
 
     Attributes:
         messages: others may add to them.
-        remembered: what of them the agent remembered when the call began.
+        memory: what the agent remembered when the call began.
         told: which values the messages tell.
         opening: the first message of the call; None where it has not begun.
         system: the system text of the request that comes next.
@@ -82,7 +106,7 @@ class Conversation:
     agent: AgentPort
     spending: BudgetAccount
     messages: Transcript
-    remembered: Sequence[Message]
+    memory: Memory
     told: ToldValues
     opening: Message | None = None
     system: str = ""
@@ -91,11 +115,13 @@ class Conversation:
     wishes: list[CompactionRequest] = field(default_factory=list)
     _counted: int = 0
     _covered: int = 0
+    _has_only_grown: bool = True
 
     @staticmethod
     def of(agent: AgentPort, spending: BudgetAccount, remembered: Sequence[Message]) -> Conversation:
         """A conversation that goes on from what an agent remembers, which it does not change."""
-        return Conversation(agent, spending, Transcript(remembered), tuple(remembered), ToldValues(remembered))
+        memory = remembered if isinstance(remembered, Memory) else Memory.of(remembered)
+        return Conversation(agent, spending, Transcript(memory), memory, ToldValues(before=memory.told))
 
     def begin(self, opening: Message) -> Transcript:
         """Add the first message of a call; gives all of them."""
@@ -140,10 +166,18 @@ class Conversation:
         self.messages.replace_beginning(standing, cut)
         self.told = ToldValues(self.messages)
         self._counted = self._covered = 0
+        self._has_only_grown = False
 
     def settle(self) -> None:
         """Have the agent remember the messages, beside what it has remembered since the call began."""
-        known, stays = set(map(id, self.remembered)), set(map(id, self.messages))
+        if self._has_only_grown and self.agent.memory is self.memory:
+            self.agent.memory = self.memory.followed_by(self.messages.snapshot())
+        else:
+            self.agent.memory = Memory.of(self._merge_memory())
+
+    def _merge_memory(self) -> list[Message]:
+        """What the agent is to remember of this conversation, and of those that have ended meanwhile."""
+        known, stays = set(map(id, self.memory)), set(map(id, self.messages))
         new = [message for message in self.messages if id(message) not in known]
         records = [
             ConversationSummary.of(message.record, kept=message.kept)
@@ -153,7 +187,7 @@ class Conversation:
         gone = known - stays
         others = [message for message in self.agent.memory if id(message) not in gone]
         said = [message for message in new if not isinstance(message, ConversationSummary)]
-        self.agent.memory[:] = [*records, *others, *said]
+        return [*records, *others, *said]
 
     # ------------------------------------------------------------ wishes
 

@@ -91,9 +91,9 @@ def begin(agent: AgentPort, event: str, args: Any) -> PlaybookCall:
     )
 
 
-def recall_messages(call: PlaybookCall) -> list[Message]:
+def recall_messages(call: PlaybookCall) -> Sequence[Message]:
     """What has been said before; calls at the same time do not mix, and one that fails leaves nothing behind."""
-    return call.agent.memory if has_memory(call) else []
+    return call.agent.memory if has_memory(call) else ()
 
 
 def has_memory(call: PlaybookCall) -> bool:

@@ -106,10 +106,11 @@ class ToldValues:
 
     Args:
         messages: of the conversation so far.
+        before: what the messages in front of these have told; it does not change.
     """
 
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._told: dict[str, bytes] = {}
+    def __init__(self, messages: Iterable[Message] = (), before: ToldValues | None = None) -> None:
+        self._told: dict[str, bytes] = {} if before is None else dict(before._told)
         for message in messages:
             if isinstance(message, DataMessage):
                 self._note(message)
