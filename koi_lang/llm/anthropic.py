@@ -70,8 +70,7 @@ class Anthropic(SdkModel):
         room = room_for_thoughts(self.connection.effort, self.connection.provider, card)
         return min(DEFAULT_MAX_TOKENS + room, card.output_tokens or DEFAULT_MAX_TOKENS + room)
 
-    async def _send(self, request: Request) -> Any:
-        body = self._body(replace(request, model=self._full_name(request.model)))
+    async def _send(self, body: Mapping[str, Any]) -> Any:
         return await self._client.post("/v1/messages", **self._payload(body), **plain_parts(anthropic.AsyncStream))
 
     def _payload(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +79,7 @@ class Anthropic(SdkModel):
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
+        request = replace(request, model=self._full_name(request.model))
         card, max_tokens = card_of(request.model), request.max_tokens or self._usual_max_tokens(request.model)
         effort = claude_effort(self.connection.effort, self.connection.provider, card, max_tokens)
         output = effort.pop("output_config", {}) | self._form(request).get("output_config", {})

@@ -52,8 +52,8 @@ class Bedrock(Anthropic):
         raise _no_credentials()
 
     def _payload(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body as it is: the SDK makes the address of its model."""
-        return {"body": body}
+        """The body as it is, for the SDK to take from it what it makes the address of."""
+        return {"body": dict(body)}
 
     def _client_for_region(self) -> anthropic.AsyncAnthropicBedrock:
         try:

@@ -23,6 +23,7 @@ from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import nearest_models, with_name_check
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
+from koi_lang.llm.request_trial import Refused
 from koi_lang.llm.retry import Sleep, retry
 from koi_lang.llm.scripted import ScriptedModel, read_answers
 from koi_lang.llm.sdk_model import SdkModel
@@ -54,6 +55,7 @@ class ModelEnvironment:
         providers: those that extensions add, by name: a row, or a function that makes a model of the options of an
             `llm` block and what finds keys.
         note: is told what of the options a model does not take, a sentence each.
+        refused: what models were found not to take of requests; those that share it find it out once.
     """
 
     on_event: OnEvent = ignore_event
@@ -64,6 +66,7 @@ class ModelEnvironment:
     ask_for_lists: bool = False
     providers: Mapping[str, Provider | Make] = field(default_factory=dict)
     note: Note = lambda line: None
+    refused: Refused = field(default_factory=dict)
 
 
 NOTHING_AROUND = ModelEnvironment()
@@ -122,6 +125,7 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return _make_scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
+    adapter.note, adapter.refused = around.note, around.refused
     for line in untaken_options(adapter.connection):
         around.note(line)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)

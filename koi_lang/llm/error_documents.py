@@ -93,7 +93,7 @@ def _sayings(body: Any, depth: int = 0) -> Iterator[str]:
             yield from _sayings(each, depth + 1)
     elif isinstance(body, Mapping):
         path = body.get("loc")
-        place = f"{_joined(path)}: " if isinstance(path, list) else ""
+        place = f"{_join_steps(path)}: " if isinstance(path, list) else ""
         for name in SAYINGS:
             yield from (f"{place}{text}" for text in _sayings(body.get(name), depth + 1))
 
@@ -118,12 +118,12 @@ def _paths(body: Any, depth: int = 0) -> Iterator[str]:
         for name in ("param", "loc", "field"):
             path = body.get(name)
             if path and isinstance(path, (str, list)):
-                yield _joined(path) if isinstance(path, list) else _as_path(path[:LONGEST_LOOK])
+                yield _join_steps(path) if isinstance(path, list) else _as_path(path[:LONGEST_LOOK])
         for name in LISTS:
             yield from _paths(body.get(name), depth + 1)
 
 
-def _joined(path: Sequence[Any]) -> str:
+def _join_steps(path: Sequence[Any]) -> str:
     steps = [str(step) for step in path[:DEEPEST]]
     return ".".join(steps[1:] if steps and steps[0] in NO_FIELDS else steps)
 

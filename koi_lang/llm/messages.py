@@ -11,6 +11,8 @@ from koi_lang.llm.images import Image
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 LEAST_TOKENS = 64
+# That are sent for one answer in all: those that come to nothing, that are weakened, and of whatever model.
+MOST_REQUESTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ class Request:
         least_tokens: an answer that may have fewer is not worth asking for.
         json: whether the answer must be one JSON value.
         schema: the JSON Schema of that value, where the caller knows one; it asks for JSON, too.
-        attempts: how many attempts at this answer came to nothing before; they count as those that follow do.
+        attempts: how many requests for this answer came to nothing before; they count as those that follow do.
+        most_requests: how many may be sent for it in all, those of `attempts` included; one always may.
     """
 
     system: str
@@ -94,6 +97,7 @@ class Request:
     least_tokens: int = LEAST_TOKENS
     task: Task | None = None
     attempts: int = 0
+    most_requests: int = MOST_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
@@ -41,10 +42,10 @@ class OpenAI(SdkModel):
             client.organization = client.project = None
         return client
 
-    async def _send(self, request: Request) -> Any:
+    async def _send(self, body: Mapping[str, Any]) -> Any:
         return await self._client.post(
             "/chat/completions",
-            content=encode_body(self._body(request)),
+            content=encode_body(body),
             options={"security": {"bearer_auth": True}},  # no key of an administrator that the environment may hold
             **plain_parts(openai.AsyncStream),
         )

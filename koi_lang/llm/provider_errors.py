@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -12,7 +11,9 @@ from urllib.parse import urlsplit
 from koi_lang.errors import AnswerTooLongError, ContextOverflowError, RequestError, root_reason
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import error_text, is_overflow
-from koi_lang.llm.stream_fields import field
+from koi_lang.llm.error_documents import LONGEST_LOOK, ErrorDocument, read_error
+from koi_lang.llm.request_parts import part_of
+from koi_lang.text_width import clean
 
 LONGEST_DETAIL = 200
 STATUS_OF_TYPE = {
@@ -26,17 +27,9 @@ STATUS_OF_TYPE = {
 }
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 
+# OpenRouter has the model, but nobody behind it who takes what a request has, such as tools or images.
+NO_ENDPOINT = "No endpoints found that"
 TOO_LONG = "Split the work, or choose a model that reads more."
-
-# How a provider says that it rejects the form that the answer was to have: where in an error, and in what words.
-# Local servers answer 500 where they cannot make a grammar of a form.
-FORM_STATUSES = frozenset({400, 422, 500, 501})
-FORM_SAYINGS = re.compile(
-    r"response.?format|schema|json.?(object|mode|validate)|output.?(config|format)|structured.?output|grammar|guided"
-    r"|failed to (generate|validate) json",
-    re.IGNORECASE,
-)
-LONGEST_LOOK = 4000
 
 # What a status means: the sentence, and what to do about it.
 MEANINGS: Mapping[int, tuple[str, str]] = {
@@ -63,7 +56,9 @@ MEANINGS: Mapping[int, tuple[str, str]] = {
 }
 
 
-def explain(error: Exception, connection: ProviderConnection, model: str, *, begun: bool) -> RequestError:
+def explain(
+    error: Exception, connection: ProviderConnection, model: str, *, begun: bool, body: Mapping[str, Any] | None = None
+) -> RequestError:
     """Turn what an SDK or its transport raised into an error that never contains the key.
 
     The SDKs of OpenAI and Anthropic name their attributes alike, so nothing here imports either.
@@ -71,20 +66,22 @@ def explain(error: Exception, connection: ProviderConnection, model: str, *, beg
     Args:
         model: the one that was asked.
         begun: whether a part of the answer had arrived.
+        body: what was asked; None where it has no parts that a provider may refuse.
     """
-    status = _status(error)
-    if is_overflow(status, _code(error), error_text(getattr(error, "body", None))):
+    document = document_of(error)
+    status = status_of(error, document)
+    if is_overflow(status, document.code, error_text(getattr(error, "body", None))):
         return overflow(model, status)
     if status is None:
-        return _without_status(error, connection, begun=begun)
-    out_of_credit = _code(error) in OUT_OF_CREDIT
-    sentence, help = MEANINGS[_meaning(status, _code(error))]
+        return _without_status(error, connection, document, begun=begun)
+    out_of_credit = document.code in OUT_OF_CREDIT
+    sentence, help = _sentence(status, document, body or {})
     words = {
         "provider": connection.provider.name,
         "key": " or ".join(connection.provider.keys) or "no key",
         "model": model,
         "where": _address(error, connection),
-        "detail": _detail(error, connection),
+        "detail": _line(document.message or "no reason given", connection),
         "status": status,
     }
     failure = RequestError(sentence.format(**words), help=help.format(**words), status=status)
@@ -106,14 +103,17 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return _seconds_between(headers.get("date", ""), asked) if seconds is None else seconds
 
 
-def refuses_form(error: Exception) -> bool:
-    """Whether what an SDK raised names the form of the answer, in whatever part of it."""
-    body = getattr(error, "body", None)
+def document_of(error: Exception) -> ErrorDocument:
+    """What the provider says in what an SDK raised; empty where it says nothing."""
+    return read_error(getattr(error, "body", None))
+
+
+def status_of(error: Exception, document: ErrorDocument) -> int | None:
+    """The HTTP status, or what stands for it in an error that arrives inside of a stream of status 200."""
     status = getattr(error, "status_code", None)
-    if status is None or status < 400:  # it came inside of a stream
-        status = field(body, "code")
-    is_rejected = status in FORM_STATUSES or not isinstance(status, int)
-    return is_rejected and FORM_SAYINGS.search(str(body)[:LONGEST_LOOK]) is not None
+    if isinstance(status, int) and status >= 400:
+        return status
+    return document.status or STATUS_OF_TYPE.get(document.code)
 
 
 def is_silence(error: Exception) -> bool:
@@ -143,6 +143,13 @@ def refusal_error(provider: str, reason: str, connection: ProviderConnection) ->
     return failure
 
 
+def tools_refused(provider: str, model: str) -> RequestError:
+    """The error for tools that are offered to a model that takes none; it may be asked without them."""
+    failure = RequestError(f"`{model}` at `{provider}` takes no tools", help="Choose another model.", status=400)
+    failure.refused = "tools"
+    return failure
+
+
 def without_text(provider: str, *, called_tool: bool) -> RequestError:
     """The error for an answer that ended before it said anything."""
     if called_tool:
@@ -159,15 +166,25 @@ def cause_of(error: Exception, connection: ProviderConnection) -> Exception | No
     return error if connection.hide_in(text) == text else None
 
 
-def _without_status(error: Exception, connection: ProviderConnection, *, begun: bool) -> RequestError:
+def _sentence(status: int, document: ErrorDocument, body: Mapping[str, Any]) -> tuple[str, str]:
+    """What to say of a status, and what to do; of a request that is wrong the part of it that is refused."""
+    meaning = _meaning(status, document)
+    part = part_of(document, body) if body and meaning == 400 else None
+    return MEANINGS[meaning] if part is None else (f"`{{provider}}` rejects {part.called}: {{detail}}", part.help)
+
+
+def _without_status(
+    error: Exception, connection: ProviderConnection, document: ErrorDocument, *, begun: bool
+) -> RequestError:
     name = connection.provider.name
     kind = type(error).__name__
     if "Timeout" in kind:
         return RequestError(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
     if isinstance(error, ValueError):
         return RequestError(f"`{name}` sent an answer that is not well formed", help="Try again.")
-    if _body(error):
-        return RequestError(f"`{name}` broke off its answer: {_detail(error, connection)}", help="Try again.")
+    if document.message:
+        detail = _line(document.message, connection)
+        return RequestError(f"`{name}` broke off its answer: {detail}", help="Try again.")
     if not begun:
         return RequestError(
             f"cannot reach `{name}` at {_address(error, connection)}: {_line(root_reason(error), connection)}",
@@ -176,16 +193,11 @@ def _without_status(error: Exception, connection: ProviderConnection, *, begun: 
     return broken_off(name, begun=begun)
 
 
-def _status(error: Exception) -> int | None:
-    status = getattr(error, "status_code", None)
-    if isinstance(status, int) and status >= 400:
-        return status
-    return STATUS_OF_TYPE.get(_code(error))  # errors that arrive inside a stream of status 200
-
-
-def _meaning(status: int, code: str) -> int:
-    if code in OUT_OF_CREDIT:
+def _meaning(status: int, document: ErrorDocument) -> int:
+    if document.code in OUT_OF_CREDIT:
         return 402
+    if status == 404 and NO_ENDPOINT in document.message:
+        return 400
     if status == 413:  # too much at once for a limit of rates
         return 429
     if status in MEANINGS:
@@ -193,29 +205,10 @@ def _meaning(status: int, code: str) -> int:
     return 500 if status >= 500 else 400
 
 
-def _body(error: Exception) -> Mapping[str, Any]:
-    """The part of the answer that describes the error; Anthropic wraps it once more than OpenAI."""
-    body = getattr(error, "body", None)
-    if not isinstance(body, Mapping):
-        return {}
-    inner = body.get("error", body)
-    return inner if isinstance(inner, Mapping) else body
-
-
-def _code(error: Exception) -> str:
-    body = _body(error)
-    return str(body.get("code") or body.get("type") or "")
-
-
-def _detail(error: Exception, connection: ProviderConnection) -> str:
-    """What the provider says, in one short line without the key."""
-    text = _body(error).get("message")
-    return _line(text if isinstance(text, str) and text else "no reason given", connection)
-
-
 def _line(text: str, connection: ProviderConnection) -> str:
-    """A text as one short line without the key."""
-    line = connection.hide_in(" ".join(text.split()))
+    """A text as one short line that steers no terminal, without the key."""
+    beginning = connection.hide_in(text)[:LONGEST_LOOK]
+    line = connection.hide_in(" ".join(clean(beginning).split()))
     return line if len(line) <= LONGEST_DETAIL else f"{line[:LONGEST_DETAIL]}…"
 
 

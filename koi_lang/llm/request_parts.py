@@ -39,7 +39,7 @@ def _option(name: str, *fields: str, words: str = "") -> RequestPart:
     return RequestPart(name, f"`{name}`", LEAVE_OUT.format(name=name), fields or (name,), words=words)
 
 
-def _own(name: str, sayings: str = "") -> RequestPart:
+def _part_of_koi(name: str, sayings: str = "") -> RequestPart:
     """A part that nobody has asked for but Koi."""
     return RequestPart(name, f"`{name}`", OTHER_MODEL, (name,), sayings, words=rf"\b{name}\b")
 
@@ -56,10 +56,10 @@ PARTS = (
         r"|(tools?|functions?)( use| call(ing|s))?[`'\"]? (is|are) not (supported|enabled)",
         words=r"\b(tools?|functions?)\b",
     ),
-    _own("tool_choice", sayings=r"tool.?choice"),
-    _own("parallel_tool_calls"),
-    _own("prompt_cache_key"),
-    _own("stream_options"),
+    _part_of_koi("tool_choice", sayings=r"tool.?choice"),
+    _part_of_koi("parallel_tool_calls"),
+    _part_of_koi("prompt_cache_key"),
+    _part_of_koi("stream_options"),
     RequestPart(
         "form",
         "the form of the answer",
@@ -94,7 +94,7 @@ PARTS = (
         ("messages",),
         sayings=r"image|vision|multi.?modal",
     ),
-    _own("stream", sayings=r"stream this model|stream(ing)?[`'\"]? is not supported"),
+    _part_of_koi("stream", sayings=r"stream this model|stream(ing)?[`'\"]? is not supported"),
     RequestPart(
         "model",
         "the model `{model}`",

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn, TypeAlias
 
@@ -16,7 +16,7 @@ from koi_lang.llm.layers import Attempt, Layer, OnEvent, ignore_event, name_of
 from koi_lang.llm.messages import Adapter, Delta, Request
 
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
-# At one answer, however many of them break off.
+# At one answer, however many of them break off, or are refused; one that weakens a request may follow.
 MOST_ATTEMPTS = 3
 
 
@@ -68,26 +68,29 @@ class _Retry(Layer):
         self._tries, self._pauses, self._sleep, self._on_event = tries, pauses, sleep, on_event
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        first = min(request.attempts + 1, self._tries)
-        for attempt in range(first, self._tries + 1):
-            trial = Attempt(self.inner, request, _may_pass, partial(self._tell_success, first, attempt))
+        first = number = request.attempts + 1
+        while True:
+            attempted = replace(request, attempts=number - 1)
+            trial = Attempt(self.inner, attempted, _may_pass, partial(self._tell_success, first, number))
             try:
                 async with aclosing(trial.deltas()) as deltas:
                     async for delta in deltas:
                         yield delta
             except RequestError as error:
-                raise self._number(error, attempt) from error.__cause__
+                raise self._number(error, number) from error.__cause__
             if not isinstance(trial.failure, RequestError):
                 return
-            trial.failure.attempts = attempt
-            delay_s = self._delay_s(first, attempt, trial.failure)
+            number = trial.failure.attempts = max(number, trial.failure.attempts)
+            delay_s = self._delay_s(first, attempted, trial.failure)
             if trial.failure.discarded is not None:
                 yield trial.failure.discarded
             await self._sleep(delay_s)
+            number += 1
 
-    def _delay_s(self, first: int, attempt: int, failure: RequestError) -> float:
+    def _delay_s(self, first: int, request: Request, failure: RequestError) -> float:
         """How long to wait for the next attempt, which is told. Raises RequestError when there is none."""
-        if attempt == self._tries:
+        attempt = failure.attempts
+        if attempt >= min(self._tries, request.most_requests):
             self._give_up(first, attempt, failure, f"{failure.message} ({attempt} attempts)")
         delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
         if delay_s > self._pauses.cap_s:
@@ -101,8 +104,8 @@ class _Retry(Layer):
 
     def _number(self, error: RequestError, attempt: int) -> RequestError:
         """A failure that ends the attempts here; that of the last one that there may be says how many there were."""
-        error.attempts = attempt
-        is_last = attempt == self._tries > 1 and error.repeatable
+        attempt = error.attempts = max(attempt, error.attempts)
+        is_last = attempt >= self._tries > 1 and error.repeatable
         return error.with_message(f"{error.message} ({attempt} attempts)") if is_last else error
 
     def _tell_success(self, first: int, attempt: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -19,9 +19,9 @@ from koi_lang.llm.provider_errors import (
     is_silence,
     overflow,
     refusal_error,
-    refuses_form,
     without_text,
 )
+from koi_lang.llm.request_trial import Refused, RequestTrial
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
@@ -62,15 +62,21 @@ class StreamState(ABC):
 class SdkModel(ABC):
     """A model behind an SDK; the SDK is imported and its client made by the first request.
 
-    A form of the answer that the provider refuses is left out in a second request, and for that model from then on.
+    What the provider refuses of a request is left out, or said otherwise, in a further request, and for that model
+    from then on.
+
+    Attributes:
+        refused: what was found out so, to be shared by those who ask the same models.
+        note: is told what a model does not take, once for each.
     """
 
     def __init__(self, connection: ProviderConnection) -> None:
+        self.refused: Refused = {}
+        self.note: Callable[[str], None] = lambda line: None
         self.connection = connection
         self.provider = connection.provider.name
         self.model = connection.model
         self._client: Any = None
-        self._without_form: set[str] = set()
 
     @property
     def candidates(self) -> Sequence[Candidate]:
@@ -83,39 +89,50 @@ class SdkModel(ABC):
         if self._client is None:
             self._client = self._open()
         ending = self._ending()
+        trial = RequestTrial(request, self.provider, self._body(request), self._refused_by(request.model))
         try:
-            async with aclosing(self._deltas(request, ending)) as deltas:
+            async with aclosing(self._deltas(trial, ending)) as deltas:
                 async for delta in deltas:
                     yield delta
         except self._errors() as error:
             ending.accepted |= is_silence(error)
-            failure = explain(error, self.connection, request.model, begun=ending.begun)
-            failure.discarded = _discarded_usage(request, ending)
-            raise failure from cause_of(error, self.connection)
+            raise self._failure(error, trial, ending) from cause_of(error, self.connection)
         if fault := self._fault(ending, request.model):
-            fault.discarded = _discarded_usage(request, ending)
+            fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
         yield StreamEnd(ending.usage, ending.stop_reason)
 
-    async def _deltas(self, request: Request, ending: StreamState) -> AsyncGenerator[Delta, None]:
-        """Thoughts, and the text of the answer, of whatever form where the provider refuses the one that is wanted."""
-        plain = replace(request, json=False, schema=None)
-        try:
-            wanted = plain if request.model in self._without_form else request
-            async with aclosing(self._stream_deltas(wanted, ending)) as deltas:
+    def _refused_by(self, model: str) -> set[str]:
+        """Names of what a model is known to refuse."""
+        return self.refused.setdefault((self.connection.base_url or self.provider, model), set())
+
+    async def _deltas(self, trial: RequestTrial, ending: StreamState) -> AsyncGenerator[Delta, None]:
+        """Thoughts and text of the answer to the strongest request that the provider accepts."""
+        while not trial.is_over:
+            async with aclosing(self._attempt(trial, ending)) as deltas:
                 async for delta in deltas:
                     yield delta
-            return
-        except self._errors() as error:
-            if ending.begun or not (self._form(wanted) and refuses_form(error)):
-                raise
-        async with aclosing(self._stream_deltas(plain, ending)) as deltas:
-            async for delta in deltas:
-                self._without_form.add(request.model)
-                yield delta
 
-    async def _stream_deltas(self, request: Request, ending: StreamState) -> AsyncGenerator[Delta, None]:
-        async with await self._send(request) as stream:
+    async def _attempt(self, trial: RequestTrial, ending: StreamState) -> AsyncGenerator[Delta, None]:
+        """The answer to the next request; nothing of one that is refused where a weaker one may follow."""
+        try:
+            async with aclosing(self._stream_deltas(trial.next_body(), ending)) as deltas:
+                async for delta in deltas:
+                    trial.settle(self.note)
+                    yield delta
+            trial.is_over = True
+        except self._errors() as error:
+            if ending.begun or not trial.leave_out(error):
+                raise
+
+    def _failure(self, error: Exception, trial: RequestTrial, ending: StreamState) -> RequestError:
+        failure = explain(error, self.connection, trial.request.model, begun=ending.begun, body=trial.whole)
+        failure = failure if ending.begun else trial.conclude(failure, error)
+        failure.discarded, failure.attempts = _discarded_usage(trial.request, ending), trial.attempts
+        return failure
+
+    async def _stream_deltas(self, body: Mapping[str, Any], ending: StreamState) -> AsyncGenerator[Delta, None]:
+        async with await self._send(body) as stream:
             ending.accepted = _is_events(stream)
             async for part in stream:
                 text, thought = ending.read(part), ending.thought
@@ -151,12 +168,12 @@ class SdkModel(ABC):
         """A client of the SDK."""
 
     @abstractmethod
-    async def _send(self, request: Request) -> Any:
-        """Send a request; the stream of its answer, a context manager."""
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, its fields in the order in which the SDK sends them."""
 
     @abstractmethod
-    def _form(self, request: Request) -> dict[str, Any]:
-        """What the body of a request says about the form of the answer; empty where it says nothing."""
+    async def _send(self, body: Mapping[str, Any]) -> Any:
+        """Send a body; the stream of its answer, a context manager."""
 
     @abstractmethod
     def _ending(self) -> StreamState:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -22,12 +22,13 @@ Vector: TypeAlias = Sequence[float]
 class Vectors(OpenAI):
     """A model behind the embeddings interface; its answer is a line for each message of the request."""
 
-    async def _send(self, request: Request) -> Any:
+    def _body(self, request: Request) -> dict[str, Any]:
         texts = [message.text for message in request.messages]
-        raw = await self._client.embeddings.with_raw_response.create(
-            model=request.model, input=texts, encoding_format="float"
-        )
-        return _at_once((raw.http_response.json(), len(texts)))
+        return {"model": request.model, "input": texts, "encoding_format": "float"}
+
+    async def _send(self, body: Mapping[str, Any]) -> Any:
+        raw = await self._client.embeddings.with_raw_response.create(**body)
+        return _at_once((raw.http_response.json(), len(body["input"])))
 
     def _ending(self) -> StreamState:
         return _Whole()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from koi_lang.setup.preferences import Preferences, preferences
 if TYPE_CHECKING:
     from koi_lang.llm import sdk_imports
     from koi_lang.llm.messages import Adapter
+    from koi_lang.llm.request_trial import Refused
     from koi_lang.setup import availability
 else:
     sdk_imports = lazy_module("koi_lang.llm.sdk_imports")
@@ -46,6 +47,7 @@ class Prepared:
     Attributes:
         latest: what is wanted by now, where that may change while a run goes on.
         adapter: the model of all agents; None where names decide.
+        refused: what models were found not to take of requests, by any run of the program.
     """
 
     module: ModuleType
@@ -54,6 +56,7 @@ class Prepared:
     wanted: Preferences
     latest: Callable[[], Preferences] | None = None
     adapter: Adapter | None = None
+    refused: Refused = field(default_factory=dict, repr=False)
 
     @property
     def path(self) -> str:
@@ -159,6 +162,7 @@ class Prepared:
             ask_for_lists=named,
             providers=run.added.providers,
             note=note_option,
+            refused=self.refused,
         )
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")

@@ -1,0 +1,158 @@
+"""What a request can do without when its provider refuses a part of it: refusals to changes of bodies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from koi_lang.llm.error_documents import ErrorDocument
+from koi_lang.llm.request_parts import part_of
+
+Body: TypeAlias = Mapping[str, Any]
+# Statuses of requests that are wrong themselves; routers answer 404 where nobody behind them takes a part.
+REFUSING = frozenset({400, 404, 422})
+# Local servers answer so where they cannot make a grammar of the form of an answer.
+UNABLE = frozenset({500, 501})
+SCHEMAS = re.compile(r"schema|grammar|strict|keyword", re.IGNORECASE)
+UNKNOWN = re.compile(
+    r"un(supported|known|recogni[sz]ed|expected)|not (supported|permitted|allowed|recogni[sz]ed)|extra|instead"
+    r"|cannot find|no such",
+    re.IGNORECASE,
+)
+OF_TOOLS = re.compile(r"schema|strict|eager|parameters|extra", re.IGNORECASE)
+EFFORTS = ("reasoning_effort", "reasoning", "thinking", "enable_thinking")
+LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+# What only some models take of the description of a tool.
+TOOL_EXTRAS = ("strict", "eager_input_streaming")
+
+
+@dataclass(frozen=True, slots=True)
+class Downgrade:
+    """A weaker form of a request.
+
+    Attributes:
+        name: by which it is remembered.
+        part: of the request that is refused, a name of `request_parts.PARTS`.
+        told: what is told of it, once for each model, after the name of the model.
+        change: a body to the weaker one; the same body where there is nothing to change.
+        sayings: what a refusal must say beside naming the part.
+    """
+
+    name: str
+    part: str
+    told: str
+    change: Callable[[Body], Body]
+    sayings: re.Pattern[str] | None = None
+
+
+def without(*paths: str) -> Callable[[Body], Body]:
+    """A change that leaves fields out; an object that holds nothing else goes, too."""
+
+    def change(body: Body) -> Body:
+        for path in paths:
+            body = _drop(body, path)
+        return body
+
+    return change
+
+
+def _drop(body: Body, path: str) -> Body:
+    name, _, rest = path.partition(".")
+    kept = {key: value for key, value in body.items() if key != name}
+    if not rest or not isinstance(body.get(name), Mapping):
+        return body if rest else kept
+    inner = _drop(body[name], rest)
+    return {key: inner if key == name else value for key, value in body.items()} if inner else kept
+
+
+def _with_json_mode(body: Body) -> Body:
+    form = body.get("response_format", {})
+    return {**body, "response_format": {"type": "json_object"}} if form.get("type") == "json_schema" else body
+
+
+def _in_one_piece(body: Body) -> Body:
+    return {**_drop(body, "stream_options"), "stream": False}
+
+
+def _with_other_limit(body: Body) -> Body:
+    return {LIMITS.get(name, name): value for name, value in body.items()}
+
+
+def _with_plain_tools(body: Body) -> Body:
+    tools = body.get("tools")
+    return {**body, "tools": [_plain_tool(tool) for tool in tools]} if isinstance(tools, list) else body
+
+
+def _plain_tool(tool: Body) -> Body:
+    plain = {name: value for name, value in tool.items() if name not in TOOL_EXTRAS}
+    function = plain.get("function")
+    return {**plain, "function": _plain_tool(function)} if isinstance(function, Mapping) else plain
+
+
+def _option(name: str, *fields: str) -> Downgrade:
+    return Downgrade(name, name, f"takes no `{name}`, so it is left out", without(*(fields or (name,))))
+
+
+DOWNGRADES = (
+    Downgrade(
+        "schema", "form", "takes no schema of the answer, so it is only asked for JSON", _with_json_mode, SCHEMAS
+    ),
+    Downgrade(
+        "form",
+        "form",
+        "cannot be held to a form of the answer, so it is only told of it",
+        without("response_format", "output_config.format", "output_format"),
+    ),
+    _option("stream_options"),
+    Downgrade("stream", "stream", "cannot stream, so its answers come in one piece", _in_one_piece),
+    _option("temperature"),
+    _option("top_p"),
+    _option("seed", "seed", "random_seed"),
+    Downgrade("limit", "max_tokens", "is told its `max_tokens` by another name", _with_other_limit, UNKNOWN),
+    _option("effort", *EFFORTS, "output_config.effort"),
+    _option("prompt_cache_key"),
+    _option("tool_choice"),
+    _option("parallel_tool_calls"),
+    Downgrade("strict", "tools", "does not keep to schemas of tools", _with_plain_tools, OF_TOOLS),
+)
+
+
+def next_downgrade(error: ErrorDocument, status: int | None, body: Body, done: Collection[str]) -> Downgrade | None:
+    """What to try when a request is refused; None where it is not known to help.
+
+    Args:
+        status: of the refusal; None where it arrives inside of a stream and names none.
+        body: as it was sent.
+        done: names of what has been tried already.
+    """
+    part = part_of(error, body)
+    if part is None or not _is_refusal(status, part.name):
+        return None
+    fitting = (each for each in DOWNGRADES if each.part == part.name and each.name not in done)
+    said = (each for each in fitting if each.sayings is None or each.sayings.search(error.text))
+    return next((each for each in said if each.change(body) != body), None)
+
+
+def reduce_body(body: Body, names: Collection[str]) -> Body:
+    """A body after some downgrades, named in any order."""
+    for each in DOWNGRADES:
+        if each.name in names:
+            body = each.change(body)
+    return body
+
+
+def changed_parts(names: Collection[str]) -> set[str]:
+    """The parts of requests that some downgrades change."""
+    return {each.part for each in DOWNGRADES if each.name in names}
+
+
+def refuses_tools(error: ErrorDocument, status: int | None, body: Body) -> bool:
+    """Whether a request is refused because it offers tools."""
+    part = part_of(error, body)
+    return part is not None and part.name == "tools" and _is_refusal(status, part.name)
+
+
+def _is_refusal(status: int | None, part: str) -> bool:
+    return status is None or status in REFUSING or (part == "form" and status in UNABLE)
