@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.anthropic_messages import messages_of, system_of, tools_of
 from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.connection import ProviderConnection
-from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
-from koi_lang.llm.messages import Message, Request, Usage, merge_turns
+from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.thinking import claude_effort, room_for_thoughts
-from koi_lang.llm.token_weight import weight
+from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ else:
     httpx2 = lazy_module("httpx2")
 
 DEFAULT_MAX_TOKENS = 8000
-REMEMBERED_TURNS = 2
-REMEMBER = {"cache_control": {"type": "ephemeral"}}
+# What is kept of the blocks in which a model thinks, to be sent back as they are.
+THOUGHT_FIELDS = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
 
 
 class Anthropic(SdkModel):
@@ -82,16 +83,20 @@ class Anthropic(SdkModel):
         request = replace(request, model=self._full_name(request.model))
         card, max_tokens = card_of(request.model), request.max_tokens or self._usual_max_tokens(request.model)
         effort = claude_effort(self.connection.effort, self.connection.provider, card, max_tokens)
+        offer = request.offer if self._calls_tools(request) else None
+        thinks = _thinks(effort) or (not effort and bool(card.usual_effort))
         output = effort.pop("output_config", {}) | self._form(request).get("output_config", {})
         body: dict[str, Any] = {
             "max_tokens": max_tokens,
-            "messages": _turns(request),
+            "messages": messages_of(request, offer, thinks=thinks),
             "model": request.model,
             **({"output_config": output} if output else {}),
             "stream": True,
         }
-        if system := _system(request):
+        if system := system_of(request, offer):
             body["system"] = system
+        if offer is not None:
+            body |= tools_of(offer, is_forced=not thinks)
         body |= effort
         sampling = {"temperature": request.temperature, "top_p": self.connection.top_p}
         if takes_sampling(body, card):
@@ -100,36 +105,64 @@ class Anthropic(SdkModel):
 
     def _form(self, request: Request) -> dict[str, Any]:
         row, schema = self.connection.provider, request.schema
-        if not (row.json_schema and card_of(request.model).schemas and can_be_sent(schema)):
+        is_taken = row.json_schema and card_of(request.model).schemas and can_be_sent(schema)
+        if not is_taken or self._calls_tools(request):
             return {}
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
-    def _ending(self) -> StreamState:
-        return _EventReader()
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
+        return _EventReader(offer)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return anthropic.AnthropicError, httpx2.HTTPError, ValueError
 
 
 class _EventReader(StreamState):
+    def __init__(self, offer: ToolOffer | None) -> None:
+        super().__init__(offer)
+        self.thoughts = None if offer is None else ()
+        # The blocks of thoughts that have begun, by their index.
+        self._thinking: dict[Any, dict[str, Any]] = {}
+
     def read(self, part: Any) -> str:
         self.begun = True
+        index = field(part, "index")
         match field(part, "type"):
             case "content_block_delta":
-                return self._text(field(part, "delta"))
+                return self._take_delta(index, field(part, "delta"))
             case "content_block_start":
-                self.called_tool = self.called_tool or word(field(part, "content_block"), "type") == "tool_use"
+                self._begin_block(index, field(part, "content_block"))
+            case "content_block_stop" if self.thoughts is not None and index in self._thinking:
+                self.thoughts = (*self.thoughts, json.dumps(self._thinking.pop(index)))
             case "message_start":
                 self.usage = _usage(field(field(part, "message"), "usage"))
             case "message_delta":
                 self._take_end(part)
         return ""
 
-    def _text(self, delta: Any) -> str:
-        self.written += weight(word(delta, "partial_json"))
-        if word(delta, "type") == "thinking_delta":
-            self.thought = word(delta, "thinking")
-        return text_of(field(delta, "text")) if word(delta, "type") == "text_delta" else ""
+    def _begin_block(self, index: Any, block: Any) -> None:
+        match word(block, "type"):
+            case "tool_use":
+                self.calls.call(index, word(block, "name"), word(block, "id"))
+            case "thinking" | "redacted_thinking" as kind:
+                self._thinking[index] = {"type": kind, **{name: word(block, name) for name in THOUGHT_FIELDS[kind]}}
+
+    def _take_delta(self, index: Any, delta: Any) -> str:
+        match word(delta, "type"):
+            case "input_json_delta" if self.calls.get(index) is not None:
+                self.called = self.calls.add(index, word(delta, "partial_json"))
+            case "thinking_delta":
+                self.thought = word(delta, "thinking")
+                self._extend_thought(index, "thinking", self.thought)
+            case "signature_delta":
+                self._extend_thought(index, "signature", word(delta, "signature"))
+            case "text_delta":
+                return text_of(field(delta, "text"))
+        return ""
+
+    def _extend_thought(self, index: Any, name: str, text: str) -> None:
+        if index in self._thinking:
+            self._thinking[index][name] += text
 
     def _take_end(self, part: Any) -> None:
         self.stop_reason = word(field(part, "delta"), "stop_reason") or self.stop_reason
@@ -140,44 +173,12 @@ class _EventReader(StreamState):
 
 def takes_sampling(body: Mapping[str, Any], card: ModelCard) -> bool:
     """Whether a temperature, or its like, may be sent with a body: no model takes one while it thinks."""
-    return card.sampling and body.get("thinking", {}).get("type") not in ("adaptive", "enabled")
+    return card.sampling and not _thinks(body)
 
 
-def _system(request: Request) -> list[dict[str, Any]]:
-    """The system text, to be remembered by the provider, then what was added in the conversation."""
-    added = [turn.text for turn in request.messages if turn.role == "system"]
-    first, *rest = [text for text in (request.system, *added) if text.strip()] or [""]
-    return [_block(first) | REMEMBER, *map(_block, rest)] if first else []
-
-
-def _turns(request: Request) -> list[dict[str, Any]]:
-    """The conversation without its system turns.
-
-    The last turns of the user end what the provider remembers: a playbook's next request repeats everything up to the
-    last one, and finds what the request before had stored at the one before it.
-    """
-    said = (turn for turn in request.messages if turn.role != "system" and (turn.text.strip() or turn.images))
-    turns = merge_turns(said)
-    asked = [index for index, turn in enumerate(turns) if turn.role == "user"]
-    remembered = asked[-REMEMBERED_TURNS:]
-    return [_turn(turn, remember=index in remembered) for index, turn in enumerate(turns)]
-
-
-def _turn(turn: Message, *, remember: bool) -> dict[str, Any]:
-    if not remember and not turn.images:
-        return {"role": turn.role, "content": turn.text}
-    blocks = [*map(_picture, turn.images), *([_block(turn.text)] if turn.text.strip() else [])]
-    if remember:
-        blocks[-1] |= REMEMBER
-    return {"role": turn.role, "content": blocks}
-
-
-def _block(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
-
-
-def _picture(image: Image) -> dict[str, Any]:
-    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
+def _thinks(body: Mapping[str, Any]) -> bool:
+    """Whether a body has its model think."""
+    return body.get("thinking", {}).get("type") in ("adaptive", "enabled")
 
 
 def _usage(usage: Any) -> Usage | None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
-from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.connection import TRANSPORTS, ProviderConnection, Transport
 from koi_lang.llm.models import card_of
 from koi_lang.llm.reserved_fields import RESERVED, reserved_help
 from koi_lang.llm.thinking import available_effort
 
 
 def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options `effort`, `top_p`, `seed` and `extra_body` as fields of a `ProviderConnection`.
+    """The options `effort`, `top_p`, `seed`, `extra_body` and `transport` as fields of a `ProviderConnection`.
 
     Raises:
         SettingsError: one of them is of another kind, or `extra_body` would replace what requests say themselves.
@@ -28,6 +28,7 @@ def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
         "top_p": _top_p(options.get("top_p")),
         "seed": _seed(options.get("seed")),
         "extra_body": _extra_body(options.get("extra_body")),
+        "transport": _transport(options.get("transport")),
     }
 
 
@@ -45,6 +46,14 @@ def untaken_options(connection: ProviderConnection) -> Iterator[str]:
             yield f"`{name}` takes no `{option}`{' while it thinks' * card.sampling}, so it is left out"
     if connection.seed is not None and not provider.seed:
         yield f"`{provider.name}` takes no `seed`, so it is left out"
+
+
+def _transport(given: Any) -> Transport | None:
+    known = next((each for each in TRANSPORTS if each == given), None)
+    if given is not None and known is None:
+        listed = " or ".join(f'`transport: "{each}"`' for each in TRANSPORTS)
+        raise SettingsError(f"`transport` of an `llm` block cannot be {given!r}", help=f"Write {listed}.")
+    return known
 
 
 def _top_p(given: Any) -> float | None:

@@ -29,6 +29,7 @@ class ModelCard:
             costs as much as other input.
         sampling: whether a temperature may be sent; newer models refuse a request that has one.
         schemas: whether the model can be held to a JSON Schema where its provider offers that.
+        tools: whether it can be given tools to call.
         vision: whether it can be shown images.
         input_tokens: most tokens of a request, where it may not fill the window.
         longer: from how many tokens on a request costs more, and how many times as much its input and its answer cost.
@@ -49,6 +50,7 @@ class ModelCard:
     efforts: tuple[str, ...] | None = None
     effort_form: ClaudeForm = "adaptive"
     usual_effort: str = ""
+    tools: bool = True
 
 
 def _embedding(names: str, context: int, price: float) -> ModelCard:

@@ -38,7 +38,7 @@ __all__ = ["PROVIDERS", "STAND_INS", "ModelEnvironment", "connect", "connection_
 
 Note: TypeAlias = Callable[[str], None]
 Make: TypeAlias = Callable[[Mapping[str, Any], KeyLookup], Adapter]
-INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed")
+INHERITED = ("temperature", "max_tokens", "cache", "effort", "top_p", "seed", "transport")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ def connect(
 
     Args:
         options: `provider`, `model`, `temperature`, `max_tokens`, `effort`, `top_p`, `seed`, `extra_body`, `base_url`,
-            `cache`; for `scripted` also `answers`, a list or the path of a file. Absent and `auto` mean: choose.
+            `transport`, `cache`; for `scripted` also `answers`, a list or the path of a file. Absent and `auto` mean:
+            choose.
             `model` may be `provider/model`. `fallback` lists models to ask when this one cannot answer: names as for
             `model`, or objects with such options.
         key: the value of a key by the name of its environment variable, None when it is not known.

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
+from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.messages import Request
 from koi_lang.llm.usage import least
+
+# How a model is told of its actions and says which it wants: as native tools, or all of it as text.
+Transport: TypeAlias = Literal["tools", "text"]
+TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 
 # Of texts in `extra_body`, those with more characters are not shown to anybody.
 LONGEST_WORD = 11
@@ -29,6 +34,8 @@ class Provider:
         seeing: a model of it that can be shown images, where `model` cannot.
         effort_form: how it is told how much to think, a key of `thinking.FORMS`; Anthropic's models have their own.
         seed: what it calls the number that random choices follow from; empty where it takes none.
+        transport: how its models are told of actions where nobody says how.
+        forces_tools: whether it can be told that an answer must call a tool.
     """
 
     name: str
@@ -44,6 +51,8 @@ class Provider:
     seeing: str = ""
     effort_form: str = "reasoning_effort"
     seed: str = "seed"
+    transport: Transport = "tools"
+    forces_tools: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,6 +76,7 @@ class ProviderConnection:
     Attributes:
         effort: how much the model is to think, one of `EFFORTS`; empty leaves it to the model.
         extra_body: fields that requests have beside those that are known here.
+        transport: how the model is told of actions; None leaves it to the provider.
     """
 
     provider: Provider
@@ -80,6 +90,13 @@ class ProviderConnection:
     top_p: float | None = None
     seed: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    transport: Transport | None = None
+
+    def transport_of(self, card: ModelCard) -> Transport:
+        """How a model is told of actions; of servers at an address that somebody named nothing is known."""
+        if self.transport is not None:
+            return self.transport
+        return self.provider.transport if card.tools and self.base_url is None else "text"
 
     def hide_in(self, text: str) -> str:
         """A text without the key, and without longer texts of `extra_body`."""

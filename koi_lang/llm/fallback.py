@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from koi_lang.errors import ProviderError, RequestError
 from koi_lang.events import ModelReplaced
-from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, name_of
+from koi_lang.llm.layers import Attempt, Layer, OnEvent, candidates_of, ignore_event, name_of, takes_tools
 from koi_lang.llm.messages import Adapter, Delta, Request, TextDelta, ThinkingDelta
 from koi_lang.llm.usage import Candidate
 
@@ -48,6 +48,11 @@ class _Fallback(Layer):
     def candidates(self) -> Sequence[Candidate]:
         """All that the models can ask."""
         return [candidate for model in self._models for candidate in candidates_of(model)]
+
+    @property
+    def takes_tools(self) -> bool:
+        """Whether one of the models is offered its actions as tools."""
+        return any(map(takes_tools, self._models))
 
     async def aclose(self) -> None:
         """Close all models, also when closing one of them fails."""

@@ -29,6 +29,11 @@ class Layer(ABC):
         """The models that may answer, the usual one first."""
         return candidates_of(self.inner)
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether a model that may answer is offered its actions as tools."""
+        return takes_tools(self.inner)
+
     @abstractmethod
     def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer."""
@@ -90,6 +95,11 @@ def candidates_of(model: Adapter, named: str = "") -> Sequence[Candidate]:
     """The models that may answer a request to a model, the usual one first; another one if the request names it."""
     known: Sequence[Candidate] = getattr(model, "candidates", None) or (Candidate(model.model),)
     return (replace(known[0], model=named), *known[1:]) if named else known
+
+
+def takes_tools(model: Adapter) -> bool:
+    """Whether a model, or one that may answer in its place, is offered its actions as tools."""
+    return bool(getattr(model, "takes_tools", False))
 
 
 def name_of(model: Adapter) -> str:

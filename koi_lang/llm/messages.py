@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from koi_lang.interpolation import Part
 from koi_lang.llm.images import Image
+from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 LEAST_TOKENS = 64
@@ -21,11 +22,18 @@ class Message:
 
     Attributes:
         images: what a model is shown beside the text, which tells of each of them.
+        calls: the same text as calls of tools, where it can be said so.
+        results: what came of the calls in the message before, one for each, then what else the text tells.
+        thoughts: what its model thought, a block each, as JSON that only its provider understands; None where that is
+            not known.
     """
 
     role: Role
     text: str
     images: tuple[Image, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    thoughts: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class Request:
         schema: the JSON Schema of that value, where the caller knows one; it asks for JSON, too.
         attempts: how many requests for this answer came to nothing before; they count as those that follow do.
         most_requests: how many may be sent for it in all, those of `attempts` included; one always may.
+        offer: the actions as tools, for models that call tools; the answer is a text of actions all the same.
     """
 
     system: str
@@ -98,6 +107,7 @@ class Request:
     task: Task | None = None
     attempts: int = 0
     most_requests: int = MOST_REQUESTS
+    offer: ToolOffer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +163,14 @@ class StreamEnd:
         usage: None where the provider does not tell.
         answered_by: `provider/model` where that is not the model that was asked; else empty.
         replayed: whether the answer was kept from an earlier request, so that it cost nothing.
+        thoughts: as in `Message`.
     """
 
     usage: Usage | None
     stop_reason: str
     answered_by: str = ""
     replayed: bool = False
+    thoughts: tuple[str, ...] | None = None
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | Discarded | StreamEnd

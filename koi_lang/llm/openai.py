@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
+from koi_lang.llm.chat_messages import messages_of, tools_of
 from koi_lang.llm.json_schemas import can_be_sent
-from koi_lang.llm.messages import Message, Request, Usage, merge_turns
+from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
 from koi_lang.llm.sdk_model import SdkModel, StreamState
 from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
 from koi_lang.llm.thinking import chat_effort
-from koi_lang.llm.token_weight import weight
+from koi_lang.llm.tools import ToolOffer
 
 if TYPE_CHECKING:
     import httpx2
@@ -53,7 +54,10 @@ class OpenAI(SdkModel):
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
         card, row = card_of(request.model), self.connection.provider
-        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": _messages(request)}
+        offer = request.offer if self._calls_tools(request) else None
+        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request, offer)}
+        if offer is not None:
+            body |= tools_of(offer, is_forced=row.forces_tools)
         if request.max_tokens is not None:
             # OpenAI's newer models refuse `max_tokens`; of one without a card only that is known.
             is_there = row.name == "openai" and self.connection.base_url is None
@@ -76,20 +80,27 @@ class OpenAI(SdkModel):
         A schema that leaves something open is not sent: grammars that are made of it allow nothing but its fields.
         """
         row, schema = self.connection.provider, request.schema
+        if self._calls_tools(request):
+            return {}
         if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
             described = {"name": "answer", "schema": schema, "strict": True}
             return {"response_format": {"type": "json_schema", "json_schema": described}}
         wants_json = request.json or schema is not None
         return {"response_format": {"type": "json_object"}} if wants_json and row.json_mode else {}
 
-    def _ending(self) -> StreamState:
-        return _ChunkReader()
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
+        return _ChunkReader(offer)
 
     def _errors(self) -> tuple[type[Exception], ...]:
         return openai.OpenAIError, httpx2.HTTPError, ValueError
 
 
 class _ChunkReader(StreamState):
+    def __init__(self, offer: ToolOffer | None) -> None:
+        super().__init__(offer)
+        # How many calls have begun at each index: some servers give all of them the same one.
+        self._turns: dict[Any, int] = {}
+
     def read(self, part: Any) -> str:
         self.begun = True
         self.usage = _usage(field(part, "usage")) or self.usage
@@ -103,23 +114,20 @@ class _ChunkReader(StreamState):
         if refusal := word(delta, "refusal"):
             self.refusal = (self.refusal or "") + refusal
         calls = field(delta, "tool_calls")
-        self.called_tool = self.called_tool or bool(calls)
-        self.written += weight(word(field(first(calls), "function"), "arguments"))
+        for call in calls if isinstance(calls, list) else ():
+            self.called += self._read_call(call)
         content = field(delta, "content")
         self.thought = next(filter(None, (word(delta, name) for name in THOUGHTS)), "") or thought_of(content)
         return text_of(content)
 
-
-def _messages(request: Request) -> list[dict[str, Any]]:
-    turns = merge_turns((Message("system", request.system), *request.messages))
-    return [{"role": turn.role, "content": _content(turn)} for turn in turns if turn.text or turn.images]
-
-
-def _content(turn: Message) -> str | list[dict[str, Any]]:
-    if not turn.images:
-        return turn.text
-    images = [{"type": "image_url", "image_url": {"url": image.url}} for image in turn.images]
-    return [*images, {"type": "text", "text": turn.text}] if turn.text else images
+    def _read_call(self, call: Any) -> str:
+        """A piece of a call; a name begins another one where the last of its place is complete, or has another id."""
+        key, name, id = field(call, "index"), word(field(call, "function"), "name"), word(call, "id")
+        known = self.calls.get((key, self._turns.get(key)))
+        if known is None or (name and (known.is_complete or (id and id != known.id))):
+            self._turns[key] = self._turns.get(key, 0) + 1
+            self.calls.call((key, self._turns[key]), name, id)
+        return self.calls.add((key, self._turns[key]), word(field(call, "function"), "arguments"))
 
 
 def _usage(usage: Any) -> Usage | None:

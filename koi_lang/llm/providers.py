@@ -109,7 +109,15 @@ PROVIDERS = (
         needs_key=False,
         seed="",
     ),
-    Provider("ollama", (), "llama3.2", "http://127.0.0.1:11434/v1", json_schema=True, seeing="llama3.2-vision"),
+    Provider(
+        "ollama",
+        (),
+        "llama3.2",
+        "http://127.0.0.1:11434/v1",
+        json_schema=True,
+        seeing="llama3.2-vision",
+        transport="text",
+    ),
 )
 STAND_INS = ("rehearsal", "scripted")
 # Makers of models whose names look like a mistyped provider: `mistralai/…` is what others call models of Mistral.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -12,6 +12,7 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
 from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
     broken_off,
     cause_of,
@@ -23,6 +24,8 @@ from koi_lang.llm.provider_errors import (
 )
 from koi_lang.llm.request_trial import Refused, RequestTrial
 from koi_lang.llm.token_weight import weight
+from koi_lang.llm.tool_calls import CallWriter
+from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
 
@@ -36,27 +39,63 @@ class StreamState(ABC):
         accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
             events, or kept silent for too long.
         begun: whether any part has arrived.
-        said: whether there was text in any.
+        said: whether there was text, or a call of a tool, in any.
         thought: what the part that was read last says of the thoughts of the model.
+        calls: the calls of tools.
+        called: the text of actions that the part which was read last adds by calls.
+        reads_calls: whether the answer may be actions; else a call is no answer.
         written: tokens of all that has arrived, also of thoughts and calls of tools, about.
         stop_reason: why the model stopped; empty while it has not.
         usage: what the answer consumed so far, None when the provider has not told.
         refusal: why the model declines to answer, often empty; None when it does not decline.
-        called_tool: whether the model called a tool; it was offered none.
+        thoughts: of the model, a block each, as its provider wants them back; None where it does not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, offer: ToolOffer | None = None) -> None:
         self.accepted = self.begun = self.said = False
-        self.thought = ""
+        self.calls = CallWriter({} if offer is None else offer.by_name)
+        self._waits_for_calls, self._held = offer is not None, ""
+        self.thought = self.called = ""
+        self.reads_calls = True
         self.written = 0.0
         self.stop_reason = ""
         self.usage: Usage | None = None
         self.refusal: str | None = None
-        self.called_tool = False
+        self.thoughts: tuple[str, ...] | None = None
 
     @abstractmethod
     def read(self, part: Any) -> str:
         """Note what a part tells; its text, often empty."""
+
+    def deltas(self, part: Any) -> Iterator[Delta]:
+        """What a part adds to thoughts and answer. Text beside calls is a comment, and known as such by the calls."""
+        text = self.read(part)
+        thought, called, self.thought, self.called = self.thought, self.called, "", ""
+        if thought:
+            self.written += weight(thought)
+            yield ThinkingDelta(thought)
+        if self._waits_for_calls:
+            text, self._held = "", self._held + text
+        if self._held and self.calls.has_called:
+            yield self._comment()
+        yield from self._say(text + called * self.reads_calls)
+
+    def finish(self) -> Iterator[Delta]:
+        """What is left at the end of the stream."""
+        held, self._held = self._held, ""
+        yield from self._say(held + self.calls.finish() * self.reads_calls)
+
+    def _comment(self) -> Delta:
+        """What the model said beside its calls, as a thought."""
+        held, self._held = self._held, ""
+        self.written += weight(held)
+        return ThinkingDelta(held)
+
+    def _say(self, text: str) -> Iterator[Delta]:
+        if text:
+            self.said = True
+            self.written += weight(text)
+            yield TextDelta(text)
 
 
 class SdkModel(ABC):
@@ -83,12 +122,18 @@ class SdkModel(ABC):
         """The one model that answers."""
         return (Candidate(self.model, self.connection.max_tokens),)
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether it is offered its actions as tools."""
+        return self.connection.transport_of(card_of(self.model)) == "tools"
+
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
         request = seen(self.connection.complete(request), self.connection)
         if self._client is None:
             self._client = self._open()
-        ending = self._ending()
+        ending = self._ending(request.offer if self._calls_tools(request) else None)
+        ending.reads_calls = request.json
         trial = RequestTrial(request, self.provider, self._body(request), self._refused_by(request.model))
         try:
             async with aclosing(self._deltas(trial, ending)) as deltas:
@@ -100,7 +145,7 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
-        yield StreamEnd(ending.usage, ending.stop_reason)
+        yield StreamEnd(ending.usage, ending.stop_reason, thoughts=ending.thoughts)
 
     def _refused_by(self, model: str) -> set[str]:
         """Names of what a model is known to refuse."""
@@ -135,15 +180,14 @@ class SdkModel(ABC):
         async with await self._send(body) as stream:
             ending.accepted = _is_events(stream)
             async for part in stream:
-                text, thought = ending.read(part), ending.thought
-                if thought:
-                    ending.thought = ""
-                    ending.written += weight(thought)
-                    yield ThinkingDelta(thought)
-                if text:
-                    ending.said = True
-                    ending.written += weight(text)
-                    yield TextDelta(text)
+                for delta in ending.deltas(part):
+                    yield delta
+        for delta in ending.finish():
+            yield delta
+
+    def _calls_tools(self, request: Request) -> bool:
+        """Whether a request offers its actions as tools."""
+        return request.offer is not None and self.connection.transport_of(card_of(request.model)) == "tools"
 
     def _fault(self, ending: StreamState, model: str) -> RequestError | None:
         """What is wrong with an answer whose stream ended properly."""
@@ -153,8 +197,9 @@ class SdkModel(ABC):
             return refusal_error(self.provider, ending.refusal, self.connection)
         if not ending.stop_reason:
             return broken_off(self.provider, begun=ending.begun)
-        if not ending.said and (ending.called_tool or ending.stop_reason in CUT_SHORT):
-            return without_text(self.provider, called_tool=ending.called_tool)
+        called_tool = ending.calls.has_called and not ending.reads_calls
+        if not ending.said and (called_tool or ending.stop_reason in CUT_SHORT):
+            return without_text(self.provider, called_tool=called_tool)
         return None
 
     async def aclose(self) -> None:
@@ -176,7 +221,7 @@ class SdkModel(ABC):
         """Send a body; the stream of its answer, a context manager."""
 
     @abstractmethod
-    def _ending(self) -> StreamState:
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
         """A reader for the parts of one stream."""
 
     @abstractmethod

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.sdk_model import StreamState
+from koi_lang.llm.tools import ToolOffer
 
 Vector: TypeAlias = Sequence[float]
 
@@ -30,7 +31,7 @@ class Vectors(OpenAI):
         raw = await self._client.embeddings.with_raw_response.create(**body)
         return _at_once((raw.http_response.json(), len(body["input"])))
 
-    def _ending(self) -> StreamState:
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
         return _Whole()
 
 

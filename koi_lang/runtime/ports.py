@@ -185,6 +185,9 @@ class ServersPort(Protocol):
     async def offers(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
         """What several servers offer, started if need be, as data for a prompt."""
 
+    def catalog(self, servers: Sequence[Mcp]) -> Sequence[Any]:
+        """A `ServerCatalog` for each server, as far as it is known now; nothing is started."""
+
     async def news(
         self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]], before: Mapping[str, Any]
     ) -> dict[str, Any] | None:

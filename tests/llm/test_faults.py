@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,8 +78,12 @@ def faults(table: dict[str, Any]) -> pytest.MarkDecorator:
 async def ask(
     kind: str, answers: Sequence[Answer], *, silence_s: float = 5.0, tries: int = 3, request: Request = REQUEST
 ) -> tuple[list[Delta], RequestError | None]:
-    """The deltas of one request with retries, and the error at its end; the server goes on after the first delta."""
+    """The deltas of one request with retries, and the error at its end; the server goes on after the first delta.
+
+    Where actions are wanted, the call of a tool is one; so it is a fault only where a text is.
+    """
     deltas: list[Delta] = []
+    request = replace(request, json=request.json and not answers[0].calls_tool)
     async with ModelServer(answers) as server:
         model = retry(adapter(kind, server.url, silence_s=silence_s), tries=tries, sleep=Listener().sleep)
         try:

@@ -24,6 +24,8 @@ class Answer:
         reset: a cut closes the connection with a reset rather than an orderly end.
         refusal: what a model says that declines to answer; Anthropic's only says that it does.
         calls_tool: the answer is the call of a tool.
+        calls: the answer calls tools: of each the name, and the pieces of its arguments, one event each.
+        signature: by which a provider knows thoughts again.
         thoughts: what the model thinks before it answers, one event each.
         thoughts_in: the field of a delta in which a server that speaks as OpenAI does puts them.
         thought_tokens: how many of the output the model thought.
@@ -46,6 +48,14 @@ class Answer:
     thoughts: tuple[str, ...] = ()
     thoughts_in: str = "reasoning_content"
     thought_tokens: int = 0
+    calls: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    signature: str = "c2ln"
+
+
+def call(name: str, /, **arguments: Any) -> tuple[str, tuple[str, ...]]:
+    """A call of a tool, its arguments in pieces of a few characters."""
+    text = json.dumps(arguments, ensure_ascii=False)
+    return name, tuple(text[start : start + 7] for start in range(0, len(text), 7))
 
 
 def openai_events(answer: Answer, *, with_usage: bool) -> Iterator[str]:
@@ -55,7 +65,7 @@ def openai_events(answer: Answer, *, with_usage: bool) -> Iterator[str]:
     if answer.raw:
         yield answer.raw
         return
-    usual = "tool_calls" if answer.calls_tool else "stop"
+    usual = "tool_calls" if answer.calls_tool or answer.calls else "stop"
     yield _chunk([{"index": 0, "delta": {}, "finish_reason": answer.stop_reason or usual}])
     if answer.usage and with_usage:
         yield _chunk([], usage=_openai_usage(*answer.usage, answer.thought_tokens))
@@ -69,7 +79,16 @@ def _openai_deltas(answer: Answer) -> Iterator[Mapping[str, Any]]:
         yield {"tool_calls": [{"index": 0, "id": "t", "function": {"name": "look", "arguments": "{}"}}]}
     else:
         yield from ({answer.thoughts_in: thought} for thought in answer.thoughts)
-        yield from ({"content": piece} for piece in answer.pieces)
+        yield from ({"content": piece} for piece in answer.pieces if not _only_calls(answer))
+        for index, (name, arguments) in enumerate(answer.calls):
+            begun = {
+                "index": index,
+                "id": f"id{index}",
+                "type": "function",
+                "function": {"name": name, "arguments": ""},
+            }
+            yield {"tool_calls": [begun]}
+            yield from ({"tool_calls": [{"index": index, "function": {"arguments": each}}]} for each in arguments)
 
 
 def embeddings(texts: Sequence[str], embed: Callable[[str], Sequence[float]]) -> dict[str, Any]:
@@ -98,7 +117,7 @@ def anthropic_events(answer: Answer) -> Iterator[str]:
         yield answer.raw
         return
     yield _event("content_block_stop", {"index": 0})
-    usual = "refusal" if answer.refusal else "tool_use" if answer.calls_tool else "end_turn"
+    usual = "refusal" if answer.refusal else "tool_use" if answer.calls_tool or answer.calls else "end_turn"
     delta = {"stop_reason": answer.stop_reason or usual, "stop_sequence": None}
     details = {"output_tokens_details": {"thinking_tokens": answer.thought_tokens}} if answer.thought_tokens else {}
     usage = {"output_tokens": made, **details}
@@ -112,7 +131,9 @@ def _thinking_block(answer: Answer) -> Iterator[str]:
     yield _event("content_block_start", {"index": 0, "content_block": block})
     for thought in answer.thoughts:
         yield _event("content_block_delta", {"index": 0, "delta": {"type": "thinking_delta", "thinking": thought}})
-    yield _event("content_block_delta", {"index": 0, "delta": {"type": "signature_delta", "signature": "c2ln"}})
+    yield _event(
+        "content_block_delta", {"index": 0, "delta": {"type": "signature_delta", "signature": answer.signature}}
+    )
     yield _event("content_block_stop", {"index": 0})
 
 
@@ -122,8 +143,19 @@ def _anthropic_block(answer: Answer) -> Iterator[str]:
         yield _event("content_block_start", {"index": 0, "content_block": tool})
         return
     yield _event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
-    for piece in () if answer.refusal else answer.pieces:
+    for piece in () if answer.refusal or _only_calls(answer) else answer.pieces:
         yield _event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece}})
+    for index, (name, arguments) in enumerate(answer.calls, 1):
+        block = {"type": "tool_use", "id": f"id{index}", "name": name, "input": {}}
+        yield _event("content_block_start", {"index": index, "content_block": block})
+        for piece in arguments:
+            delta = {"type": "input_json_delta", "partial_json": piece}
+            yield _event("content_block_delta", {"index": index, "delta": delta})
+        yield _event("content_block_stop", {"index": index})
+
+
+def _only_calls(answer: Answer) -> bool:
+    return bool(answer.calls) and answer.pieces == ("ok",)
 
 
 def _chunk(choices: list[dict[str, Any]], usage: Mapping[str, Any] | None = None) -> str:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.ports import BlockPort
 
 MOST_ITERATIONS = 1000
+# The names of all of them.
+CONTROL = ("if", "while", "repeat")
 
 
 @action("execute", name="if", aliases={"else": "otherwise"}, inside=True)

@@ -126,6 +126,10 @@ class Servers:
         now = self._catalog_data(servers, members)
         return None if now == before else now
 
+    def catalog(self, servers: Sequence[Mcp]) -> list[ServerCatalog]:
+        """What servers offer, as far as that is known now; nothing is started."""
+        return [self._catalog_of(server) for server in by_name(servers).values()]
+
     async def _look(self, server: Mcp) -> None:
         try:
             await self.connect(server)
@@ -134,8 +138,7 @@ class Servers:
             self._known[_key(server)] = ServerCatalog(server.name, problem=told)
 
     def _catalog_data(self, servers: Sequence[Mcp], members: Mapping[str, tuple[Mcp, str]]) -> dict[str, Any]:
-        offers = [self._catalog_of(server) for server in by_name(servers).values()]
-        return as_data(offers, {address: self._member(*member) for address, member in members.items()})
+        return as_data(self.catalog(servers), {address: self._member(*member) for address, member in members.items()})
 
     def _catalog_of(self, server: Mcp) -> ServerCatalog:
         """What a server offers, as far as it may be used."""

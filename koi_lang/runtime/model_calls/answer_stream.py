@@ -80,6 +80,11 @@ class AnswerStream:
         self._is_open = False
 
     @property
+    def thoughts(self) -> tuple[str, ...] | None:
+        """What the model thought, for its provider; None where that is not known."""
+        return self._end.thoughts
+
+    @property
     def is_cut(self) -> bool:
         """Whether the answer ended because it had reached its limit of tokens."""
         known = self._before.answer.end if self._before is not None and self._before.answer is not None else None

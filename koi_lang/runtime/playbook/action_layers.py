@@ -25,6 +25,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.tool_offer import TOOL_MARK, named_action, offer_of
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
@@ -165,6 +166,7 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
         LimitReachedError: a limit of this call, or of one around it, ends it.
     """
     call.repeated = 0
+    action = known_by_tool(call, action)
     ended = await capture(_carry_out(begin(call, action, call.names), action.data))
     if ended.error is not None:
         return _fail(call, action, ended.error)
@@ -174,7 +176,17 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
 
 async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
     """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
+    action = known_by_tool(call, action)
     return await _carry_out_nested(begin(call, action, names), action.data)
+
+
+def known_by_tool(call: PlaybookCall, action: Action) -> Action:
+    """An action that is called by the name of a tool, such as `Skill__function`, as the one it stands for."""
+    if action.delegated or TOOL_MARK not in action.intent or find_action(call.agent.run, action.intent) is not None:
+        return action
+    is_delegate = call.parent is not None
+    offer = call.offer or offer_of(call.agent, "", is_delegate=is_delegate, tools=call.tools)
+    return named_action(offer, action)
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:

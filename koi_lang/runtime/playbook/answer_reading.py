@@ -49,13 +49,15 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             reader = ReplyReader(shapes_of(call.playbook), listener=listener)
             await read_pieces(arriving, reader, turn, actions)
         for action in reader.finish(is_cut=arriving.is_cut):
+            turn.values.append(reader.values)
             actions.put_nowait(action)
     except ReplyError as error:
         turn.problem = error.message
     except ProviderError as error:
         turn.error, turn.problem = error, f"the connection broke: {error.message}"
     finally:
-        turn.tokens = 0 if arriving is None else arriving.counted
+        if arriving is not None:
+            turn.tokens, turn.thoughts = arriving.counted, arriving.thoughts
     actions.put_nowait(None)
 
 
@@ -68,6 +70,7 @@ async def read_pieces(
             turn.pieces.append(piece)
             for action in reader.feed(piece):
                 arriving.keep()
+                turn.values.append(reader.values)
                 actions.put_nowait(action)
 
 

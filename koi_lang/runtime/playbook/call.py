@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
+from koi_lang.llm.tools import ToolOffer
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
@@ -29,6 +30,7 @@ class PlaybookCall:
         playbook: as rendered last.
         instructions: the same with names in place of values.
         tools: what MCP servers offer it.
+        offer: what its model was offered as tools last; None where that was nothing.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
@@ -47,6 +49,7 @@ class PlaybookCall:
     playbook: Rendered = field(default_factory=Rendered)
     instructions: NamedPlaybook = field(default_factory=NamedPlaybook)
     tools: Mapping[str, Any] = field(default_factory=dict)
+    offer: ToolOffer | None = None
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)

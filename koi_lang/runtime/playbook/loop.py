@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.js.undefined import undefined
+from koi_lang.llm.layers import takes_tools
 from koi_lang.llm.messages import DelegateInfo, Message, Request, Task
 from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MOST_ATTEMPTS
@@ -25,6 +26,8 @@ from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
+from koi_lang.runtime.playbook.tool_offer import offer_of
+from koi_lang.runtime.playbook.tool_results import calls_of, results_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
 from koi_lang.runtime.replay.calls import Effect
@@ -146,9 +149,11 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     playbook = call.instructions.text
     system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=call.tools)
+    if takes_tools(agent.run.models.of(agent)):
+        call.offer = offer_of(agent, playbook, is_delegate=is_delegate, tools=call.tools)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    return Request(system, messages.snapshot(), json=True, task=task(call))
+    return Request(system, messages.snapshot(), json=True, task=task(call), offer=call.offer)
 
 
 def tell_values(call: PlaybookCall, messages: Transcript) -> None:
@@ -191,15 +196,17 @@ def task(call: PlaybookCall) -> Task:
 def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     """Add an answer and what came of it to the conversation."""
     text = prompting.clip_answer(turn.text)
+    calls = calls_of(turn, call.offer) if text == turn.text else ()
     if text:
-        messages.append(Message("assistant", text))
+        messages.append(Message("assistant", text, calls=calls, thoughts=turn.thoughts))
     conversation_of(call).note(turn.tokens)
     call.failures.record_end(turn.error.message if turn.error is not None and turn.ended_by == "cut" else "")
     feedback = [each.feedback for each in turn.actions]
     if turn.ended_by in ("cut", "unreadable"):
         call.failures.unreadable(turn.problem)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
-    messages.append(prompting.joined_feedback(feedback, sees=can_see_images(call)))
+    results = results_of(turn, len(calls), feedback[len(turn.actions) :]) if calls else ()
+    messages.append(prompting.joined_feedback(feedback, sees=can_see_images(call), results=results))
 
 
 def can_see_images(call: PlaybookCall) -> bool:

@@ -122,7 +122,7 @@ class ToldValues:
         values = () if self._told.get(STATE) == digest else ((STATE, digest),)
         if values:
             told[STATE] = dict(state)
-        return self._note(DataMessage("user", f"{BEGIN}\nContext: {prompt_text(told)}", images_in(args), values))
+        return self._note(DataMessage("user", f"{BEGIN}\nContext: {prompt_text(told)}", images_in(args), values=values))
 
     def tell_changes(self, playbook: NamedPlaybook, state: Mapping[str, Any]) -> DataMessage | None:
         """The values in a playbook that are not told as they are; None when all are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ from koi_lang.js.inspect_value import inspect as inspect_value
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message
+from koi_lang.llm.tools import ToolResult
 from koi_lang.runtime.actions.lookup import actions_of
+from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
@@ -74,23 +76,34 @@ def system_prompt(
         playbook: with names in place of values.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.offers` says it.
     """
+    offered = offered_actions(agent, is_delegate=is_delegate, tools=tools)
     sections = [
         f"You are the agent `{agent.name}`.\n{RULES}",
-        "## Actions\n" + "\n".join(_actions(agent, is_delegate, tools)),
+        "## Actions\n" + "\n".join(f"- {kind.signature} {kind.description}" for kind in offered),
+        *reach_of(agent, tools),
     ]
-    members = reachable(agent) if agent.role.allows("delegate") else []
-    if members:
-        told = (line for member in members for line in _member(member, tools.get("members", {})))
-        sections.append("## Agents\n" + "\n".join(told))
-    skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
-    if skills:
-        sections.append("## Skills, for call_skill\n" + "\n".join(skills))
-    if tools.get("lines"):
-        sections.append("\n".join([TOOLS, *tools["lines"]]))
     return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
 
 
-def _actions(agent: AgentPort, is_delegate: bool, tools: Mapping[str, Any]) -> list[str]:
+def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[str] = frozenset()) -> Iterator[str]:
+    """What an agent reaches by an action: members, functions of skills, tools; a section each.
+
+    Args:
+        passed_over: the actions whose sections are left out.
+    """
+    members = reachable(agent) if agent.role.allows("delegate") and "delegate" not in passed_over else []
+    if members:
+        told = (line for member in members for line in _member(member, tools.get("members", {})))
+        yield "## Agents\n" + "\n".join(told)
+    skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
+    if skills and "call_skill" not in passed_over:
+        yield "## Skills, for call_skill\n" + "\n".join(skills)
+    if tools.get("lines") and "call_mcp" not in passed_over:
+        yield "\n".join([TOOLS, *tools["lines"]])
+
+
+def offered_actions(agent: AgentPort, *, is_delegate: bool, tools: Mapping[str, Any]) -> list[ActionKind]:
+    """The actions that an agent is told of: those of use to it that its role permits."""
     hidden = set(HIDDEN)
     hidden |= set() if is_delegate else ONLY_DELEGATES
     hidden |= set() if agent.about.skills() else ONLY_SKILLS
@@ -98,7 +111,7 @@ def _actions(agent: AgentPort, is_delegate: bool, tools: Mapping[str, Any]) -> l
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
     hidden |= set() if tools.get("resources") else ONLY_RESOURCES
     hidden |= set() if tools.get("prompts") else ONLY_PROMPTS
-    return [f"- {kind.signature} {kind.description}" for kind in actions_of(agent) if kind.name not in hidden]
+    return [kind for kind in actions_of(agent) if kind.name not in hidden]
 
 
 def _member(member: Delegate, tools: Mapping[str, str]) -> list[str]:
@@ -176,10 +189,15 @@ def clip_answer(answer: str) -> str:
     return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"
 
 
-def joined_feedback(items: Sequence[Feedback], *, sees: bool = False) -> Message:
-    """All feedback on one answer, a line each, to a model that sees with the images of results."""
+def joined_feedback(items: Sequence[Feedback], *, sees: bool = False, results: tuple[ToolResult, ...] = ()) -> Message:
+    """All feedback on one answer, a line each, to a model that sees with the images of results.
+
+    Args:
+        results: the same for each call of a tool.
+    """
     images = (image for item in items for image in item.images if sees)
-    return Message("user", "\n".join([*(flatten_lines(item.text) for item in items), "Continue."]), tuple(images))
+    text = "\n".join([*(flatten_lines(item.text) for item in items), "Continue."])
+    return Message("user", text, tuple(images), results=results)
 
 
 def _result_text(value: Any) -> str:

@@ -96,12 +96,13 @@ class ReplyReader:
 
     Attributes:
         count: how many actions have been complete.
+        values: how many JSON values have begun; an action stands in the last one.
     """
 
     def __init__(
         self, results: Shapes = (), *, listener: ReplyListener | None = None, find: FindValue | None = None
     ) -> None:
-        self.count = 0
+        self.count = self.values = 0
         self._listener, self._find = listener, find or find_value
         self._half_escape = ""
         self._results = results
@@ -272,6 +273,7 @@ class ReplyReader:
         if len(self._open) == MOST_DEPTH:
             raise ReplyError(f"the answer is nested more than {MOST_DEPTH} levels deep")
         parent = self._open[-1] if self._open else None
+        self.values += parent is None
         opened = _Open(len(self._pieces) - 1, self._at - 1, is_list, "list" if is_list else "action")
         if parent is not None:
             opened.place = self._place(parent, is_list)

@@ -72,7 +72,7 @@ class ConversationSummary(Message):
         if opening is None:
             return ConversationSummary("user", text, record=record, kept=kept)
         text += f"\n\n{OPENING}\n{clip_middle(opening.text, LONGEST_OPENING)}"
-        return ConversationSummary("user", text, opening.images, record, kept)
+        return ConversationSummary("user", text, opening.images, record=record, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class Turn:
         has_failed: whether one of them has failed; what follows it is not carried out.
         has_returned: whether the playbook has returned.
         problem: why the rest was not read, for the model.
+        values: which of the JSON values in the answer each action that was read stands in, counted from 1.
+        thoughts: of the model, as in `Message`.
         error: what cut the answer.
         tokens: of request and answer together, as the provider counted; 0 where it did not.
     """
@@ -53,6 +55,8 @@ class Turn:
     has_failed: bool = False
     has_returned: bool = False
     problem: str = ""
+    values: list[int] = field(default_factory=list)
+    thoughts: tuple[str, ...] | None = None
     error: ProviderError | None = None
     tokens: int = 0
 

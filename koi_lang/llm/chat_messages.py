@@ -1,0 +1,66 @@
+"""A conversation, and the tools it offers, as the chat completions interface takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from koi_lang.llm.images import Image
+from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.messages import Message, Request, merge_turns
+from koi_lang.llm.tool_turns import Exchange, exchanges
+from koi_lang.llm.tools import NativeTool, ToolOffer
+
+
+def messages_of(request: Request, offer: ToolOffer | None = None) -> list[dict[str, Any]]:
+    """The messages of a request, the system text first.
+
+    Args:
+        offer: what it offers as tools; calls of them are told as such then.
+    """
+    if offer is None:
+        turns = merge_turns((Message("system", request.system), *request.messages))
+        return [_message(turn) for turn in turns if turn.text or turn.images]
+    told = [_message(Message("system", offer.system))]
+    for turn in exchanges(request.messages):
+        told += _exchange(turn) if isinstance(turn, Exchange) else [_message(turn)]
+    return told
+
+
+def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:
+    """The fields of a body that offer tools."""
+    choice = {"tool_choice": "required"} if is_forced else {}
+    return {"tools": [_tool(tool) for tool in offer.tools], **choice}
+
+
+def _tool(tool: NativeTool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    is_strict = {"strict": True} if can_be_sent(tool.parameters) else {}
+    return {"type": "function", "function": function | is_strict}
+
+
+def _exchange(exchange: Exchange) -> Iterator[dict[str, Any]]:
+    """Calls and their results; images of results are shown by the person, since results are texts there."""
+    yield {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for id, call in exchange.calls
+        ],
+    }
+    for id, result in exchange.results:
+        yield {"role": "tool", "tool_call_id": id, "content": result.text}
+    if exchange.rest is not None:
+        yield _message(exchange.rest)
+
+
+def _message(turn: Message) -> dict[str, Any]:
+    return {"role": turn.role, "content": _content(turn.text, turn.images)}
+
+
+def _content(text: str, images: tuple[Image, ...]) -> str | list[dict[str, Any]]:
+    if not images:
+        return text
+    shown = [{"type": "image_url", "image_url": {"url": image.url}} for image in images]
+    return [*shown, {"type": "text", "text": text}] if text else shown

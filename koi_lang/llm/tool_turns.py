@@ -1,0 +1,60 @@
+"""The messages of a conversation with the calls of tools in it, each beside its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from koi_lang.llm.messages import Message, merge_turns
+from koi_lang.llm.tools import ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An answer that called tools, and what came of it.
+
+    Attributes:
+        calls: with the ids by which results name them; they are ours, whatever the model called its calls.
+        results: one for each call.
+        rest: what the person says beside them, images included; None where that is nothing.
+        thoughts: as in `Message`.
+    """
+
+    calls: tuple[tuple[str, ToolCall], ...]
+    results: tuple[tuple[str, ToolResult], ...]
+    rest: Message | None
+    thoughts: tuple[str, ...] | None
+
+
+def exchanges(messages: Sequence[Message]) -> Iterator[Message | Exchange]:
+    """The messages in order, neighbours of one role joined; what is no complete exchange is told as text."""
+    plain: list[Message] = []
+    number = 0
+    while number < len(messages):
+        answer, told = messages[number], messages[number + 1] if number + 1 < len(messages) else None
+        if told is None or not answer.calls or len(told.results) < len(answer.calls):
+            plain.append(answer)
+            number += 1
+            continue
+        yield from merge_turns(plain)
+        plain, after = [], number + 2
+        while after < len(messages) and messages[after].role == "user":
+            after += 1
+        yield _exchange(answer, told, messages[number + 2 : after], number)
+        number = after
+    yield from merge_turns(plain)
+
+
+def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int) -> Exchange:
+    ids = [f"call_{number}_{place}" for place in range(len(answer.calls))]
+    beside = told.results[len(ids) :]
+    said = [Message("user", result.text) for result in beside]
+    if told.images:
+        said.insert(0, Message("user", "Images in these results:", told.images))
+    rest = merge_turns((*said, *more))
+    return Exchange(
+        tuple(zip(ids, answer.calls, strict=True)),
+        tuple(zip(ids, told.results, strict=False)),
+        rest[0] if rest else None,
+        answer.thoughts,
+    )

@@ -1,0 +1,115 @@
+"""Actions offered as native tools, and the texts that calls of them stand for.
+
+An answer is one text of JSON actions, whichever way it came: a call becomes the action that it stands for, and the
+action becomes the call again when the conversation is sent anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from koi_lang.llm.images import Image
+
+# Actions that carry out others, as they begin where a tool takes them as they are.
+PLANS = re.compile(r'\{\s*"(?:actions|batch|parallel)"')
+# An action by its name.
+NAMED = re.compile(r'\{"intent":("(?:[^"\\]|\\.)*+")(?=[,}])')
+NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class NativeTool:
+    """Something that a model may call.
+
+    Attributes:
+        name: up to 64 letters, digits, `_` and `-`.
+        parameters: JSON Schema of an object.
+        opening: the text of the action that a call stands for, up to where its arguments belong; empty where they are
+            that text.
+        is_nested: whether the arguments are the value that `opening` ends before; else their fields go on with its
+            object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    opening: str = ""
+    is_nested: bool = False
+
+    def arguments_in(self, text: str) -> str:
+        """The arguments of the call that an action stands for, whose text begins with `opening`."""
+        rest = text[len(self.opening) :]
+        if self.is_nested:
+            return rest.removesuffix("}").strip()
+        return "{" + rest.removeprefix(",").lstrip() if self.opening else rest
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool; `arguments` are JSON."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What came of a call, as the model is told it."""
+
+    text: str
+    is_error: bool = False
+    images: tuple[Image, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolOffer:
+    """What a request offers to models that call tools.
+
+    Attributes:
+        system: the system text for them.
+    """
+
+    system: str
+    tools: tuple[NativeTool, ...]
+    _by_opening: Mapping[str, NativeTool] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        longest_first = sorted(self.tools, key=lambda tool: -len(tool.opening))
+        object.__setattr__(self, "_by_opening", {tool.opening: tool for tool in longest_first})
+
+    @cached_property
+    def by_name(self) -> Mapping[str, NativeTool]:
+        """The tools by their names."""
+        return {tool.name: tool for tool in self.tools}
+
+    def call_of(self, action: str) -> ToolCall | None:
+        """The call that the text of an action stands for; None where it could not have been made by one.
+
+        A model may have called what it was not offered.
+        """
+        for opening, tool in self._by_opening.items():
+            if action.startswith(opening) if opening else PLANS.match(action):
+                return ToolCall(tool.name, tool.arguments_in(action))
+        found = NAMED.match(action)
+        return None if found is None else _undeclared_call(found, action)
+
+    def calls_of(self, actions: Iterable[str]) -> tuple[ToolCall, ...]:
+        """The calls that several texts stand for; none where one of them could not have been made by a call."""
+        calls = [self.call_of(action) for action in actions]
+        return tuple(call for call in calls if call is not None) if None not in calls else ()
+
+
+def fit_name(name: str) -> str:
+    """A name of which providers take every character."""
+    return NOT_IN_NAMES.sub("_", name)
+
+
+def _undeclared_call(found: re.Match[str], action: str) -> ToolCall:
+    name = fit_name(json.loads(found[1]))[:LONGEST_NAME] or "_"
+    return ToolCall(name, NativeTool(name, "", {}, found[0]).arguments_in(action))

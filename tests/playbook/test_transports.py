@@ -1,0 +1,112 @@
+"""The same conversation in text and by native calls of tools, through both SDKs: one stream of actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.llm.server import Answer
+from tests.llm.wire import call
+from tests.playbook.playing import Player, act, ask, done
+from tests.playbook.transports import WAYS, story, talk
+
+TEAM = """
+role Worker { can execute, can delegate }
+skill Weather {
+  affordance "Weather of cities"
+  export async function forecast(city: string): Promise<any> { return { city, degrees: 7 } }
+}
+agent Helper : Worker { on greet(args: { name: string }) { return { text: `Hi ${args.name}` } } }
+team Two { helper = Helper lead = Main }
+agent Main : Worker {
+  uses team Two
+  uses skill Weather
+  on go(args) { playbook "Greet {{args.name}} and tell the weather." }
+}
+"""
+FORECAST = act("call_skill", skill="Weather", function="forecast", input={"city": "Rome"})
+GREET = ask("helper::greet", {"name": "Ada"})
+WARM = {"batch": [{**FORECAST, "id": "w"}, act("print", message="It has ${w.output.degrees} degrees.")]}
+TURNS = [[FORECAST, GREET], [act("print", message="Hi Ada"), WARM], [done(ok=True)]]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_one_conversation_is_the_same_whichever_way_it_comes(play: Player, way: tuple[str, str]) -> None:
+    """The same actions begin and end in the same order, with the same fields and results."""
+    played, *_ = talk(play, TEAM, TURNS, way, played={"payload": {"name": "Ada"}})
+    expected, *_ = talk(play, TEAM, TURNS, ("openai", "text"), played={"payload": {"name": "Ada"}})
+
+    assert ({"ok": True}, ("Hi Ada", "It has 7 degrees.")) == (played.result, played.printed)
+    assert story(expected.events) == story(played.events)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_results_go_back_to_their_calls(play: Player, provider: str) -> None:
+    """With ids that fit, an error where one failed, and a word on what was not carried out."""
+    turns = [Answer(calls=(call("Weather__forecast", city="Rome"), call("Weather__zap"), call("print", message="x")))]
+    played, asked, _ = talk(play, TEAM, [*turns, [done(ok=True)]], (provider, "tools"))
+    calls, results = exchange_of(provider, asked[1].body)
+
+    assert (None, ()) == (played.error, played.printed)
+    assert ["Weather__forecast", "Weather__zap", "print"] == [name for _, name in calls]
+    assert [id for id, _ in calls] == [id for id, _, _ in results]
+    assert '✅ call_skill -> {"city":"Rome","degrees":7}' == results[0][1]
+    assert results[1][1].startswith("❌ Weather__zap failed")
+    assert "Not carried out, since one before it failed or ended the playbook." == results[2][1]
+    assert provider == "openai" or [False, True, True] == [failed for _, _, failed in results]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, provider: str) -> None:
+    """Its lists are not told as text, and the playbook still ends the system text."""
+    _, asked, _ = talk(play, TEAM, [[done()]], (provider, "tools"))
+    body = asked[0].body
+    system = body["messages"][0]["content"] if provider == "openai" else body["system"][0]["text"]
+    names = [tool["function"]["name"] if provider == "openai" else tool["name"] for tool in body["tools"]]
+
+    assert {"print", "return", "helper__greet", "Weather__forecast", "plan"} <= set(names)
+    assert names == list(dict.fromkeys(names))
+    assert {"call_skill", "if", "while", "repeat"}.isdisjoint(names)
+    assert system.endswith("## Playbook\nGreet ⟨args.name⟩ and tell the weather.")
+    assert "## Actions" not in system
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_what_is_said_beside_calls_is_a_thought(play: Player, provider: str) -> None:
+    """It is no action, even if it looks like one, and is shown as what the model thinks."""
+    said = '{"intent":"print","message":"from a comment"}'
+    turns = [Answer(pieces=(said,), calls=(call("print", message="from a call"), call("return", data={})))]
+    played, _, thoughts = talk(play, TEAM, turns, (provider, "tools"))
+
+    assert (("from a call",), [said]) == (played.printed, thoughts)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_actions_as_text_are_read_where_no_tool_is_called(play: Player, provider: str) -> None:
+    """Some models write what they were to call."""
+    turns = [Answer(pieces=('{"intent":"print","message":"a"}', '{"intent":"return"}'))]
+    played, *_ = talk(play, TEAM, turns, (provider, "tools"))
+
+    assert (("a",), None) == (played.printed, played.error)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_calls_are_read_where_no_tool_was_offered(play: Player, provider: str) -> None:
+    """Newer models call what they were only told of."""
+    turns = [Answer(calls=(call("print", message="a"), call("return", data={"n": 1})))]
+    played, asked, _ = talk(play, TEAM, turns, (provider, "text"))
+
+    assert (("a",), {"n": 1}) == (played.printed, played.result)
+    assert "tools" not in asked[0].body
+
+
+def exchange_of(provider: str, body: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:
+    """The calls in a request by id and name, and their results by id, text and whether it is an error."""
+    if provider == "openai":
+        calls = [(each["id"], each["function"]["name"]) for each in body["messages"][2]["tool_calls"]]
+        told = [each for each in body["messages"] if each["role"] == "tool"]
+        return calls, [(each["tool_call_id"], each["content"], False) for each in told]
+    calls = [(each["id"], each["name"]) for each in body["messages"][1]["content"]]
+    told = [each for each in body["messages"][2]["content"] if each["type"] == "tool_result"]
+    return calls, [(each["tool_use_id"], each["content"], each.get("is_error", False)) for each in told]
