@@ -32,15 +32,20 @@ class _Fallback(Layer):
         self._models, self._on_event = tuple(models), on_event
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
-        for model, following in zip(self._models, (*self._models[1:], None), strict=True):
-            trial = Attempt(model, self._request_for(model, request), _may_differ)
+        made = request.attempts
+        for index, model in enumerate(self._models):
+            following = self._models[index + 1 :]
+            trial = Attempt(model, self._request_for(model, request, made, len(following)), _may_differ)
             async with aclosing(trial.deltas()) as deltas:
                 async for delta in deltas:
                     yield self._sign(delta, model)
             if trial.failure is None:
                 return
             self._sign_failure(trial.failure, model)
-            self._move_on(model, following, trial.failure)
+            made = _requests_made(made, trial.failure)
+            if isinstance(trial.failure, RequestError):
+                trial.failure.attempts = made
+            self._move_on(index, trial.failure, is_last=not following or made >= request.most_requests)
             if isinstance(trial.failure, RequestError) and trial.failure.discarded is not None:
                 yield trial.failure.discarded
 
@@ -60,9 +65,14 @@ class _Fallback(Layer):
             for model in self._models:
                 stack.push_async_callback(model.aclose)
 
-    def _request_for(self, model: Adapter, request: Request) -> Request:
-        """A model that a request names belongs to the first provider."""
-        return request if model is self._models[0] else replace(request, model="")
+    def _request_for(self, model: Adapter, request: Request, made: int, following: int) -> Request:
+        """The request for a model; it leaves one for each that follows, as far as there are as many.
+
+        A model that a request names belongs to the first provider.
+        """
+        name = request.model if model is self._models[0] else ""
+        most = max(made + 1, request.most_requests - following)
+        return replace(request, model=name, attempts=made, most_requests=most)
 
     def _sign(self, delta: Delta, model: Adapter) -> Delta:
         if model is self._models[0] or isinstance(delta, (TextDelta, ThinkingDelta)):
@@ -74,18 +84,24 @@ class _Fallback(Layer):
         if isinstance(failure, RequestError) and failure.discarded is not None:
             failure.discarded = self._sign(failure.discarded, model)
 
-    def _move_on(self, model: Adapter, following: Adapter | None, failure: ProviderError) -> None:
-        """Tell about the next model. Raises ProviderError when there is none."""
-        if following is not None:
-            self._on_event(ModelReplaced(name_of(model), name_of(following), failure.message))
+    def _move_on(self, index: int, failure: ProviderError, *, is_last: bool) -> None:
+        """Tell about the next model. Raises ProviderError when there is none, or no request is left for it."""
+        if not is_last:
+            following = self._models[index + 1]
+            self._on_event(ModelReplaced(name_of(self._models[index]), name_of(following), failure.message))
             return
         if len(self._models) == 1:
             raise failure
-        names_of_all = ", ".join(f"`{name_of(each)}`" for each in self._models)
-        message = f"none of {names_of_all} answers; the last: {_shorten_reason(failure.message)}"
+        names = ", ".join(f"`{name_of(each)}`" for each in self._models[: index + 1])
+        message = f"none of {names} answers; the last: {_shorten_reason(failure.message)}"
         if isinstance(failure, RequestError):
             raise failure.with_message(message) from failure
         raise ProviderError(message, help=failure.help) from failure
+
+
+def _requests_made(made: int, failure: ProviderError) -> int:
+    """How many requests there were with those that a failure tells of."""
+    return max(made + 1, failure.attempts) if isinstance(failure, RequestError) else made
 
 
 def _may_differ(error: ProviderError) -> bool:

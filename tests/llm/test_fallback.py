@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from koi_lang.errors import MissingKeyError, ProviderError
+from koi_lang.errors import MissingKeyError, ProviderError, RequestError
 from koi_lang.llm.fallback import fallback
 from koi_lang.llm.messages import StreamEnd, TextDelta
+from koi_lang.llm.retry import retry
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard, text_of
 
 
@@ -73,6 +74,43 @@ def test_a_named_model_is_asked_of_the_first_provider_only() -> None:
     text_of(fallback([first, second]), replace(REQUEST, model="special"))
 
     assert (first.requests[0].model, second.requests[0].model) == ("special", "")
+
+
+@pytest.mark.parametrize(
+    ("count", "asked"), [(1, [3]), (2, [3, 1]), (3, [2, 1, 1]), (4, [1, 1, 1, 1]), (5, [1, 1, 1, 1, 0])]
+)
+def test_at_most_four_requests_are_made_of_all_models(count: int, asked: list[int]) -> None:
+    """One is left for each model that follows, as far as there are as many; the sentence names who was asked."""
+    models = [Flaky(*[failing(503, "down")] * 4, name=f"a/m{number}") for number in range(count)]
+    layered = [retry(model, sleep=Listener().sleep) for model in models]
+
+    _, error = heard(fallback(layered))
+
+    assert asked == [len(model.requests) for model in models]
+    assert isinstance(error, RequestError)
+    assert sum(asked) == error.attempts
+    assert [f"`a/m{number}`" in str(error) for number in range(count)] == [count > 1 and n > 0 for n in asked]
+
+
+def test_requests_that_were_made_before_count() -> None:
+    """A turn that has made three leaves one, and the model that gets it is told how many there were."""
+    models = [Flaky(failing(503, "down"), name="a/one"), Flaky("never", name="b/two")]
+
+    _, error = heard(fallback(models), replace(REQUEST, attempts=3))
+
+    assert [1, 0] == [len(model.requests) for model in models]
+    assert (3, 4) == (models[0].requests[0].attempts, models[0].requests[0].most_requests)
+    assert "none of `a/one` answers" in str(error)
+
+
+def test_what_cost_no_request_leaves_room_for_others() -> None:
+    """A missing key is found out before anything is sent."""
+    second = Flaky(failing(503), failing(503), failing(503), name="b/two")
+    model = fallback([Flaky(MissingKeyError("no key"), name="a/one"), retry(second, sleep=Listener().sleep)])
+
+    heard(model)
+
+    assert 3 == len(second.requests)
 
 
 async def _close(models: list[Flaky]) -> list[int]:

@@ -22,14 +22,15 @@ CUT = Answer(pieces=("{", '"intent"'), cut_after=2)
 RETURN = '{"actionType": "direct", "intent": "return", "data": 7}'
 
 
-def carried_out(play: Player, provider: str, *answers: Answer | str) -> tuple[Any, int]:
-    """What a playbook gives, or fails with, and how many requests its model was sent."""
+def carried_out(play: Player, provider: str, *answers: Answer | str, models: int = 1) -> tuple[Any, int]:
+    """What a playbook gives, or fails with, and how many requests its models were sent."""
     module = play.load(solo("execute"))
 
     async def run() -> tuple[Any, int]:
         async with ModelServer(answers) as server:
             base_url = f"{server.url}/v1" if provider == "openai" else server.url
-            options = {"provider": provider, "model": "m", "base_url": base_url}
+            option = {"provider": provider, "model": "m", "base_url": base_url}
+            options = {**option, "fallback": [{**option, "model": f"m{number}"} for number in range(1, models)]}
             around = ModelEnvironment(sleep=Listener().sleep)
             services = Services(
                 connect=lambda llm: connect(options, lambda name: "k", around=around),
@@ -59,6 +60,16 @@ def carried_out(play: Player, provider: str, *answers: Answer | str) -> tuple[An
 def test_three_attempts_are_three_requests(play: Player, provider: str, answers: tuple[Any, ...], told: str) -> None:
     """Neither what fails before an answer nor what breaks off in it gives an answer more attempts."""
     assert (f"`{provider}` {told}", 3) == carried_out(play, provider, *answers)
+
+
+@pytest.mark.parametrize("models", [2, 3, 5])
+@pytest.mark.parametrize("answers", [(BUSY,), (CUT, BUSY), (BUSY, CUT, BUSY)])
+def test_several_models_are_sent_four_requests_in_all(play: Player, models: int, answers: tuple[Any, ...]) -> None:
+    """Whoever answers, and whether it is before an answer or in it that they fail."""
+    told, requests = carried_out(play, "openai", *answers, models=models)
+
+    assert 4 == requests
+    assert "down" in told
 
 
 def test_a_wait_that_is_too_long_ends_at_once(play: Player) -> None:
