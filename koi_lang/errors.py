@@ -152,12 +152,10 @@ class RequestError(ProviderError):
         repeatable: whether the same request may succeed later.
         discarded: what it took all the same, as `koi_lang.llm` keeps it; None where that is not known, or nothing.
         attempts: how many attempts at the answer there were, this one included; 0 where nobody counted.
-        refused: a part of the request that the model does not take, and that there is another way to say: `tools`.
     """
 
     discarded: Any = None
     attempts: int = 0
-    refused: str = ""
 
     def __init__(self, message: str, *, help: str | None = None, status: int | None = None) -> None:
         super().__init__(message, help=help)
@@ -172,8 +170,6 @@ class RequestError(ProviderError):
         failure.discarded = self.discarded
         if self.attempts:
             failure.attempts = self.attempts
-        if self.refused:
-            failure.refused = self.refused
         return failure
 
 

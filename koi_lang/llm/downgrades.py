@@ -21,6 +21,8 @@ UNKNOWN = re.compile(
     r"|cannot find|no such",
     re.IGNORECASE,
 )
+TOOLS = "tools"
+OFFERING = ("tools", "tool_choice", "parallel_tool_calls")
 OF_TOOLS = re.compile(r"schema|strict|eager|parameters|extra", re.IGNORECASE)
 EFFORTS = ("reasoning_effort", "reasoning", "thinking", "enable_thinking")
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -116,6 +118,8 @@ DOWNGRADES = (
     _option("tool_choice"),
     _option("parallel_tool_calls"),
     Downgrade("strict", "tools", "does not keep to schemas of tools", _with_plain_tools, OF_TOOLS),
+    # Whoever makes the body says the same in text then.
+    Downgrade(TOOLS, "tools", "takes no tools, so it writes its actions as text", without(*OFFERING)),
 )
 
 
@@ -146,12 +150,6 @@ def reduce_body(body: Body, names: Collection[str]) -> Body:
 def changed_parts(names: Collection[str]) -> set[str]:
     """The parts of requests that some downgrades change."""
     return {each.part for each in DOWNGRADES if each.name in names}
-
-
-def refuses_tools(error: ErrorDocument, status: int | None, body: Body) -> bool:
-    """Whether a request is refused because it offers tools."""
-    part = part_of(error, body)
-    return part is not None and part.name == "tools" and _is_refusal(status, part.name)
 
 
 def _is_refusal(status: int | None, part: str) -> bool:

@@ -143,13 +143,6 @@ def refusal_error(provider: str, reason: str, connection: ProviderConnection) ->
     return failure
 
 
-def tools_refused(provider: str, model: str) -> RequestError:
-    """The error for tools that are offered to a model that takes none; it may be asked without them."""
-    failure = RequestError(f"`{model}` at `{provider}` takes no tools", help="Choose another model.", status=400)
-    failure.refused = "tools"
-    return failure
-
-
 def without_text(provider: str, *, called_tool: bool) -> RequestError:
     """The error for an answer that ended before it said anything."""
     if called_tool:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from koi_lang.errors import RequestError
-from koi_lang.llm.downgrades import DOWNGRADES, changed_parts, next_downgrade, reduce_body, refuses_tools
+from koi_lang.llm.downgrades import DOWNGRADES, TOOLS, changed_parts, next_downgrade, reduce_body
 from koi_lang.llm.messages import Request
-from koi_lang.llm.provider_errors import document_of, status_of, tools_refused
+from koi_lang.llm.provider_errors import document_of, status_of
 from koi_lang.llm.request_parts import PARTS
 
 # Names of downgrades that models need, by the address of the provider and the name of the model.
 Refused: TypeAlias = MutableMapping[tuple[str, str], set[str]]
-TOOLS = "tools"
 
 
 @dataclass(slots=True)
@@ -23,31 +22,23 @@ class RequestTrial:
 
     Attributes:
         request: what is asked.
-        provider: its name.
-        whole: the body with all that is wanted.
+        make_body: a request to its body, with all that is wanted.
         known: names of what the model is known to refuse; it grows.
         weaker: names of what was tried for this answer alone.
-        sent: names of all that the last request did without; what is known may have grown since.
+        body: of the request that was made last.
+        sent: names of all that it did without; what is known may have grown since.
         requests: how many were sent.
         is_over: whether one of them was accepted.
     """
 
     request: Request
-    provider: str
-    whole: Mapping[str, Any]
+    make_body: Callable[[Request], Mapping[str, Any]]
     known: set[str]
     weaker: list[str] = field(default_factory=list)
+    body: Mapping[str, Any] = field(default_factory=dict)
     sent: tuple[str, ...] = ()
     requests: int = 0
     is_over: bool = False
-
-    def next_body(self) -> Mapping[str, Any]:
-        """The body that is sent next. Raises RequestError where it offers tools that are known to be refused."""
-        if TOOLS in self.known and TOOLS in self.whole:
-            raise tools_refused(self.provider, self.request.model)
-        self.requests += 1
-        self.sent = (*self.known, *self.weaker)
-        return self._body
 
     @property
     def attempts(self) -> int:
@@ -55,15 +46,23 @@ class RequestTrial:
         return self.request.attempts + self.requests
 
     @property
-    def _body(self) -> Mapping[str, Any]:
-        return reduce_body(self.whole, self.sent)
+    def has_tools(self) -> bool:
+        """Whether the last request may offer tools."""
+        return self.request.offer is not None and TOOLS not in self.sent
+
+    def begin(self) -> None:
+        """Make the body that is sent next."""
+        self.requests += 1
+        self.sent = (*self.known, *self.weaker)
+        request = replace(self.request, offer=None) if TOOLS in self.sent else self.request
+        self.body = reduce_body(self.make_body(request), self.sent)
 
     def leave_out(self, error: Exception) -> bool:
         """Go on without what an error of an SDK says is refused; whether that is possible."""
         document = document_of(error)
         if self.attempts >= self.request.most_requests:
             return False
-        found = next_downgrade(document, status_of(error, document), self._body, self.sent)
+        found = next_downgrade(document, status_of(error, document), self.body, self.sent)
         if found is not None:
             self.weaker.append(found.name)
         return found is not None
@@ -76,13 +75,9 @@ class RequestTrial:
                 note(f"`{self.request.model}` {each.told}")
         self.weaker.clear()
 
-    def conclude(self, failure: RequestError, error: Exception) -> RequestError:
-        """The failure that ends the trial, with what was tried, and whether tools were the reason."""
-        document = document_of(error)
-        if self.weaker and not failure.repeatable:
-            names = ", ".join(part.called for part in PARTS if part.name in changed_parts(self.weaker))
-            failure = failure.with_message(f"{failure.message} (also after a change of {names})")
-        if refuses_tools(document, status_of(error, document), self._body):
-            failure = tools_refused(self.provider, self.request.model)
-            self.known.add(TOOLS)
-        return failure
+    def conclude(self, failure: RequestError) -> RequestError:
+        """The failure that ends the trial, with what was tried."""
+        if not self.weaker or failure.repeatable:
+            return failure
+        names = ", ".join(part.called for part in PARTS if part.name in changed_parts(self.weaker))
+        return failure.with_message(f"{failure.message} (also after a change of {names})")

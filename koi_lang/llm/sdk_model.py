@@ -63,6 +63,10 @@ class StreamState(ABC):
         self.refusal: str | None = None
         self.thoughts: tuple[str, ...] | None = None
 
+    def expect_text(self) -> None:
+        """Read an answer to a request that offers no tools; nothing of it has arrived yet."""
+        self.calls, self._waits_for_calls = CallWriter({}), False
+
     @abstractmethod
     def read(self, part: Any) -> str:
         """Note what a part tells; its text, often empty."""
@@ -132,9 +136,10 @@ class SdkModel(ABC):
         request = seen(self.connection.complete(request), self.connection)
         if self._client is None:
             self._client = self._open()
-        ending = self._ending(request.offer if self._calls_tools(request) else None)
+        request = request if self._calls_tools(request) else replace(request, offer=None)
+        ending = self._ending(request.offer)
         ending.reads_calls = request.json
-        trial = RequestTrial(request, self.provider, self._body(request), self._refused_by(request.model))
+        trial = RequestTrial(request, self._body, self._refused_by(request.model))
         try:
             async with aclosing(self._deltas(trial, ending)) as deltas:
                 async for delta in deltas:
@@ -160,8 +165,11 @@ class SdkModel(ABC):
 
     async def _attempt(self, trial: RequestTrial, ending: StreamState) -> AsyncGenerator[Delta, None]:
         """The answer to the next request; nothing of one that is refused where a weaker one may follow."""
+        trial.begin()
+        if not trial.has_tools:
+            ending.expect_text()
         try:
-            async with aclosing(self._stream_deltas(trial.next_body(), ending)) as deltas:
+            async with aclosing(self._stream_deltas(trial.body, ending)) as deltas:
                 async for delta in deltas:
                     trial.settle(self.note)
                     yield delta
@@ -171,8 +179,10 @@ class SdkModel(ABC):
                 raise
 
     def _failure(self, error: Exception, trial: RequestTrial, ending: StreamState) -> RequestError:
-        failure = explain(error, self.connection, trial.request.model, begun=ending.begun, body=trial.whole)
-        failure = failure if ending.begun else trial.conclude(failure, error)
+        failure = explain(
+            error, self.connection, trial.request.model, begun=ending.begun, body=self._body(trial.request)
+        )
+        failure = failure if ending.begun else trial.conclude(failure)
         failure.discarded, failure.attempts = _discarded_usage(trial.request, ending), trial.attempts
         return failure
 

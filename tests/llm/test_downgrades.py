@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +15,15 @@ from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.downgrades import reduce_body
 from koi_lang.llm.images import Image
-from koi_lang.llm.messages import Message, Request
+from koi_lang.llm.messages import Message, Request, TextDelta
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.retry import retry
 from koi_lang.llm.sdk_model import SdkModel
+from koi_lang.llm.tools import NativeTool, ToolOffer
 from tests.llm.flaky import Listener
 from tests.llm.refusals import REFUSALS, error, extra
 from tests.llm.server import Answer, Asked, ModelServer
-from tests.llm.test_adapters import KEY, adapter
+from tests.llm.test_adapters import BOTH, KEY, adapter
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 REQUEST = Request("Answer in JSON.", (Message("user", "Begin."),), temperature=0.2, max_tokens=80, schema=SCHEMA)
@@ -37,7 +39,6 @@ def asked(
     times: int = 1,
     kind: str = "openai",
     request: Request = REQUEST,
-    change: Callable[[SdkModel], None] = lambda model: None,
     **options: Any,
 ) -> tuple[list[Asked], list[str], list[str]]:
     """The requests that were made, the notes and the failures, of some answers one after the other."""
@@ -48,7 +49,6 @@ def asked(
             inner = adapter(kind, server.url, **options)
             assert isinstance(inner, SdkModel)
             inner.note = notes.append
-            change(inner)
             model = retry(inner, sleep=Listener().sleep)
             for _ in range(times):
                 try:
@@ -217,33 +217,63 @@ def test_forty_at_once_are_each_asked_again_at_most_once() -> None:
 
 # ---------------------------------------------------------------- tools
 
-TOOL = {"type": "function", "function": {"name": "look", "parameters": SCHEMA, "strict": True}}
+LOOK = NativeTool("look", "Look.", SCHEMA, '{"intent":"look"')
+OFFERED = replace(REQUEST, json=True, schema=None, offer=ToolOffer("Call tools.", (LOOK,)))
+ACTION = '{"intent":"look","a":"b"}'
 
 
-def offering(tool: Mapping[str, Any]) -> Callable[[SdkModel], None]:
-    """Have a model offer a tool with each request."""
+def said(kind: str, *answers: Answer | str, times: int = 1) -> tuple[list[str], list[Asked], list[str]]:
+    """The texts of answers to requests that offer a tool, the requests, and the notes."""
+    texts, notes = list[str](), list[str]()
 
-    def change(model: SdkModel) -> None:
-        plain = model._body
-        model._body = lambda request: {**plain(request), "tools": [tool]}  # type: ignore[method-assign]
+    async def run() -> list[Asked]:
+        async with ModelServer(answers) as server:
+            model = adapter(kind, server.url, transport="tools")
+            assert isinstance(model, SdkModel)
+            model.note = notes.append
+            for _ in range(times):
+                texts.append("".join([each.text async for each in model(OFFERED) if isinstance(each, TextDelta)]))
+            await model.aclose()
+            return server.requests
 
-    return change
-
-
-def test_tools_that_are_refused_end_the_request_at_once() -> None:
-    """There is another way to ask, which is for the caller; the next request with tools is not even sent."""
-    requests, _, failures = asked([refusal(REFUSALS["ollama"][0]), "ok"], times=2, change=offering(TOOL))
-
-    assert 1 == len(requests)
-    assert ["`some-model` at `openai` takes no tools [1]"] * 2 == failures
+    return texts, asyncio.run(run()), notes
 
 
-def test_a_schema_of_a_tool_that_is_refused_is_not_strict_next_time() -> None:
+@BOTH
+@pytest.mark.parametrize("case", ["ollama", "vllm", "groq", "openrouter tools"])
+def test_a_model_that_takes_no_tools_is_asked_for_text(kind: str, case: str) -> None:
+    """The same actions are read from what it writes, as it arrives; from then on it is offered no tool."""
+    status = 404 if case == "openrouter tools" else 400
+
+    texts, requests, notes = said(kind, refusal(REFUSALS[case][0], status), Answer(pieces=(ACTION,)), times=2)
+
+    assert ([ACTION] * 2, [True, False, False]) == (texts, ["tools" in each.body for each in requests])
+    assert [False, True, True] == ["Answer in JSON." in json.dumps(each.body) for each in requests]
+    assert not any("tool_choice" in each.body for each in requests[1:])
+    assert ["`some-model` takes no tools, so it writes its actions as text"] == notes
+
+
+@BOTH
+def test_a_choice_of_tools_that_is_refused_leaves_the_tools(kind: str) -> None:
+    """The model may write text then, or call; both are read."""
+    call = Answer(calls=(("look", ('{"a":', '"b"}')),))
+
+    texts, requests, notes = said(kind, refusal(REFUSALS["deepseek"][0]), call, Answer(pieces=(ACTION,)), times=2)
+
+    assert [ACTION] * 2 == texts
+    assert [True, False, False] == ["tool_choice" in each.body for each in requests]
+    assert all("tools" in each.body for each in requests)
+    assert ["`some-model` takes no `tool_choice`, so it is left out"] == notes
+
+
+@BOTH
+def test_a_schema_of_a_tool_that_is_refused_is_not_strict_next_time(kind: str) -> None:
     """The tool is offered all the same."""
-    requests, notes, _ = asked([refusal(REFUSALS["openai tool schema"][0]), "ok"], change=offering(TOOL))
+    call = Answer(calls=(("look", ('{"a":', '"b"}')),))
 
-    plain = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
-    assert [[TOOL], [plain]] == [each.body["tools"] for each in requests]
+    texts, requests, notes = said(kind, refusal(REFUSALS["openai tool schema"][0]), call)
+
+    assert ([ACTION], [True, False]) == (texts, ['"strict": true' in json.dumps(each.body) for each in requests])
     assert ["`some-model` does not keep to schemas of tools"] == notes
 
 
