@@ -11,8 +11,9 @@ from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.request_bodies import encode_body, plain_parts
-from koi_lang.llm.sdk_model import SdkModel, StreamState
+from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
+from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import chat_effort
 from koi_lang.llm.tools import ToolOffer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from koi_lang.errors import RequestError
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
     broken_off,
@@ -23,83 +23,12 @@ from koi_lang.llm.provider_errors import (
     without_text,
 )
 from koi_lang.llm.request_trial import Refused, RequestTrial
-from koi_lang.llm.token_weight import weight
-from koi_lang.llm.tool_calls import CallWriter
+from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
 
 CUT_SHORT = frozenset({"length", "max_tokens"})
-
-
-class StreamState(ABC):
-    """What the parts of one stream say apart from text.
-
-    Attributes:
-        accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
-            events, or kept silent for too long.
-        begun: whether any part has arrived.
-        said: whether there was text, or a call of a tool, in any.
-        thought: what the part that was read last says of the thoughts of the model.
-        calls: the calls of tools.
-        called: the text of actions that the part which was read last adds by calls.
-        reads_calls: whether the answer may be actions; else a call is no answer.
-        written: tokens of all that has arrived, also of thoughts and calls of tools, about.
-        stop_reason: why the model stopped; empty while it has not.
-        usage: what the answer consumed so far, None when the provider has not told.
-        refusal: why the model declines to answer, often empty; None when it does not decline.
-        thoughts: of the model, a block each, as its provider wants them back; None where it does not.
-    """
-
-    def __init__(self, offer: ToolOffer | None = None) -> None:
-        self.accepted = self.begun = self.said = False
-        self.calls = CallWriter({} if offer is None else offer.by_name)
-        self._waits_for_calls, self._held = offer is not None, ""
-        self.thought = self.called = ""
-        self.reads_calls = True
-        self.written = 0.0
-        self.stop_reason = ""
-        self.usage: Usage | None = None
-        self.refusal: str | None = None
-        self.thoughts: tuple[str, ...] | None = None
-
-    def expect_text(self) -> None:
-        """Read an answer to a request that offers no tools; nothing of it has arrived yet."""
-        self.calls, self._waits_for_calls = CallWriter({}), False
-
-    @abstractmethod
-    def read(self, part: Any) -> str:
-        """Note what a part tells; its text, often empty."""
-
-    def deltas(self, part: Any) -> Iterator[Delta]:
-        """What a part adds to thoughts and answer. Text beside calls is a comment, and known as such by the calls."""
-        text = self.read(part)
-        thought, called, self.thought, self.called = self.thought, self.called, "", ""
-        if thought:
-            self.written += weight(thought)
-            yield ThinkingDelta(thought)
-        if self._waits_for_calls:
-            text, self._held = "", self._held + text
-        if self._held and self.calls.has_called:
-            yield self._comment()
-        yield from self._say(text + called * self.reads_calls)
-
-    def finish(self) -> Iterator[Delta]:
-        """What is left at the end of the stream."""
-        held, self._held = self._held, ""
-        yield from self._say(held + self.calls.finish() * self.reads_calls)
-
-    def _comment(self) -> Delta:
-        """What the model said beside its calls, as a thought."""
-        held, self._held = self._held, ""
-        self.written += weight(held)
-        return ThinkingDelta(held)
-
-    def _say(self, text: str) -> Iterator[Delta]:
-        if text:
-            self.said = True
-            self.written += weight(text)
-            yield TextDelta(text)
 
 
 class SdkModel(ABC):

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.openai import OpenAI
-from koi_lang.llm.sdk_model import StreamState
+from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.tools import ToolOffer
 
 Vector: TypeAlias = Sequence[float]
