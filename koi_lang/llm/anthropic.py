@@ -84,20 +84,19 @@ class Anthropic(SdkModel):
         request = replace(request, model=self._full_name(request.model))
         card, max_tokens = card_of(request.model), request.max_tokens or self._usual_max_tokens(request.model)
         effort = claude_effort(self.connection.effort, self.connection.provider, card, max_tokens)
-        offer = request.offer if self._calls_tools(request) else None
         thinks = _thinks(effort) or (not effort and bool(card.usual_effort))
         output = effort.pop("output_config", {}) | self._form(request).get("output_config", {})
         body: dict[str, Any] = {
             "max_tokens": max_tokens,
-            "messages": messages_of(request, offer, thinks=thinks),
+            "messages": messages_of(request, thinks=thinks),
             "model": request.model,
             **({"output_config": output} if output else {}),
             "stream": True,
         }
-        if system := system_of(request, offer):
+        if system := system_of(request):
             body["system"] = system
-        if offer is not None:
-            body |= tools_of(offer, is_forced=not thinks)
+        if request.offer is not None:
+            body |= tools_of(request.offer, is_forced=not thinks)
         body |= effort
         sampling = {"temperature": request.temperature, "top_p": self.connection.top_p}
         if takes_sampling(body, card):
@@ -107,7 +106,7 @@ class Anthropic(SdkModel):
     def _form(self, request: Request) -> dict[str, Any]:
         row, schema = self.connection.provider, request.schema
         is_taken = row.json_schema and card_of(request.model).schemas and can_be_sent(schema)
-        if not is_taken or self._calls_tools(request):
+        if not is_taken or request.offer is not None:
             return {}
         return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 

@@ -16,27 +16,26 @@ REMEMBERED_TURNS = 2
 REMEMBER = {"cache_control": {"type": "ephemeral"}}
 
 
-def system_of(request: Request, offer: ToolOffer | None = None) -> list[dict[str, Any]]:
+def system_of(request: Request) -> list[dict[str, Any]]:
     """The system text, to be remembered by the provider, then what was added in the conversation."""
     added = [turn.text for turn in request.messages if turn.role == "system"]
-    system = request.system if offer is None else offer.system
+    system = request.system if request.offer is None else request.offer.system
     first, *rest = [text for text in (system, *added) if text.strip()] or [""]
     return [_block(first) | REMEMBER, *map(_block, rest)] if first else []
 
 
-def messages_of(request: Request, offer: ToolOffer | None = None, *, thinks: bool = False) -> list[dict[str, Any]]:
-    """The conversation without its system turns.
+def messages_of(request: Request, *, thinks: bool = False) -> list[dict[str, Any]]:
+    """The conversation without its system turns; calls of tools are told as such where it offers tools.
 
     The last turns of the user end what the provider remembers: a playbook's next request repeats everything up to the
     last one, and finds what the request before had stored at the one before it.
 
     Args:
-        offer: what is offered as tools; calls of them are told as such then.
         thinks: whether the model is to think; calls whose thoughts are not known are told as text then, since it wants
             to see again what it thought before it called.
     """
     said = [turn for turn in request.messages if turn.role != "system" and (turn.text.strip() or turn.images)]
-    if offer is None:
+    if request.offer is None:
         turns = [_turn(turn) for turn in merge_turns(said)]
     else:
         known = [_without_calls(turn) if thinks and turn.thoughts is None else turn for turn in said]
@@ -50,7 +49,7 @@ def messages_of(request: Request, offer: ToolOffer | None = None, *, thinks: boo
 def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:
     """The fields of a body that offer tools."""
     choice = {"tool_choice": {"type": "any"}} if is_forced else {}
-    return {**choice, "tools": [_tool(tool) for tool in offer.tools]}
+    return {**choice, "tools": [_tool(tool) for tool in offer.set.tools]}
 
 
 def _tool(tool: NativeTool) -> dict[str, Any]:

@@ -12,16 +12,12 @@ from koi_lang.llm.tool_turns import Exchange, exchanges
 from koi_lang.llm.tools import NativeTool, ToolOffer
 
 
-def messages_of(request: Request, offer: ToolOffer | None = None) -> list[dict[str, Any]]:
-    """The messages of a request, the system text first.
-
-    Args:
-        offer: what it offers as tools; calls of them are told as such then.
-    """
-    if offer is None:
+def messages_of(request: Request) -> list[dict[str, Any]]:
+    """The messages of a request, the system text first; calls of tools are told as such where it offers tools."""
+    if request.offer is None:
         turns = merge_turns((Message("system", request.system), *request.messages))
         return [_message(turn) for turn in turns if turn.text or turn.images]
-    told = [_message(Message("system", offer.system))]
+    told = [_message(Message("system", request.offer.system))]
     for turn in exchanges(request.messages):
         told += _exchange(turn) if isinstance(turn, Exchange) else [_message(turn)]
     return told
@@ -30,7 +26,7 @@ def messages_of(request: Request, offer: ToolOffer | None = None) -> list[dict[s
 def tools_of(offer: ToolOffer, *, is_forced: bool) -> dict[str, Any]:
     """The fields of a body that offer tools."""
     choice = {"tool_choice": "required"} if is_forced else {}
-    return {"tools": [_tool(tool) for tool in offer.tools], **choice}
+    return {"tools": [_tool(tool) for tool in offer.set.tools], **choice}
 
 
 def _tool(tool: NativeTool) -> dict[str, Any]:

@@ -55,10 +55,9 @@ class OpenAI(SdkModel):
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
         card, row = card_of(request.model), self.connection.provider
-        offer = request.offer if self._calls_tools(request) else None
-        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request, offer)}
-        if offer is not None:
-            body |= tools_of(offer, is_forced=row.forces_tools)
+        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request)}
+        if request.offer is not None:
+            body |= tools_of(request.offer, is_forced=row.forces_tools)
         if request.max_tokens is not None:
             # OpenAI's newer models refuse `max_tokens`; of one without a card only that is known.
             is_there = row.name == "openai" and self.connection.base_url is None
@@ -81,7 +80,7 @@ class OpenAI(SdkModel):
         A schema that leaves something open is not sent: grammars that are made of it allow nothing but its fields.
         """
         row, schema = self.connection.provider, request.schema
-        if self._calls_tools(request):
+        if request.offer is not None:
             return {}
         if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
             described = {"name": "answer", "schema": schema, "strict": True}

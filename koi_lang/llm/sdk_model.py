@@ -62,10 +62,9 @@ class SdkModel(ABC):
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
-        request = seen(self.connection.complete(request), self.connection)
+        request = self._in_transport(seen(self.connection.complete(request), self.connection))
         if self._client is None:
             self._client = self._open()
-        request = request if self._calls_tools(request) else replace(request, offer=None)
         ending = self._ending(request.offer)
         ending.reads_calls = request.json
         trial = RequestTrial(request, self._body, self._refused_by(request.model))
@@ -124,9 +123,10 @@ class SdkModel(ABC):
         for delta in ending.finish():
             yield delta
 
-    def _calls_tools(self, request: Request) -> bool:
-        """Whether a request offers its actions as tools."""
-        return request.offer is not None and self.connection.transport_of(card_of(request.model)) == "tools"
+    def _in_transport(self, request: Request) -> Request:
+        """A request that offers tools only to a model that takes them."""
+        takes_tools = self.connection.transport_of(card_of(request.model)) == "tools"
+        return request if takes_tools else replace(request, offer=None)
 
     def _fault(self, ending: StreamState, model: str) -> RequestError | None:
         """What is wrong with an answer whose stream ended properly."""

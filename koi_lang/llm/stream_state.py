@@ -33,7 +33,7 @@ class StreamState(ABC):
 
     def __init__(self, offer: ToolOffer | None = None) -> None:
         self.accepted = self.begun = self.said = False
-        self.calls = CallWriter({} if offer is None else offer.by_name)
+        self.calls = CallWriter({} if offer is None else offer.set.by_name)
         self._waits_for_calls, self._held = offer is not None, ""
         self.thought = self.called = ""
         self.reads_calls = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -68,25 +68,20 @@ class ToolResult:
 
 
 @dataclass(frozen=True)
-class ToolOffer:
-    """What a request offers to models that call tools.
+class ToolSet:
+    """Tools that are offered together."""
 
-    Attributes:
-        system: the system text for them.
-    """
-
-    system: str
     tools: tuple[NativeTool, ...]
-    _by_opening: Mapping[str, NativeTool] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        longest_first = sorted(self.tools, key=lambda tool: -len(tool.opening))
-        object.__setattr__(self, "_by_opening", {tool.opening: tool for tool in longest_first})
 
     @cached_property
     def by_name(self) -> Mapping[str, NativeTool]:
         """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def _by_opening(self) -> Mapping[str, NativeTool]:
+        """Where one begins as another one does, the longer one first."""
+        return {tool.opening: tool for tool in sorted(self.tools, key=lambda tool: -len(tool.opening))}
 
     def call_of(self, action: str) -> ToolCall | None:
         """The call that the text of an action stands for; None where it could not have been made by one.
@@ -103,6 +98,18 @@ class ToolOffer:
         """The calls that several texts stand for; none where one of them could not have been made by a call."""
         calls = [self.call_of(action) for action in actions]
         return tuple(call for call in calls if call is not None) if None not in calls else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """What a request offers to models that call tools.
+
+    Attributes:
+        system: the system text for them.
+    """
+
+    system: str
+    set: ToolSet
 
 
 def fit_name(name: str) -> str:

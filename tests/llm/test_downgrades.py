@@ -19,7 +19,7 @@ from koi_lang.llm.messages import Message, Request, TextDelta
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.retry import retry
 from koi_lang.llm.sdk_model import SdkModel
-from koi_lang.llm.tools import NativeTool, ToolOffer
+from koi_lang.llm.tools import NativeTool, ToolOffer, ToolSet
 from tests.llm.flaky import Listener
 from tests.llm.refusals import REFUSALS, error, extra
 from tests.llm.server import Answer, Asked, ModelServer
@@ -218,7 +218,7 @@ def test_forty_at_once_are_each_asked_again_at_most_once() -> None:
 # ---------------------------------------------------------------- tools
 
 LOOK = NativeTool("look", "Look.", SCHEMA, '{"intent":"look"')
-OFFERED = replace(REQUEST, json=True, schema=None, offer=ToolOffer("Call tools.", (LOOK,)))
+OFFERED = replace(REQUEST, json=True, schema=None, offer=ToolOffer("Call tools.", ToolSet((LOOK,))))
 ACTION = '{"intent":"look","a":"b"}'
 
 

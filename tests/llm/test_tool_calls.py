@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import pytest
 
 from koi_lang.llm.tool_calls import CallWriter
-from koi_lang.llm.tools import NativeTool, ToolCall, ToolOffer
+from koi_lang.llm.tools import NativeTool, ToolCall, ToolSet
 
 PRINT = NativeTool("print", "", {}, '{"intent":"print"')
 LOOK = NativeTool("files__look", "", {}, '{"intent":"call_mcp","mcp":"files","tool":"look","input":', is_nested=True)
 PLAN = NativeTool("plan", "", {})
-OFFER = ToolOffer("", (PRINT, LOOK, PLAN))
+SET = ToolSet((PRINT, LOOK, PLAN))
 
 # Calls by name and arguments, and the text that they become.
 CALLS = {
@@ -48,7 +48,7 @@ CALLS = {
 
 def written(calls: Sequence[tuple[str, str]], size: int) -> str:
     """The text of calls that arrive one after the other, in pieces of so many characters."""
-    writer = CallWriter(OFFER.by_name)
+    writer = CallWriter(SET.by_name)
     text = ""
     for key, (name, arguments) in enumerate(calls):
         writer.call(key, name)
@@ -80,7 +80,7 @@ def test_a_second_value_is_never_an_action(size: int) -> None:
 
 def test_an_action_is_complete_with_its_arguments() -> None:
     """It need not wait for the call after it, or for the end of the answer."""
-    writer = CallWriter(OFFER.by_name)
+    writer = CallWriter(SET.by_name)
     writer.call(0, "print")
 
     assert '{"intent":"print","message":"a"}' == writer.add(0, '{"message":"a"}')
@@ -88,7 +88,7 @@ def test_an_action_is_complete_with_its_arguments() -> None:
 
 def test_calls_that_interleave_are_written_in_their_order() -> None:
     """What belongs to a later call waits until the one before it is complete."""
-    writer = CallWriter(OFFER.by_name)
+    writer = CallWriter(SET.by_name)
     for key in (0, 1, 2):
         writer.call(key, "print")
     early = [writer.add(2, '{"message":"c"}'), writer.add(1, '{"message":')]
@@ -103,7 +103,7 @@ def test_actions_become_the_calls_again(name: str) -> None:
     """What a model called is told to it as it called it, but for blanks and for arguments that were no object."""
     calls, _ = CALLS[name]
     for tool, arguments in calls:
-        told = OFFER.call_of(written([(tool, arguments)], 1000))
+        told = SET.call_of(written([(tool, arguments)], 1000))
         assert told is not None
         assert tool.replace('"', "_") == told.name
         if arguments.lstrip().startswith("{"):
@@ -114,6 +114,6 @@ def test_actions_become_the_calls_again(name: str) -> None:
 @pytest.mark.parametrize("text", ['{"id":"a","intent":"print"}', '{"data":1}', "[1]", '{"actionType":"delegate"}'])
 def test_what_no_call_can_be_stays_text(text: str) -> None:
     """One action among several that no call could have made leaves all of them text."""
-    assert None is OFFER.call_of(text)
-    assert () == OFFER.calls_of(['{"intent":"print"}', text])
-    assert (ToolCall("print", "{}"),) == OFFER.calls_of(['{"intent":"print"}'])
+    assert None is SET.call_of(text)
+    assert () == SET.calls_of(['{"intent":"print"}', text])
+    assert (ToolCall("print", "{}"),) == SET.calls_of(['{"intent":"print"}'])

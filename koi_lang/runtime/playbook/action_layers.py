@@ -25,7 +25,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.playbook.tool_offer import TOOL_MARK, named_action, offer_of
+from koi_lang.runtime.playbook.tool_offer import TOOL_MARK, named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
@@ -184,9 +184,7 @@ def known_by_tool(call: PlaybookCall, action: Action) -> Action:
     """An action that is called by the name of a tool, such as `Skill__function`, as the one it stands for."""
     if action.delegated or TOOL_MARK not in action.intent or find_action(call.agent.run, action.intent) is not None:
         return action
-    is_delegate = call.parent is not None
-    offer = call.offer or offer_of(call.agent, "", is_delegate=is_delegate, tools=call.tools)
-    return named_action(offer, action)
+    return named_action(call.offered_tools().set, action)
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:

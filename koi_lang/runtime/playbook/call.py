@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
-from koi_lang.llm.tools import ToolOffer
 from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class PlaybookCall:
         playbook: as rendered last.
         instructions: the same with names in place of values.
         tools: what MCP servers offer it.
-        offer: what its model was offered as tools last; None where that was nothing.
         conversation: what its model is told; None before it is told anything.
         turns: how many answers its model has begun.
         results: what was carried out, in order of completion.
@@ -49,13 +48,19 @@ class PlaybookCall:
     playbook: Rendered = field(default_factory=Rendered)
     instructions: NamedPlaybook = field(default_factory=NamedPlaybook)
     tools: Mapping[str, Any] = field(default_factory=dict)
-    offer: ToolOffer | None = None
     conversation: Conversation | None = None
     turns: int = 0
     results: list[ActionResult] = field(default_factory=list)
     ended: bool = False
     value: Any = undefined
     repeated: int = 0
+    _offer: Offer | None = None
+
+    def offered_tools(self) -> Offer:
+        """What its agent may do in it as tools, made anew when what MCP servers offer has changed."""
+        if self._offer is None or self._offer.of is not self.tools:
+            self._offer = offer_of(self.agent, is_delegate=self.parent is not None, tools=self.tools)
+        return self._offer
 
     def begin_turn(self, request: Request) -> Turn:
         """The next turn, of which nothing has arrived yet."""

@@ -26,7 +26,6 @@ from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
-from koi_lang.runtime.playbook.tool_offer import offer_of
 from koi_lang.runtime.playbook.tool_results import calls_of, results_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
@@ -148,12 +147,13 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     is_delegate = call.parent is not None
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     playbook = call.instructions.text
+    offer = None
     system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=call.tools)
     if takes_tools(agent.run.models.of(agent)):
-        call.offer = offer_of(agent, playbook, is_delegate=is_delegate, tools=call.tools)
+        offer = call.offered_tools().with_playbook(playbook)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    return Request(system, messages.snapshot(), json=True, task=task(call), offer=call.offer)
+    return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer)
 
 
 def tell_values(call: PlaybookCall, messages: Transcript) -> None:
@@ -196,7 +196,7 @@ def task(call: PlaybookCall) -> Task:
 def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     """Add an answer and what came of it to the conversation."""
     text = prompting.clip_answer(turn.text)
-    calls = calls_of(turn, call.offer) if text == turn.text else ()
+    calls = calls_of(turn) if text == turn.text else ()
     if text:
         messages.append(Message("assistant", text, calls=calls, thoughts=turn.thoughts))
     conversation_of(call).note(turn.tokens)

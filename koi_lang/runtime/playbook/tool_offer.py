@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
-from koi_lang.llm.tools import LONGEST_NAME, NativeTool, ToolOffer, fit_name
+from koi_lang.llm.tools import LONGEST_NAME, NativeTool, ToolOffer, ToolSet, fit_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.mcp.safe_text import quote_text
@@ -53,16 +53,31 @@ ANY_OBJECT = {"type": "object", "properties": {}}
 DELEGATE = "Have a team member do something; `data` is what its event takes."
 
 
-def offer_of(
-    agent: AgentPort, playbook: str, *, is_delegate: bool = False, tools: Mapping[str, Any] = prompting.NO_TOOLS
-) -> ToolOffer:
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What an agent may do in a call, apart from what the call is about.
+
+    Attributes:
+        rules: what its model is told before the playbook.
+        of: what MCP servers offered, by which it was made.
+    """
+
+    rules: str
+    set: ToolSet
+    of: Mapping[str, Any]
+
+    def with_playbook(self, playbook: str) -> ToolOffer:
+        """The same beside a playbook, with names in place of values."""
+        return ToolOffer(f"{self.rules}\n\n{prompting.PLAYBOOK}\n{playbook}", self.set)
+
+
+def offer_of(agent: AgentPort, *, is_delegate: bool = False, tools: Mapping[str, Any] = prompting.NO_TOOLS) -> Offer:
     """What an agent may do in a call.
 
     Where that are more tools than providers take, the tools of servers are left to `call_mcp`, then the functions of
     skills to `call_skill`, then the members to one tool.
 
     Args:
-        playbook: with names in place of values.
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.tool_catalog` says it.
     """
     kinds = [
@@ -79,7 +94,7 @@ def offer_of(
     offered += [] if "delegate" in groups else [_delegate_tool(agent)]
     offered += [NativeTool("plan", PLAN, PLAN_SCHEMA)] if agent.role.allows("execute") else []
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
-    return ToolOffer("\n\n".join([*told, f"{prompting.PLAYBOOK}\n{playbook}"]), tuple(_with_fit_names(offered)))
+    return Offer("\n\n".join(told), ToolSet(tuple(_with_fit_names(offered))), tools)
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
@@ -168,9 +183,9 @@ def _with_fit_names(tools: Sequence[NativeTool]) -> Iterator[NativeTool]:
         yield replace(tool, name=name)
 
 
-def named_action(offer: ToolOffer, action: Action) -> Action:
+def named_action(known: ToolSet, action: Action) -> Action:
     """An action that is called by the name of a tool as the one that the tool stands for."""
-    tool = offer.by_name.get(action.intent)
+    tool = known.by_name.get(action.intent)
     if tool is None or not tool.opening:
         return action
     text = CallText(tool).add(json.dumps(action.data))

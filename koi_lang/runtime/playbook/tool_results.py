@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult
+from koi_lang.llm.tools import ToolCall, ToolResult
 from koi_lang.runtime.playbook.framing import frame
 from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.prompting import Feedback
@@ -13,12 +13,12 @@ from koi_lang.runtime.playbook.turn import Turn
 NOT_CARRIED_OUT = "Not carried out, since one before it failed or ended the playbook."
 
 
-def calls_of(turn: Turn, offer: ToolOffer | None) -> tuple[ToolCall, ...]:
+def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     """The answer of a turn as calls, as far as they are complete; none where it is no series of them."""
-    if offer is None:
+    if turn.request.offer is None:
         return ()
     framed = frame(turn.text)
-    return () if framed.has_prose else offer.calls_of(framed.values)
+    return () if framed.has_prose else turn.request.offer.set.calls_of(framed.values)
 
 
 def results_of(turn: Turn, count: int, beside: Sequence[Feedback]) -> tuple[ToolResult, ...]:
