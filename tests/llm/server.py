@@ -37,18 +37,19 @@ class Asked:
 class ModelServer:
     """Answers requests in order; the last answer is repeated. Lists of models, if it has any, are answered apart.
 
-    Given a function from texts to vectors, it answers requests for embeddings apart, too.
+    Given a function from texts to vectors, it answers requests for embeddings apart, too. Answers may be a function of
+    the request.
 
     Use as `async with ModelServer(["text", Answer(status=429)]) as server`, then point an adapter at `server.url`.
     """
 
     def __init__(
         self,
-        answers: Sequence[Answer | str] = (Answer(),),
+        answers: Sequence[Answer | str] | Callable[[Asked], Answer] = ("ok",),
         models: Sequence[str | Mapping[str, Any]] = (),
         embed: Callable[[str], Sequence[float]] | None = None,
     ) -> None:
-        self._answers = [Answer(pieces=(each,)) if isinstance(each, str) else each for each in answers]
+        self._choose = answers if callable(answers) else self._in_order(answers)
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, asyncio.Task[Any] | None] = {}
         self._models = [{"id": each} if isinstance(each, str) else each for each in models]
@@ -97,12 +98,16 @@ class ModelServer:
                     continue
                 self.requests.append(asked)
                 self.asked.set()
-                await self._answer(asked, self._answers[min(len(self.requests), len(self._answers)) - 1], writer)
+                await self._answer(asked, self._choose(asked), writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             self.dropped.set()
         finally:
             self._open.pop(writer, None)
             writer.close()
+
+    def _in_order(self, answers: Sequence[Answer | str]) -> Callable[[Asked], Answer]:
+        given = [Answer(pieces=(each,)) if isinstance(each, str) else each for each in answers]
+        return lambda asked: given[min(len(self.requests), len(given)) - 1]
 
     async def _list(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         """The list of models, or the one that is asked for."""

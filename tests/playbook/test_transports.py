@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -99,6 +100,18 @@ def test_calls_are_read_where_no_tool_was_offered(play: Player, provider: str) -
 
     assert (("a",), {"n": 1}) == (played.printed, played.result)
     assert "tools" not in asked[0].body
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_every_role_may_plan(play: Player, provider: str) -> None:
+    """What happens at the same time, and references, need no permission; loops and branches do, and are not told of."""
+    source = 'role Thinker { can think }\nagent Main : Thinker { on go(args) { playbook "Think." } }\n'
+    plan = call("plan", actions=[act("call_llm", id="a", data="d", instruction="i"), done(n="${a.output.result}")])
+    played, asked, _ = talk(play, source, [Answer(calls=(plan,)), "words"], (provider, "tools"))
+    (told,) = [tool for tool in map(json.dumps, asked[0].body["tools"]) if '"name": "plan"' in tool]
+
+    assert ({"n": "words"}, None) == (played.result, played.error)
+    assert ("parallel" in told, "repeat" in told) == (True, False)
 
 
 def exchange_of(provider: str, body: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str, bool]]]:

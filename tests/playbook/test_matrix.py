@@ -1,0 +1,63 @@
+"""The same conversations through every transport and SDK: one stream of actions, one journal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests import forks
+from tests.journal.again import SEED
+from tests.mcp.conftest import SERVER
+from tests.playbook.conversations import CONVERSATIONS, PROGRAM, Conversation
+from tests.playbook.playing import Played, Player
+from tests.playbook.tellers import told
+from tests.playbook.transports import WAYS, requests_in, story, talk
+from tests.running import RecordingHost
+
+# What an answer that was cut ends with, quoted.
+OWN_WORDS = re.compile(r"in the middle of '[^']*'")
+
+
+def with_server(source: str) -> str:
+    """The program with a server for its `Main`."""
+    command, *words = forks.python(str(SERVER))
+    declared = f"mcp files = {{ command: {command!r}, args: {words!r}, env: {{ SHELF: 'oak', EMPTY: '' }} }}\n"
+    agent = "agent Main : Keeper {\n  uses mcp files\n"
+    roles = "role Keeper { can execute, can delegate, can call_mcp }\n"
+    return roles + declared.replace("'", '"') + source.replace("agent Main : Lead {\n", agent)
+
+
+def held(play: Player, conversation: Conversation, way: tuple[str, str]) -> Played:
+    """A conversation in one way."""
+    source = with_server(PROGRAM) if conversation.uses_server else PROGRAM
+    host = RecordingHost(answers=list(conversation.person))
+    given = {"host": host, "detailed": True, "seed": SEED, "limits": conversation.limits}
+    return talk(
+        play, source, conversation.script, way, calls=conversation.calls, played=given, meanwhile=conversation.meanwhile
+    ).played
+
+
+def heard_by(played: Played) -> list[str]:
+    """What models were told in the end, apart from their own answers."""
+    messages = (message.text for message in played.requests[-1].messages if message.role == "user")
+    return [OWN_WORDS.sub("", text) for text in messages]
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_a_conversation_is_the_same_in_all_ways(play: Player, name: str) -> None:
+    """Actions with their fields, places, results and errors, what is printed, and what is asked of models."""
+    conversation = CONVERSATIONS[name]
+    played = {way: held(play, conversation, way) for way in WAYS}
+    last, in_order = played[WAYS[0]], not conversation.is_parallel
+
+    assert (list(conversation.printed), conversation.result) == (list(last.printed), last.result), last.told
+    assert conversation.error in last.told
+    assert bool(conversation.error) == bool(last.told)
+    for way, again in played.items():
+        assert (last.printed, last.result, last.told) == (again.printed, again.result, again.told), way
+        assert story(last.events, in_order=in_order) == story(again.events, in_order=in_order), way
+        assert requests_in(last.events) == requests_in(again.events), way
+        assert heard_by(last) == heard_by(again), way
+        heard = told(again.requests[-1])
+        assert [] == [text for text in conversation.fed_back if text not in heard], (way, heard)
