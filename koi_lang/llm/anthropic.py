@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,6 +21,7 @@ from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import claude_effort, room_for_thoughts
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate
+from koi_lang.llm.whole_answers import parts_of_message
 
 if TYPE_CHECKING:
     import anthropic
@@ -113,8 +114,14 @@ class Anthropic(SdkModel):
     def _ending(self, offer: ToolOffer | None) -> StreamState:
         return _EventReader(offer)
 
+    def _split(self, document: Any) -> Iterable[Any]:
+        return parts_of_message(document)
+
+    def _error_of(self, stream: Any, document: Any) -> Exception:
+        return anthropic.APIError("an error", stream.response.request, body=document)
+
     def _errors(self) -> tuple[type[Exception], ...]:
-        return anthropic.AnthropicError, httpx2.HTTPError, ValueError
+        return anthropic.AnthropicError, httpx2.HTTPError, ValueError, RecursionError
 
 
 class _EventReader(StreamState):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
@@ -16,6 +16,7 @@ from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of,
 from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.thinking import chat_effort
 from koi_lang.llm.tools import ToolOffer
+from koi_lang.llm.whole_answers import parts_of_completion
 
 if TYPE_CHECKING:
     import httpx2
@@ -91,8 +92,14 @@ class OpenAI(SdkModel):
     def _ending(self, offer: ToolOffer | None) -> StreamState:
         return _ChunkReader(offer)
 
+    def _split(self, document: Any) -> Iterable[Any]:
+        return parts_of_completion(document)
+
+    def _error_of(self, stream: Any, document: Any) -> Exception:
+        return openai.APIError("an error", stream.response.request, body=document)
+
     def _errors(self) -> tuple[type[Exception], ...]:
-        return openai.OpenAIError, httpx2.HTTPError, ValueError
+        return openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError
 
 
 class _ChunkReader(StreamState):

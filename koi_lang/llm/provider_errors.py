@@ -173,7 +173,7 @@ def _without_status(
     kind = type(error).__name__
     if "Timeout" in kind:
         return RequestError(f"`{name}` sent nothing for {connection.silence_s:g} s", help="Try again later.")
-    if isinstance(error, ValueError):
+    if isinstance(error, (ValueError, RecursionError)):
         return RequestError(f"`{name}` sent an answer that is not well formed", help="Try again.")
     if document.message:
         detail = _line(document.message, connection)

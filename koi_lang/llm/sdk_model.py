@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
     broken_off,
     cause_of,
+    document_of,
     explain,
     is_silence,
     overflow,
@@ -27,6 +28,7 @@ from koi_lang.llm.stream_state import StreamState
 from koi_lang.llm.tools import ToolOffer
 from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
+from koi_lang.llm.whole_answers import is_error, read_document
 
 CUT_SHORT = frozenset({"length", "max_tokens"})
 
@@ -94,6 +96,7 @@ class SdkModel(ABC):
     async def _attempt(self, trial: RequestTrial, ending: StreamState) -> AsyncGenerator[Delta, None]:
         """The answer to the next request; nothing of one that is refused where a weaker one may follow."""
         trial.begin()
+        rescued = ""
         if not trial.has_tools:
             ending.expect_text()
         try:
@@ -103,8 +106,12 @@ class SdkModel(ABC):
                     yield delta
             trial.is_over = True
         except self._errors() as error:
-            if ending.begun or not trial.leave_out(error):
+            rescued = "" if ending.said else document_of(error).generation.strip()
+            if not rescued and (ending.begun or not trial.leave_out(error)):
                 raise
+        for delta in ending.rescue(rescued):
+            trial.is_over = True
+            yield delta
 
     def _failure(self, error: Exception, trial: RequestTrial, ending: StreamState) -> RequestError:
         failure = explain(
@@ -115,13 +122,26 @@ class SdkModel(ABC):
         return failure
 
     async def _stream_deltas(self, body: Mapping[str, Any], ending: StreamState) -> AsyncGenerator[Delta, None]:
-        async with await self._send(body) as stream:
+        async with await self._send(body) as stream, aclosing(self._parts(stream, ending)) as parts:
             ending.accepted = _is_events(stream)
-            async for part in stream:
+            async for part in parts:
                 for delta in ending.deltas(part):
                     yield delta
         for delta in ending.finish():
             yield delta
+
+    async def _parts(self, stream: Any, ending: StreamState) -> AsyncGenerator[Any, None]:
+        """The parts of a stream, or those that stand for a document that was sent in its place."""
+        document = await read_document(stream)
+        if document is None:
+            async for part in stream:
+                yield part
+            return
+        ending.accepted = True
+        if is_error(document):
+            raise self._error_of(stream, document)
+        for part in self._split(document):
+            yield part
 
     def _in_transport(self, request: Request) -> Request:
         """A request that offers tools only to a model that takes them."""
@@ -162,6 +182,14 @@ class SdkModel(ABC):
     @abstractmethod
     def _ending(self, offer: ToolOffer | None) -> StreamState:
         """A reader for the parts of one stream."""
+
+    @abstractmethod
+    def _split(self, document: Any) -> Iterable[Any]:
+        """The parts of a stream that say what a whole answer does."""
+
+    @abstractmethod
+    def _error_of(self, stream: Any, document: Any) -> Exception:
+        """What the SDK raises for an error that arrives in a response of status 200."""
 
     @abstractmethod
     def _errors(self) -> tuple[type[Exception], ...]:

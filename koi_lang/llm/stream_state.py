@@ -6,10 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
+from koi_lang.llm.failed_generations import calls_in
 from koi_lang.llm.messages import Delta, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.tool_calls import CallWriter
 from koi_lang.llm.tools import ToolOffer
+
+# What a model stopped with whose provider refuses to hand out the rest.
+FAILED = "failed_generation"
 
 
 class StreamState(ABC):
@@ -63,6 +67,18 @@ class StreamState(ABC):
         if self._held and self.calls.has_called:
             yield self._comment()
         yield from self._say(text + called * self.reads_calls)
+
+    def rescue(self, text: str) -> Iterator[Delta]:
+        """Take a text that arrives within an error for the answer; nothing of another one was said."""
+        if not text:
+            return
+        self.begun, self.stop_reason, self._held = True, FAILED, ""
+        calls = calls_in(text)
+        for key, (name, arguments) in enumerate(calls):
+            self.calls.call((FAILED, key), name)
+            self.called += self.calls.add((FAILED, key), arguments)
+        called, self.called = self.called, ""
+        yield from self._say((called + self.calls.finish()) * self.reads_calls if calls else text)
 
     def finish(self) -> Iterator[Delta]:
         """What is left at the end of the stream."""

@@ -18,7 +18,6 @@ __all__ = ["Answer", "Asked", "ModelServer"]
 
 JSON = "application/json"
 HTML = "text/html"
-EVENTS = "text/event-stream"
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -125,7 +124,10 @@ class ModelServer:
             writer.write(_head(answer.status, HTML if answer.page else JSON, headers) + body)
             await writer.drain()
             return
-        writer.write(_head(200, EVENTS, {**answer.headers, "transfer-encoding": "chunked"}))
+        if answer.document is not None:
+            await _send_document(answer.document, writer)
+            return
+        writer.write(_head(200, answer.kind, {**answer.headers, "transfer-encoding": "chunked"}))
         await self._send(asked, answer, writer)
         writer.write(b"0\r\n\r\n")
         await writer.drain()

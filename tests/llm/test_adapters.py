@@ -33,21 +33,21 @@ def adapter(kind: str, url: str, **options: Any) -> Adapter:
 
 
 @asynccontextmanager
-async def talk(kind: str, *answers: Answer | str) -> AsyncIterator[tuple[Adapter, ModelServer]]:
+async def talk(kind: str, *answers: Answer | str, **options: Any) -> AsyncIterator[tuple[Adapter, ModelServer]]:
     """A server with these answers and an adapter connected to it."""
     async with ModelServer(answers or ("ok",)) as server:
-        model = adapter(kind, server.url)
+        model = adapter(kind, server.url, **options)
         try:
             yield model, server
         finally:
             await model.aclose()
 
 
-def answer_to(kind: str, *answers: Answer | str, request: Request = REQUEST) -> list[Delta]:
+def answer_to(kind: str, *answers: Answer | str, request: Request = REQUEST, **options: Any) -> list[Delta]:
     """All deltas of one request."""
 
     async def run() -> list[Delta]:
-        async with talk(kind, *answers) as (model, _):
+        async with talk(kind, *answers, **options) as (model, _):
             return [delta async for delta in model(request)]
 
     return asyncio.run(run())

@@ -25,6 +25,8 @@ class Answer:
         refusal: what a model says that declines to answer; Anthropic's only says that it does.
         calls_tool: the answer is the call of a tool.
         calls: the answer calls tools: of each the name, and the pieces of its arguments, one event each.
+        document: sent as JSON instead of events, as by servers that do not stream.
+        kind: the content type that events are said to have.
         signature: by which a provider knows thoughts again.
         thoughts: what the model thinks before it answers, one event each.
         thoughts_in: the field of a delta in which a server that speaks as OpenAI does puts them.
@@ -50,6 +52,8 @@ class Answer:
     thought_tokens: int = 0
     calls: tuple[tuple[str, tuple[str, ...]], ...] = ()
     signature: str = "c2ln"
+    document: Any = None
+    kind: str = "text/event-stream"
 
 
 def call(name: str, /, **arguments: Any) -> tuple[str, tuple[str, ...]]:

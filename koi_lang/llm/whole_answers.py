@@ -1,0 +1,78 @@
+"""Answers that a server sends as one document, though a stream was asked for, to the parts of a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from koi_lang.llm.stream_fields import field, first, text_of, word
+
+
+async def read_document(stream: Any) -> Any:
+    """The JSON document that a response consists of; None where it is a stream of events, or something else.
+
+    Some servers call a stream JSON; what was read of it is kept, so that it can be read again.
+
+    Raises:
+        ValueError: it is not well formed; so RecursionError.
+    """
+    response = getattr(stream, "response", None)
+    if response is None or "json" not in response.headers.get("content-type", ""):
+        return None
+    text = (await response.aread()).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return json.loads(text) if text[:1] in (b"{", b"[") else None
+
+
+def is_error(document: Any) -> bool:
+    """Whether a document says what went wrong in place of an answer."""
+    return bool(field(document, "error")) or "error" in (word(document, "type"), word(document, "object"))
+
+
+def parts_of_completion(document: Any) -> Iterator[Mapping[str, Any]]:
+    """The chunk that says what a chat completion does."""
+    choice = first(field(document, "choices"))
+    if choice is None:
+        return
+    message = field(choice, "message")
+    message = message if isinstance(message, Mapping) else {"content": word(choice, "text")}
+    calls = message.get("tool_calls")
+    known = [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    indexed = [{**call, "index": n} for n, call in enumerate(known)]
+    delta = {**message, "tool_calls": indexed}
+    reason = word(choice, "finish_reason") or "stop"
+    yield {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}], "usage": field(document, "usage")}
+
+
+def parts_of_message(document: Any) -> Iterator[Mapping[str, Any]]:
+    """The events that say what a message of Anthropic's interface does."""
+    content = field(document, "content")
+    if not isinstance(content, (str, list)):
+        return
+    usage = field(document, "usage")
+    yield {"type": "message_start", "message": {"usage": usage}}
+    for index, block in enumerate(content if isinstance(content, list) else [{"type": "text", "text": content}]):
+        yield {"type": "content_block_start", "index": index, "content_block": _without_content(block)}
+        for delta in _deltas_of(block):
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    end = {"stop_reason": word(document, "stop_reason") or "end_turn"}
+    yield {"type": "message_delta", "delta": end, "usage": usage}
+
+
+def _without_content(block: Any) -> dict[str, Any]:
+    """A block as it begins."""
+    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
+    return {name: empty.get(name, value) for name, value in block.items()} if isinstance(block, Mapping) else {}
+
+
+def _deltas_of(block: Any) -> Iterator[dict[str, Any]]:
+    """What arrives of a block after its beginning."""
+    match word(block, "type"):
+        case "text":
+            yield {"type": "text_delta", "text": text_of(field(block, "text"))}
+        case "thinking":
+            yield {"type": "thinking_delta", "thinking": word(block, "thinking")}
+            yield {"type": "signature_delta", "signature": word(block, "signature")}
+        case "tool_use":
+            yield {"type": "input_json_delta", "partial_json": json.dumps(field(block, "input"), ensure_ascii=False)}
