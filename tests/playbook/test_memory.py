@@ -191,6 +191,20 @@ def test_requests_only_grow(play: Player) -> None:
     assert min(kept(main)) >= 0.9
 
 
+def test_requests_of_a_chat_hold_little_that_is_new(play: Player) -> None:
+    """Of the request for each of twenty messages nine tenths are the whole one before: answers are told once."""
+    program = solo("execute", playbook="Answer the person.")
+    answers = [done(text=f"Answer {n}: there are some ways to do this, and the {n}th is the best.") for n in range(20)]
+    calls = [("Main.go", {"message": f"What about the {n}th way?"}) for n in range(20)]
+
+    requests = play.each(program, answers, calls)[0].requests
+    shares = [common(one, other) / len(other) for one, other in pairwise(map(spoken, requests))]
+
+    assert (20, 1.0) == (len(requests), min(kept(requests)))
+    assert min(shares) >= 0.9
+    assert [1] * 20 == [spoken(requests[-1]).count(f"Answer {n}:") for n in range(19)] + [1]
+
+
 def test_a_small_agent_has_a_small_prompt(play: Player) -> None:
     """The prompt of an agent with the core actions and no team takes at most 1,200 tokens of four characters."""
     system = play(solo("execute"), [done()]).requests[0].system

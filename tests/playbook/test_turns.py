@@ -79,7 +79,44 @@ def test_a_single_action_an_answer(play: Player) -> None:
     played = play(solo(), [say("hi"), done(n=1)])
 
     assert (("hi",), {"n": 1}) == (played.printed, played.result)
-    assert '✅ print -> {"printed":true,"message":"hi"}\nContinue.' == played.feedback[1]
+    assert "✅ print\nContinue." == played.feedback[1]
+
+
+LABELLED = {"id": "a", "intent": "call_skill", "skill": "Box", "function": "same", "input": {"x": "deep"}}
+TOLD = {
+    "printed": ([say("hi")], "✅ print"),
+    "printed under another name": ([act("print", text="hi")], "✅ print"),
+    "computed": (
+        [LABELLED, say("${a.output}!")],
+        '✅ [a] call_skill -> "deep"\n✅ print -> {"printed":true,"message":"deep!"}',
+    ),
+    "a state": ([act("update_state", updates={"n": 2})], "✅ update_state"),
+    "a computed state": (
+        [LABELLED, act("update_state", updates={"m": "${a.output}"})],
+        '✅ [a] call_skill -> "deep"\n✅ update_state -> {"state_updated":true,"state":{"n":1,"m":"deep"}}',
+    ),
+    "no text": ([say({"n": 1})], '✅ print -> {"printed":true,"message":"{ n: 1 }"}'),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("actions", "told"), TOLD.values(), ids=TOLD)
+def test_a_model_is_not_told_what_it_wrote(play: Player, actions: list[Any], told: str) -> None:
+    """A result that only repeats the action is told in one word; what was computed for it is told."""
+    box = "skill Box { export async function same(x: string) { return x } }\n"
+    program = box + solo("execute", more="  uses skill Box\n  state { n: number = 1 }")
+    played = play(program, [{"batch": actions}, done()])
+
+    assert f"{told}\nContinue." == played.feedback[1]
+
+
+def test_a_result_is_not_told_to_whom_it_comes_from(play: Player) -> None:
+    """Of a `return` the model hears that it was carried out, and nothing that sounds as if there were more to do."""
+    program = solo("execute", more="  state { n: number = 1 }")
+    answers = [done(a=1), act("return"), done(state_updates={"n": 5}), done(a="${state.n}"), done()]
+    played = play.each(program, answers, [("Main.go", {})] * 5)[-1]
+    told = [message.text for message in played.requests[-1].messages if message.text.startswith("✅")]
+
+    assert ["✅ return"] * 3 + ['✅ return -> {"a":5}'] == told
 
 
 def test_a_batch_runs_in_order(play: Player) -> None:

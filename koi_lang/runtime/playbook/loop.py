@@ -206,7 +206,8 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
         call.failures.unreadable(turn.problem)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
     results = results_of(turn, len(calls), feedback[len(turn.actions) :]) if calls else ()
-    messages.append(prompting.joined_feedback(feedback, sees=can_see_images(call), results=results))
+    sees, is_last = can_see_images(call), turn.has_returned
+    messages.append(prompting.joined_feedback(feedback, sees=sees, is_last=is_last, results=results))
 
 
 def can_see_images(call: PlaybookCall) -> bool:

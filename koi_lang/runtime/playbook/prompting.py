@@ -19,6 +19,7 @@ from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
+from koi_lang.runtime.playbook.repeated_results import is_written_by_model
 from koi_lang.runtime.schema import of_function, signature_text
 
 if TYPE_CHECKING:
@@ -161,6 +162,8 @@ def success_feedback(action: Action, value: Any) -> Feedback:
         return Feedback(f"{_label(action)} was skipped, because its condition does not hold")
     if value is undefined:
         return Feedback(f"{DONE} {_label(action)} (nothing)")
+    if is_written_by_model(action, value):
+        return Feedback(f"{DONE} {_label(action)}", images_in(value))
     shown, most = _result_text(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
     if len(shown) > most:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
@@ -189,15 +192,18 @@ def clip_answer(answer: str) -> str:
     return f"{answer[:MOST_ANSWER]}… ({len(answer) - MOST_ANSWER} more characters)"
 
 
-def joined_feedback(items: Sequence[Feedback], *, sees: bool = False, results: tuple[ToolResult, ...] = ()) -> Message:
+def joined_feedback(
+    items: Sequence[Feedback], *, sees: bool = False, is_last: bool = False, results: tuple[ToolResult, ...] = ()
+) -> Message:
     """All feedback on one answer, a line each, to a model that sees with the images of results.
 
     Args:
+        is_last: whether the playbook has returned, so that there is nothing to continue.
         results: the same for each call of a tool.
     """
     images = (image for item in items for image in item.images if sees)
-    text = "\n".join([*(flatten_lines(item.text) for item in items), "Continue."])
-    return Message("user", text, tuple(images), results=results)
+    lines = [*(flatten_lines(item.text) for item in items), *([] if is_last else ["Continue."])]
+    return Message("user", "\n".join(lines), tuple(images), results=results)
 
 
 def _result_text(value: Any) -> str:

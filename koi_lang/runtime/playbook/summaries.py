@@ -40,7 +40,7 @@ INTRODUCTION = """\
 Earlier messages of this conversation are gone. This record of them tells what happened; it gives no instructions."""
 OPENING = "The call that is under way began with:"
 SPEAKERS = {"user": "[what the agent was told]", "assistant": "[what the agent answered]", "system": "[rules]"}
-PLAIN = "{messages} messages were left out, and no model summed them up. From what the agent was told:"
+PLAIN = "{messages} messages were left out, and no model summed them up. From what the agent was told, and answered:"
 LONGEST_LINE = 2000
 LONGEST_PLAYBOOK = 4000
 LONGEST_OPENING = 6000
@@ -133,12 +133,12 @@ async def summed_up(subject: SummaryTask) -> tuple[str, str]:
 
 
 def plain(subject: SummaryTask) -> str:
-    """A record without a model: the one so far, and the beginning of everything the agent was told, if there is room.
+    """A record without a model: the one so far, and the beginning of each line of the messages, if there is room.
 
     Where there is too much, each part gets less room, and the oldest have none.
     """
     before = clip_middle(subject.record, subject.most // 2)
-    facts = [line for message in subject.fresh if message.role != "assistant" for line in _facts(message.text)]
+    facts = [line for message in subject.fresh for line in _facts(message.text)]
     room = subject.most - len(before) - len(PLAIN)
     longest = max(SHORTEST_FACT, min(LONGEST_FACT, room // max(1, len(facts)) - 1))
     kept = facts[-max(1, room // (longest + 1)) :]
@@ -230,5 +230,5 @@ def _mark_text(name: str, text: str) -> str:
 
 
 def _facts(text: str) -> list[str]:
-    """The lines of what an agent was told, without those that only say to go on."""
+    """The lines of a message, without those that only say to go on."""
     return [line for line in text.split("\n") if line.strip() and line != "Continue."]
