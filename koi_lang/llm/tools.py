@@ -21,6 +21,8 @@ PLANS = re.compile(r'\{\s*"(?:actions|batch|parallel)"')
 NAMED = re.compile(r'\{"intent":("(?:[^"\\]|\\.)*+")(?=[,}])')
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 LONGEST_NAME = 64
+# Between the parts of a name, as in `Skill__function`.
+TOOL_MARK = "__"
 
 
 @dataclass(frozen=True, slots=True)

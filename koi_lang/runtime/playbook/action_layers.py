@@ -12,6 +12,7 @@ from koi_lang.errors import AgentError
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
+from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
 from koi_lang.runtime.actions.lookup import actions_of, find_action
@@ -25,7 +26,7 @@ from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.playbook.tool_offer import TOOL_MARK, named_action
+from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
@@ -182,7 +183,7 @@ async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScop
 
 def known_by_tool(call: PlaybookCall, action: Action) -> Action:
     """An action that is called by the name of a tool, such as `Skill__function`, as the one it stands for."""
-    if action.delegated or TOOL_MARK not in action.intent or find_action(call.agent.run, action.intent) is not None:
+    if TOOL_MARK not in action.intent or find_action(call.agent.run, action.intent) is not None:
         return action
     return named_action(call.offered_tools().set, action)
 

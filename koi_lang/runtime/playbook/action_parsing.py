@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.errors import KoiError
+from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.runtime.playbook.json_repair import loads
 from koi_lang.runtime.playbook.result_keys import Shapes
 
@@ -70,7 +71,8 @@ def as_action(value: Any, group: int = 0, *, results: Shapes | None = None) -> A
     if call := _call(value):
         return _action(call[0], False, call[1], value.get("id"), group)
     intent, delegated = _read_intent(value)
-    fields = {key: item for key, item in value.items() if key not in (*NAMING, "id")}
+    naming = ("intent", "actionType") if TOOL_MARK in intent else (*NAMING, "id")
+    fields = {key: item for key, item in value.items() if key not in naming}
     return _action(intent, delegated, fields, value.get("id"), group)
 
 

@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Container
+from functools import partial
 from typing import Any
 
 HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
-def loads(text: str) -> Any:
+def loads(text: str, *, keep_first: Container[str] = ()) -> Any:
     """The value a text stands for; commas too many are forgiven, halves of characters are replaced.
+
+    Args:
+        keep_first: keys of which the first value counts where an object has several; of all others it is the last.
 
     Raises:
         ValueError: says what is wrong, and near what.
     """
     try:
-        loaded = json.loads(text, strict=False)
+        together = partial(_with_first, keep_first) if keep_first else None
+        loaded = json.loads(text, strict=False, object_pairs_hook=together)
     except json.JSONDecodeError as error:
         repaired = _without_trailing_commas(text)
         if repaired == text:
             near = text[max(0, error.pos - 30) : error.pos + 30]
             raise ValueError(f"the JSON is broken near {near!r}: {error.msg[:1].lower()}{error.msg[1:]}") from None
-        return loads(repaired)
+        return loads(repaired, keep_first=keep_first)
     except ValueError as error:
         raise ValueError(f"the JSON holds a value that cannot be read: {error}") from None
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     return _whole(loaded) if HALF.search(text) else loaded
+
+
+def _with_first(keep_first: Container[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, value in pairs:
+        if key not in read or key not in keep_first:
+            read[key] = value
+    return read
 
 
 def _without_trailing_commas(text: str) -> str:

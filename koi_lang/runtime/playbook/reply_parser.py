@@ -69,6 +69,7 @@ class _Open:
             everything whose first item has not come, or any other `value`.
         wraps: whether an object was seen to hold a list of actions, so that it is none itself.
         names_action: whether a key has said that the object is an action.
+        named: the keys that did, and `names_twice` whether one of them came again.
         group: the parallel group that actions inside belong to.
         key: the last key; None while a key is expected.
         items: number of actions in a list, and `commas` between them.
@@ -81,6 +82,8 @@ class _Open:
     group: int = 0
     wraps: bool = False
     names_action: bool = False
+    named: tuple[str, ...] = ()
+    names_twice: bool = False
     key: str | None = None
     items: int = 0
     commas: int = 0
@@ -256,9 +259,11 @@ class ReplyReader:
                 self._separate(self._open[-1])
 
     def _name_key(self, current: _Open) -> None:
-        current.key = self._key
-        if self._key not in NAMING:
+        current.key = key = _as_key(self._key)
+        if key not in NAMING:
             return
+        current.names_twice |= key in current.named
+        current.named = (*current.named, key)
         if current.wraps:
             raise ReplyError(f"`{self._key}` must come before the list of actions in the same object")
         current.names_action = True
@@ -325,14 +330,15 @@ class ReplyReader:
         if closed.place == "steps" and not closed.items:
             raise ReplyError("the list of actions is empty; give at least one action")
         if closed.place == "action" and not closed.wraps:
-            yield self._read_action(self._text_from(closed), closed.group)
+            yield self._read_action(self._text_from(closed), closed)
 
-    def _read_action(self, text: str, group: int) -> Action:
+    def _read_action(self, text: str, closed: _Open) -> Action:
+        """An action; of keys that name it twice the first ones count: a call of a tool begins with its name."""
         try:
-            value = loads(text)
+            value = loads(text, keep_first=NAMING if closed.names_twice else ())
         except ValueError as error:
             raise ReplyError(str(error)) from None
-        return as_action(value, group, results=None if self._open else self._results)
+        return as_action(value, closed.group, results=None if self._open else self._results)
 
 
 def _unescape(raw: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
-from koi_lang.llm.tools import LONGEST_NAME, NativeTool, ToolOffer, ToolSet, fit_name
+from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolOffer, ToolSet, fit_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.mcp.safe_text import quote_text
@@ -43,11 +43,11 @@ PLAN_SCHEMA = {
 }
 # What OpenAI takes at most (its page on function calling), and others about as much.
 MOST_TOOLS = 128
-# Between the parts of a name.
-TOOL_MARK = "__"
 # Of what a server says of a tool, in characters.
 MOST_SAID = 4000
 FROM_SERVER = "Its server says of it:"
+# What any action in a plan may say of itself.
+ABOUT_ANY = ("id", "type", "condition")
 ANY_OBJECT = {"type": "object", "properties": {}}
 
 
@@ -101,7 +101,7 @@ def offer_of(agent: AgentPort, *, is_delegate: bool = False, tools: Mapping[str,
 
 def _tool_of(kind: ActionKind) -> NativeTool:
     """An action as a tool; where a field is called like what names an action, its fields stand under `data`."""
-    opening = '{"intent":' + json.dumps(kind.name)
+    opening = '{"actionType":"direct","intent":' + json.dumps(kind.name)
     if {*NAMING, "id"}.isdisjoint(kind.schema["properties"]):
         return NativeTool(kind.name, kind.description, kind.schema, opening)
     return NativeTool(kind.name, kind.description, kind.schema, f'{opening},"data":', is_nested=True)
@@ -177,18 +177,25 @@ def _with_fit_names(tools: Sequence[NativeTool]) -> Iterator[NativeTool]:
     """The tools with names that providers take, each another one; what is too long, or taken, gets a digest."""
     taken: set[str] = set()
     for tool in tools:
-        name = fit_name(tool.name)
-        if len(name) > LONGEST_NAME or name in taken:
-            digest = blake2b(tool.opening.encode(), digest_size=4).hexdigest()
-            name = f"{name[: LONGEST_NAME - len(digest) - 1]}_{digest}"
+        name, salt = fit_name(tool.name), 0
+        while len(name) > LONGEST_NAME or name in taken:
+            digest = blake2b(tool.opening.encode(), digest_size=4, salt=bytes([salt])).hexdigest()
+            name, salt = f"{fit_name(tool.name)[: LONGEST_NAME - len(digest) - 1]}_{digest}", salt + 1
         taken.add(name)
         yield replace(tool, name=name)
 
 
 def named_action(known: ToolSet, action: Action) -> Action:
-    """An action that is called by the name of a tool as the one that the tool stands for."""
+    """An action that is called by the name of a tool as the one that the tool stands for.
+
+    Its `id`, `type` and `condition` are arguments, too, where the tool takes such.
+    """
     tool = known.by_name.get(action.intent)
-    if tool is None or not tool.opening:
+    given = action.data.get("data") if action.delegated else action.data
+    if tool is None or not tool.opening or not isinstance(given, Mapping):
         return action
-    text = CallText(tool).add(json.dumps(action.data))
-    return replace(as_action(json.loads(text), action.group), id=action.id)
+    taken = tool.parameters.get("properties", {})
+    fields = {name: value for name, value in given.items() if name in taken or name not in ABOUT_ANY}
+    meant = as_action(json.loads(CallText(tool).add(json.dumps(fields))), action.group)
+    condition = {name: action.data[name] for name in ("condition",) if name in action.data and name not in taken}
+    return replace(meant, id=action.id, data={**meant.data, **condition})
