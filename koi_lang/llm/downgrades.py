@@ -82,6 +82,17 @@ def _with_other_limit(body: Body) -> Body:
     return {LIMITS.get(name, name): value for name, value in body.items()}
 
 
+def _without_marks(body: Body) -> Body:
+    marked = {name: body[name] for name in ("system", "messages", "tools") if name in body}
+    return {**body, **_drop_everywhere(marked, "cache_control")}
+
+
+def _drop_everywhere(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _drop_everywhere(each, name) for key, each in value.items() if key != name}
+    return [_drop_everywhere(each, name) for each in value] if isinstance(value, list) else value
+
+
 def _with_plain_tools(body: Body) -> Body:
     tools = body.get("tools")
     return {**body, "tools": [_plain_tool(tool) for tool in tools]} if isinstance(tools, list) else body
@@ -115,6 +126,7 @@ DOWNGRADES = (
     Downgrade("limit", "max_tokens", "is told its `max_tokens` by another name", _with_other_limit, UNKNOWN),
     _option("effort", *EFFORTS, "output_config.effort"),
     _option("prompt_cache_key"),
+    Downgrade("cache_marks", "cache_marks", "takes no `cache_control`, so it is left out", _without_marks),
     _option("tool_choice"),
     _option("parallel_tool_calls"),
     Downgrade("strict", "tools", "does not keep to schemas of tools", _with_plain_tools, OF_TOOLS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -29,6 +30,8 @@ OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "
 
 # OpenRouter has the model, but nobody behind it who takes what a request has, such as tools or images.
 NO_ENDPOINT = "No endpoints found that"
+# Google and xAI answer 400 to a key that they do not accept.
+WRONG_KEY = re.compile(r"(invalid|incorrect) api.?key|api.?key (is )?(not valid|invalid)", re.IGNORECASE)
 TOO_LONG = "Split the work, or choose a model that reads more."
 
 # What a status means: the sentence, and what to do about it.
@@ -75,7 +78,7 @@ def explain(
     if status is None:
         return _without_status(error, connection, document, begun=begun)
     out_of_credit = document.code in OUT_OF_CREDIT
-    sentence, help = _sentence(status, document, body or {})
+    sentence, help, status = _tell_status(status, document, body or {})
     words = {
         "provider": connection.provider.name,
         "key": " or ".join(connection.provider.keys) or "no key",
@@ -159,11 +162,13 @@ def cause_of(error: Exception, connection: ProviderConnection) -> Exception | No
     return error if connection.hide_in(text) == text else None
 
 
-def _sentence(status: int, document: ErrorDocument, body: Mapping[str, Any]) -> tuple[str, str]:
-    """What to say of a status, and what to do; of a request that is wrong the part of it that is refused."""
+def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) -> tuple[str, str, int]:
+    """What to say, and what to do, and the status as most providers have it: some refuse keys and models with 400."""
     meaning = _meaning(status, document)
     part = part_of(document, body) if body and meaning == 400 else None
-    return MEANINGS[meaning] if part is None else (f"`{{provider}}` rejects {part.called}: {{detail}}", part.help)
+    if part is None:
+        return *MEANINGS[meaning], 401 if meaning == 401 else status
+    return f"`{{provider}}` rejects {part.called}: {{detail}}", part.help, 404 if part.name == "model" else status
 
 
 def _without_status(
@@ -191,6 +196,8 @@ def _meaning(status: int, document: ErrorDocument) -> int:
         return 402
     if status == 404 and NO_ENDPOINT in document.message:
         return 400
+    if status == 400 and WRONG_KEY.search(document.message[:LONGEST_LOOK]):
+        return 401
     if status == 413:  # too much at once for a limit of rates
         return 429
     if status in MEANINGS:

@@ -44,6 +44,8 @@ def _part_of_koi(name: str, sayings: str = "") -> RequestPart:
     return RequestPart(name, f"`{name}`", OTHER_MODEL, (name,), sayings, words=rf"\b{name}\b")
 
 
+# Those that stand within other parts, so that no name of a field means them alone.
+WITHIN_OTHERS = frozenset({"images", "cache_marks"})
 # In the order in which they are looked for: what may be said of several stands behind what is said of one.
 PARTS = (
     RequestPart(
@@ -59,6 +61,7 @@ PARTS = (
     _part_of_koi("tool_choice", sayings=r"tool.?choice"),
     _part_of_koi("parallel_tool_calls"),
     _part_of_koi("prompt_cache_key"),
+    RequestPart("cache_marks", "`cache_control`", OTHER_MODEL, ("system",), sayings=r"cache.?control"),
     _part_of_koi("stream_options"),
     RequestPart(
         "form",
@@ -144,9 +147,10 @@ def _by_pattern(parts: list[RequestPart], kind: str, text: str) -> RequestPart |
 
 def _by_name(parts: list[RequestPart], body: Mapping[str, Any], error: ErrorDocument) -> RequestPart | None:
     """The part whose field an error names, or one for a field that is known to nobody but who asked for it."""
+    own = [part for part in parts if part.name not in WITHIN_OTHERS]
     for path in error.fields:
-        for part in parts:
-            if any(path == name or path.startswith(f"{name}.") for name in part.fields if part.name != "images"):
+        for part in own:
+            if any(path == name or path.startswith(f"{name}.") for name in part.fields):
                 return part
         name = path.partition(".")[0]
         if name in body and not any(name == each.partition(".")[0] for part in PARTS for each in part.fields):

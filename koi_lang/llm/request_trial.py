@@ -69,6 +69,8 @@ class RequestTrial:
 
     def settle(self, note: Callable[[str], None]) -> None:
         """Keep, and tell, what the answer was had without."""
+        if not self.weaker:
+            return
         for each in DOWNGRADES:
             if each.name in self.weaker and each.name not in self.known:
                 self.known.add(each.name)

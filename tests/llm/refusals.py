@@ -121,12 +121,14 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     "ollama": (error("registry.ollama.ai/library/gemma:latest does not support tools", type="api_error"), "tools"),
     "lm studio": ({"error": "'response_format.type' must be 'json_schema' or 'text'"}, "form"),
     "llama.cpp": (error("failed to parse grammar", code=400), "form"),
+    "anthropic marks": (error("system.0.cache_control: Extra inputs are not permitted"), "cache_marks"),
     "a field of one's own": (error("Unknown parameter: 'service_tier'."), "service_tier"),
 }
 BODY = {
     **dict.fromkeys(("temperature", "top_p", "seed", "max_tokens", "prompt_cache_key", "service_tier"), 1),
     **{name: {"x": 1} for name in ("response_format", "stream_options", "tool_choice")},
     "model": "m",
+    "system": [],
     "stream": True,
     "reasoning_effort": "low",
     "parallel_tool_calls": False,

@@ -14,6 +14,7 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.anthropic import Anthropic
 from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.downgrades import reduce_body
+from koi_lang.llm.fallback import fallback
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Message, Request, TextDelta
 from koi_lang.llm.openai import OpenAI
@@ -111,6 +112,18 @@ def test_anthropic_is_asked_with_less_too() -> None:
 
     assert [{"temperature": 0.2}, {}, {}] == bodies(requests, "temperature")
     assert ["`some-model` takes no `temperature`, so it is left out"] == notes
+
+
+def test_marks_of_what_to_remember_are_left_out() -> None:
+    """Wherever they stand; servers that speak as Anthropic does may not know them."""
+    said = {"type": "error", **REFUSALS["anthropic marks"][0]}
+
+    requests, notes, _ = asked([refusal(said), "ok"], kind="anthropic", times=2)
+
+    assert [True, False, False] == ["cache_control" in json.dumps(each.body) for each in requests]
+    first, second = (json.dumps(each.body) for each in requests[:2])
+    assert second == first.replace(', "cache_control": {"type": "ephemeral"}', "")
+    assert ["`some-model` takes no `cache_control`, so it is left out"] == notes
 
 
 def test_several_refusals_are_left_out_one_after_the_other() -> None:
@@ -344,6 +357,36 @@ def test_the_sentence_names_the_part_and_what_to_do(document: Any, start: str, h
 
     assert told.startswith(start)
     assert help == advice
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [error("API key not valid. Please pass a valid API key.", code=400, status="INVALID_ARGUMENT")],
+        {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: sk***89."},
+    ],
+)
+def test_a_key_that_is_refused_with_another_status_is_named(document: Any) -> None:
+    """Google and xAI say that the request is wrong."""
+    told, _ = sentence(document)
+
+    assert told.startswith("`openai` does not accept the key in")
+
+
+@pytest.mark.parametrize("case", ["openrouter model", "key"])
+def test_what_only_one_provider_refuses_is_asked_of_the_next_model(case: str) -> None:
+    """The model or the key is wrong there, whatever the status."""
+    refused = REFUSALS[case][0] if case in REFUSALS else error("API key not valid.")
+
+    async def run() -> str:
+        async with ModelServer([refusal(refused), "ok"]) as server:
+            models = [adapter("openai", server.url), adapter("openai", server.url, model="other")]
+            text = "".join([each.text async for each in fallback(models)(REQUEST) if isinstance(each, TextDelta)])
+            for model in models:
+                await model.aclose()
+            return text
+
+    assert "ok" == asyncio.run(run())
 
 
 def test_an_image_that_is_refused_is_named() -> None:
