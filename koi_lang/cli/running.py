@@ -19,7 +19,6 @@ from koi_lang.cli.ui.typed_input import typing
 from koi_lang.errors import UsageError
 from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, declarations
-from koi_lang.program.recorded_calls import repeat_calls
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.journal.calls import is_of_python
@@ -32,9 +31,11 @@ from koi_lang.sessions.recording import recording
 if TYPE_CHECKING:
     from koi_lang.cli.ui import live_view
     from koi_lang.llm import scripted
+    from koi_lang.program import recorded_calls
 else:
     scripted = lazy_module("koi_lang.llm.scripted")
     live_view = lazy_module("koi_lang.cli.ui.live_view")
+    recorded_calls = lazy_module("koi_lang.program.recorded_calls")
 
 
 def run_program(
@@ -91,7 +92,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
                 tell_journal(journal)
             async with run:
                 if is_of_python(going.words):
-                    await repeat_calls(run, ready.module, Budget(time_s=options.call_time_s))
+                    await recorded_calls.repeat_calls(run, ready.module, Budget(time_s=options.call_time_s))
                 else:
                     await ready.module.main()
                 run.ledger.require_within_budget()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from koi_lang.js import timestamps
 from koi_lang.js.calendar_days import clip, join, offset_ms, part, to_utc
@@ -11,10 +11,15 @@ from koi_lang.js.clock import wall_ms
 from koi_lang.js.conversions import number, primitive, text
 from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import RangeErrorValue
-from koi_lang.js.intl_dates import form_of, format_date, require_american
 from koi_lang.js.method_tables import Constructor, MethodTable, holder
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import Value, undefined
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.js import intl_dates
+else:
+    intl_dates = lazy_module("koi_lang.js.intl_dates")
 
 C = TypeVar("C", bound=type)
 _INVALID = "Invalid Date"
@@ -151,9 +156,9 @@ class DateValue:
         return self._american(locales, options, date=True, time=True)
 
     def _american(self, locales: Value, options: Value, *, date: bool, time: bool) -> str:
-        require_american(locales)
-        form = form_of(options, date=date, time=time)
-        return self._local(lambda ms: format_date(ms, form))
+        intl_dates.require_american(locales)
+        form = intl_dates.form_of(options, date=date, time=time)
+        return self._local(lambda ms: intl_dates.format_date(ms, form))
 
 
 STATICS = MethodTable()

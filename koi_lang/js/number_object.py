@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from koi_lang.js.conversions import integer, is_number, number, text, truth
 from koi_lang.js.errors import RangeErrorValue
-from koi_lang.js.intl_dates import require_american
 from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.number_format import (
     INFINITY,
@@ -22,6 +22,12 @@ from koi_lang.js.number_format import (
     shortest,
 )
 from koi_lang.js.undefined import Value, undefined
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.js import intl_dates
+else:
+    intl_dates = lazy_module("koi_lang.js.intl_dates")
 
 METHODS = MethodTable()
 FLAGS = MethodTable()
@@ -118,7 +124,7 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
 @METHODS.add_as("toLocaleString")
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
     """English grouping; knows fraction digits, `style` percent and currency."""
-    require_american(locales)
+    intl_dates.require_american(locales)
     wanted = options if isinstance(options, dict) else {}
     style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
     usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from koi_lang.js.calling import apply
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor, holder
-from koi_lang.js.regex_translation import compile_pattern, koi_name
 from koi_lang.js.undefined import Value, undefined
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.js import regex_translation
+else:
+    regex_translation = lazy_module("koi_lang.js.regex_translation")
 
 
 class RegExpValue:
@@ -25,7 +30,7 @@ class RegExpValue:
     }  # fmt: skip
 
     def __init__(self, source: str, flags: str = "") -> None:
-        self.pattern = compile_pattern(source, flags)
+        self.pattern = regex_translation.compile_pattern(source, flags)
         self.source = source or "(?:)"
         self.flags = "".join(sorted(flags))
         self.last_index: Value = 0
@@ -94,7 +99,7 @@ def named_captures(found: re.Match[str]) -> Value:
     if not found.re.groupindex:
         return undefined
     groups = found.groupdict(undefined)
-    return Groups({koi_name(name): group for name, group in groups.items()})
+    return Groups({regex_translation.koi_name(name): group for name, group in groups.items()})
 
 
 def regex(pattern: str, flags: str = "") -> RegExpValue:

@@ -15,12 +15,17 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, TracebackType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from koi_lang.js.environment import await_outside, call_outside
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.concurrency.alarm import Alarm, signal_alarm
-from koi_lang.runtime.concurrency.thread_alarm import ThreadAlarm
 from koi_lang.runtime.concurrency.thread_interrupts import LineEvents, raise_at
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.concurrency import thread_alarm
+else:
+    thread_alarm = lazy_module("koi_lang.runtime.concurrency.thread_alarm")
 
 # How long code that waits has to end by itself before code that computes is interrupted.
 PATIENCE_S = 0.05
@@ -210,9 +215,9 @@ def _scope_to_end(
 
 
 @cache
-def _thread_alarm(process: int) -> ThreadAlarm:
+def _thread_alarm(process: int) -> thread_alarm.ThreadAlarm:
     """The alarm for threads of a process; one that was forked has none of its parent's threads."""
-    return ThreadAlarm(CancelScope.look_from_outside, _line_events().disable)
+    return thread_alarm.ThreadAlarm(CancelScope.look_from_outside, _line_events().disable)
 
 
 @cache

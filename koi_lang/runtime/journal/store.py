@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from koi_lang.errors import JournalError
+from koi_lang.lazy import lazy_module
 from koi_lang.runtime.journal.checksums import seal_line, unseal_line
 from koi_lang.runtime.journal.entries import Header, line_of
 from koi_lang.runtime.journal.reader import in_order, lines, open_journal, read_header
 from koi_lang.system.file_locks import try_lock
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = lazy_module("shutil")
 
 SUFFIX, TORN, OUTPUT = ".jsonl", ".torn", ".output"
 LAST = "last"
