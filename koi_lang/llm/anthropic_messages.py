@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from koi_lang.llm.images import Image
@@ -38,7 +39,7 @@ def messages_of(request: Request, *, thinks: bool = False) -> list[dict[str, Any
     if request.offer is None:
         turns = [_turn(turn) for turn in merge_turns(said)]
     else:
-        known = [_without_calls(turn) if thinks and turn.thoughts is None else turn for turn in said]
+        known = [_without_unexplained_calls(turn) for turn in said] if thinks else said
         turns = [each for turn in exchanges(known) for each in _as_turns(turn)]
     asked = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
     for index in asked[-REMEMBERED_TURNS:]:
@@ -59,18 +60,26 @@ def _tool(tool: NativeTool) -> dict[str, Any]:
     return {**described, "eager_input_streaming": True, **is_strict}
 
 
-def _without_calls(turn: Message) -> Message:
-    return Message(turn.role, turn.text, turn.images)
+def _without_unexplained_calls(turn: Message) -> Message:
+    """A turn without its calls, where it is not known what a Claude thought before them."""
+    return replace(turn, calls=()) if turn.calls and _thoughts(turn.thoughts) is None else turn
 
 
 def _as_turns(turn: Message | Exchange) -> Iterator[dict[str, Any]]:
     if isinstance(turn, Message):
         yield _turn(turn)
         return
-    thoughts = [json.loads(block) for block in turn.thoughts or ()]
+    thoughts = _thoughts(turn.thoughts) or []
     yield {"role": "assistant", "content": [*thoughts, *(_call(id, call) for id, call in turn.calls)]}
     told = [_result(id, result) for id, result in turn.results]
     yield {"role": "user", "content": [*told, *(_blocks(turn.rest) if turn.rest is not None else [])]}
+
+
+def _thoughts(texts: tuple[str, ...] | None) -> list[dict[str, Any]] | None:
+    """The blocks in which a Claude thought; None where that is not known, or another model thought."""
+    blocks = [json.loads(text) for text in texts or ()]
+    are_known = texts is not None and all(isinstance(block, dict) and "type" in block for block in blocks)
+    return blocks if are_known else None
 
 
 def _call(id: str, call: ToolCall) -> dict[str, Any]:

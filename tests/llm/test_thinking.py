@@ -11,12 +11,14 @@ import pytest
 
 from koi_lang.efforts import EFFORTS
 from koi_lang.errors import SettingsError
+from koi_lang.llm.anthropic_messages import messages_of
 from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect
 from koi_lang.llm.effort_list import EFFORT_CARDS
 from koi_lang.llm.messages import Delta, Discarded, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.thinking import FORMS
+from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
 from koi_lang.settings import project
 from tests.llm.server import Answer, Asked, ModelServer
 
@@ -281,3 +283,33 @@ def test_a_stream_that_breaks_while_it_thinks_is_asked_for_again(provider: str, 
 
     kinds = [ThinkingDelta, ThinkingDelta, Discarded, ThinkingDelta, TextDelta, StreamEnd]
     assert kinds == [type(delta) for delta in deltas]
+
+
+# ---------------------------------------------------------------- thoughts that are sent back
+
+CALLS = (ToolCall("look", "{}"),)
+SIGNED = '{"type": "thinking", "thinking": "Hm.", "signature": "s"}'
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "kinds"),
+    [
+        ((SIGNED,), ["thinking", "tool_use"]),
+        ((), ["tool_use"]),
+        (None, []),
+        (('{"calls": 0, "item": {"type": "reasoning"}}',), []),
+    ],
+)
+def test_a_claude_that_thinks_sees_its_calls_where_its_thoughts_are_known(
+    thoughts: tuple[str, ...] | None, kinds: list[str]
+) -> None:
+    """Else, and where another model thought, it is told of them as text: it would miss its own thoughts."""
+    answered = Message("assistant", "I looked.", calls=CALLS, thoughts=thoughts)
+    told = Message("user", "Found.", results=(ToolResult("Found."),))
+    offer = ToolOffer("Call tools.", ToolSet(()))
+
+    _, again, after = messages_of(Request("", (*REQUEST.messages, answered, told), offer=offer), thinks=True)
+
+    assert kinds == ([block["type"] for block in again["content"]] if kinds else [])
+    assert kinds or again["content"] == "I looked."
+    assert ["tool_result" if kinds else "text"] == [block["type"] for block in after["content"]]
