@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -145,7 +146,8 @@ class CallWriter:
         self._tools = tools
         self._calls: dict[object, CallText] = {}
         self._kept: dict[object, list[str]] = {}
-        self._current: object = None
+        # Keys of calls that are not written to their end, in the order in which they began.
+        self._order = deque[object]()
         self.has_called = False
 
     def call(self, key: object, name: str, id: str = "") -> None:
@@ -153,6 +155,7 @@ class CallWriter:
         self.has_called = True
         self._calls[key] = CallText(self._tools.get(name) or make_undeclared(name), id)
         self._kept[key] = []
+        self._order.append(key)
 
     def get(self, key: object) -> CallText | None:
         """The call of a key; None where none has begun."""
@@ -169,17 +172,16 @@ class CallWriter:
 
     def _write(self, *, is_end: bool = False) -> Iterator[str]:
         """What is kept of the calls, up to the first one that goes on."""
-        for key in list(self._kept):
-            call, pieces = self._calls[key], self._kept[key]
+        while self._order:
+            call, pieces = self._calls[self._order[0]], self._kept[self._order[0]]
             yield from map(call.add, pieces)
             pieces.clear()
-            is_last = key == next(reversed(self._kept))
-            is_over = is_end or (call.is_complete and not is_last)
+            is_over = is_end or (call.is_complete and len(self._order) > 1)
             if is_over:
                 yield call.finish()
             if call.is_broken or not is_over:
                 return
-            del self._kept[key]
+            self._order.popleft()
 
 
 def make_undeclared(name: str) -> NativeTool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -117,3 +118,16 @@ def test_what_no_call_can_be_stays_text(text: str) -> None:
     assert None is SET.call_of(text)
     assert () == SET.calls_of(['{"intent":"print"}', text])
     assert (ToolCall("print", "{}"),) == SET.calls_of(['{"intent":"print"}'])
+
+
+def test_many_calls_that_wait_take_time_in_proportion_to_their_number() -> None:
+    """The first one never closes, so that none behind it is read."""
+    writer, start_s = CallWriter(SET.by_name), time.process_time()
+    writer.call(0, "print")
+    begun = writer.add(0, "{")
+    for key in range(1, 50_000):
+        writer.call(key, "print")
+        begun += writer.add(key, "{}")
+
+    assert '{"intent":"print"' == begun
+    assert time.process_time() - start_s < 5
