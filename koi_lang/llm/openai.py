@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.chat_messages import messages_of, tools_of
@@ -31,7 +31,13 @@ THOUGHTS = ("reasoning_content", "reasoning")
 
 
 class OpenAI(SdkModel):
-    """A model behind the chat completions interface."""
+    """A model behind the chat completions interface.
+
+    Attributes:
+        path: where requests go, below the address of the provider.
+    """
+
+    path: ClassVar[str] = "/chat/completions"
 
     def _open(self) -> openai.AsyncOpenAI:
         connection = self.connection
@@ -47,7 +53,7 @@ class OpenAI(SdkModel):
 
     async def _send(self, body: Mapping[str, Any]) -> Any:
         return await self._client.post(
-            "/chat/completions",
+            self.path,
             content=encode_body(body),
             options={"security": {"bearer_auth": True}},  # no key of an administrator that the environment may hold
             **plain_parts(openai.AsyncStream),

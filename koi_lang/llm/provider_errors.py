@@ -25,7 +25,12 @@ STATUS_OF_TYPE = {
     "internalServerException": 500,
     "modelStreamErrorException": 500,
     "serviceUnavailableException": 503,
+    "server_error": 500,
+    "rate_limit_exceeded": 429,
+    "invalid_prompt": 400,
 }
+# How codes begin for images that cannot be read.
+BAD_IMAGE = ("image_", "invalid_image", "invalid_base64_image", "unsupported_image", "empty_image")
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 
 # OpenRouter has the model, but nobody behind it who takes what a request has, such as tools or images.
@@ -116,6 +121,8 @@ def status_of(error: Exception, document: ErrorDocument) -> int | None:
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:
         return status
+    if document.code.startswith(BAD_IMAGE):
+        return 400
     return document.status or STATUS_OF_TYPE.get(document.code)
 
 

@@ -60,6 +60,12 @@ def parts_of_message(document: Any) -> Iterator[Mapping[str, Any]]:
     yield {"type": "message_delta", "delta": end, "usage": usage}
 
 
+def parts_of_response(document: Any) -> Iterator[Mapping[str, Any]]:
+    """The event that says what a response of OpenAI's newer interface does."""
+    if isinstance(field(document, "output"), list):
+        yield {"type": f"response.{word(document, 'status') or 'completed'}", "response": document}
+
+
 def _without_content(block: Any) -> dict[str, Any]:
     """A block as it begins."""
     empty = {"text": "", "thinking": "", "signature": "", "input": {}}

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.llm.wire import Answer, anthropic_events, embeddings, openai_events
+from tests.llm.wire_responses import responses_events
 
 __all__ = ["Answer", "Asked", "ModelServer"]
 
@@ -154,6 +155,8 @@ async def _send_document(document: Any, writer: asyncio.StreamWriter, status: in
 def _events(asked: Asked, answer: Answer) -> Iterator[str]:
     if asked.path.endswith("/messages"):
         return anthropic_events(answer)
+    if asked.path.endswith("/responses"):
+        return responses_events(answer)
     return openai_events(answer, with_usage=bool(asked.body.get("stream_options", {}).get("include_usage")))
 
 

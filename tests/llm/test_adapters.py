@@ -17,18 +17,29 @@ from koi_lang.llm.connect import provider_named
 from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.messages import Adapter, Delta, Message, Request, StreamEnd, TextDelta, Usage
 from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.openai_responses import OpenAIResponses
 from tests.llm.server import Answer, Asked, ModelServer
 
 KEY = "sk-very-secret-0123456789"
 REQUEST = Request("You follow a playbook.", (Message("user", "Begin."),), json=True)
-KINDS: dict[str, Callable[[ProviderConnection], Adapter]] = {"openai": OpenAI, "anthropic": Anthropic}
-BOTH = pytest.mark.parametrize("kind", list(KINDS))
+KINDS: dict[str, Callable[[ProviderConnection], Adapter]] = {
+    "openai": OpenAI,
+    "responses": OpenAIResponses,
+    "anthropic": Anthropic,
+}
+BOTH = pytest.mark.parametrize("kind", ["openai", "anthropic"])
+ALL = pytest.mark.parametrize("kind", list(KINDS))
+
+
+def provider_of(kind: str) -> str:
+    """The provider behind an adapter."""
+    return "openai" if kind == "responses" else kind
 
 
 def adapter(kind: str, url: str, **options: Any) -> Adapter:
     """An adapter that talks to the server at `url`."""
-    base_url = f"{url}/v1" if kind == "openai" else url
-    connection = ProviderConnection(provider_named(kind), Secret(KEY), "some-model", base_url)
+    base_url = url if kind == "anthropic" else f"{url}/v1"
+    connection = ProviderConnection(provider_named(provider_of(kind)), Secret(KEY), "some-model", base_url)
     return KINDS[kind](replace(connection, **options))
 
 
@@ -77,10 +88,10 @@ def failure_of(kind: str, *answers: Answer | str) -> RequestError:
     return caught.value
 
 
-@BOTH
+@ALL
 def test_the_pieces_of_an_answer_arrive_and_usage_ends_it(kind: str) -> None:
     """Each piece of text is a delta; the end carries the counted tokens and why the model stopped."""
-    stop = {"openai": "stop", "anthropic": "end_turn"}[kind]
+    stop = {"openai": "stop", "anthropic": "end_turn", "responses": "completed"}[kind]
 
     deltas = answer_to(kind, Answer(pieces=('{"a"', ": 1}")))
 
@@ -99,7 +110,7 @@ def test_openai_tells_which_tokens_it_was_paid_to_remember() -> None:
     assert StreamEnd(Usage(9, 1, 2, 5), "stop") == deltas[-1]
 
 
-@BOTH
+@ALL
 def test_the_first_delta_arrives_before_the_last_is_sent(kind: str) -> None:
     """Text is handed on while the provider still writes."""
 
@@ -113,7 +124,7 @@ def test_the_first_delta_arrives_before_the_last_is_sent(kind: str) -> None:
     assert [TextDelta("first"), TextDelta("second")] == asyncio.run(run())
 
 
-@BOTH
+@ALL
 def test_an_abandoned_stream_leaves_nothing_open(kind: str) -> None:
     """A consumer may stop after the first delta; the provider is told by the closed connection."""
 
@@ -128,7 +139,7 @@ def test_an_abandoned_stream_leaves_nothing_open(kind: str) -> None:
     assert asyncio.run(run())
 
 
-@BOTH
+@ALL
 def test_connections_are_used_again(kind: str) -> None:
     """Several requests, one after the other and at once, go through one adapter."""
 
@@ -143,7 +154,7 @@ def test_connections_are_used_again(kind: str) -> None:
     assert asyncio.run(run()) == ["three", "two"]
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     ("status", "start", "repeatable"),
     [
@@ -163,7 +174,8 @@ def test_connections_are_used_again(kind: str) -> None:
 def test_a_refusal_is_one_sentence_without_the_key(kind: str, status: int, start: str, repeatable: bool) -> None:
     """Every status has words of its own; the key is shown neither there nor in the cause."""
     error = {"error": {"message": f"no {KEY}", "type": "whatever"}}
-    expected = start.format(kind, kind.upper())
+    provider = provider_of(kind)
+    expected = start.format(provider, provider.upper())
 
     failure = failure_of(kind, Answer(status=status, error=error))
 
@@ -171,7 +183,7 @@ def test_a_refusal_is_one_sentence_without_the_key(kind: str, status: int, start
     assert KEY not in f"{failure.help} {failure.__cause__!r} {failure.__cause__}"
 
 
-@BOTH
+@ALL
 def test_the_wait_a_provider_asks_for_is_kept(kind: str) -> None:
     """A `retry-after` header is there for whoever repeats the request."""
     failure = failure_of(kind, Answer(status=429, headers={"retry-after": "2.5"}))
@@ -179,7 +191,7 @@ def test_the_wait_a_provider_asks_for_is_kept(kind: str) -> None:
     assert failure.retry_after_s == 2.5
 
 
-@BOTH
+@ALL
 def test_a_request_is_sent_once(kind: str) -> None:
     """The SDKs do not repeat on their own: how often is decided elsewhere."""
 
@@ -199,30 +211,30 @@ def test_used_up_credit_is_not_a_rate_limit() -> None:
     assert (failure.message, failure.repeatable) == ("the credit at `openai` is used up", False)
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(("events", "message"), [(0, "cannot reach `{}` at"), (3, "`{}` broke off its answer")])
 def test_a_cut_stream_is_an_error(kind: str, events: int, message: str) -> None:
     """A connection that closes in the middle of an answer never looks like the end of it."""
     failure = failure_of(kind, Answer(pieces=("a", "b", "c", "d"), cut_after=events))
 
-    assert failure.message.startswith(message.format(kind))
+    assert failure.message.startswith(message.format(provider_of(kind)))
     assert failure.repeatable
 
 
-@BOTH
+@ALL
 def test_an_answer_without_its_end_is_an_error(kind: str) -> None:
     """A stream that closes properly but never said why the model stopped is not complete."""
     failure = failure_of(kind, Answer(raw=": nothing\n\n"))
 
-    assert failure.message == f"`{kind}` broke off its answer before it was complete"
+    assert failure.message == f"`{provider_of(kind)}` broke off its answer before it was complete"
 
 
-@BOTH
+@ALL
 def test_malformed_json_in_a_stream_is_an_error(kind: str) -> None:
     """An event that cannot be read ends the request with words, not with a parser's exception."""
     failure = failure_of(kind, Answer(raw='event: message_delta\ndata: {"oops\n\n'))
 
-    assert failure.message == f"`{kind}` sent an answer that is not well formed"
+    assert failure.message == f"`{provider_of(kind)}` sent an answer that is not well formed"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +246,11 @@ def test_malformed_json_in_a_stream_is_an_error(kind: str) -> None:
             'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "boom"}}\n\n',
             "`anthropic` is overloaded",
         ),
+        (
+            "responses",
+            'data: {"type": "error", "code": null, "message": "boom", "param": null, "sequence_number": 9}\n\n',
+            "`openai` broke off its answer: boom",
+        ),
     ],
 )
 def test_an_error_inside_a_stream_is_told(kind: str, raw: str, message: str) -> None:
@@ -243,7 +260,7 @@ def test_an_error_inside_a_stream_is_told(kind: str, raw: str, message: str) -> 
     assert (message, True) == (failure.message, failure.repeatable)
 
 
-@BOTH
+@ALL
 def test_silence_ends_a_request(kind: str) -> None:
     """A provider that stops sending is given up after the time that was set."""
 
@@ -256,11 +273,11 @@ def test_silence_ends_a_request(kind: str) -> None:
             finally:
                 await model.aclose()
 
-    with pytest.raises(RequestError, match=f"`{kind}` sent nothing for 0.05 s"):
+    with pytest.raises(RequestError, match=f"`{provider_of(kind)}` sent nothing for 0.05 s"):
         asyncio.run(run())
 
 
-@BOTH
+@ALL
 def test_nobody_listening_is_told_with_the_address(kind: str, unused_tcp_port: int) -> None:
     """Where no server runs, the message says where it was looked for."""
 
@@ -271,7 +288,9 @@ def test_nobody_listening_is_told_with_the_address(kind: str, unused_tcp_port: i
         finally:
             await model.aclose()
 
-    with pytest.raises(RequestError, match=rf"cannot reach `{kind}` at `http://127.0.0.1:{unused_tcp_port}`"):
+    with pytest.raises(
+        RequestError, match=rf"cannot reach `{provider_of(kind)}` at `http://127.0.0.1:{unused_tcp_port}`"
+    ):
         asyncio.run(run())
 
 

@@ -14,7 +14,7 @@ from koi_lang.llm.messages import Delta, Request, StreamEnd, TextDelta
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer
-from tests.llm.test_adapters import BOTH, KEY, REQUEST, adapter
+from tests.llm.test_adapters import ALL, KEY, REQUEST, adapter, provider_of
 
 SILENCE_S = 0.05
 LONGEST_SENTENCE = 300
@@ -44,9 +44,9 @@ BEFORE_TEXT = {
     "a tool call": (Answer(calls_tool=True), "`{0}` answered with a tool call instead of text"),
 }
 AFTER_TEXT = {
-    "a cut": (Answer(pieces=("a", "b", "c"), cut_after=3), "`{0}` broke off its answer before it was complete"),
+    "a cut": (Answer(pieces=tuple("abcdefgh"), cut_after=6), "`{0}` broke off its answer before it was complete"),
     "a reset": (
-        Answer(pieces=("a", "b", "c"), cut_after=3, reset=True, pause=True),
+        Answer(pieces=tuple("abcdefgh"), cut_after=6, reset=True, pause=True),
         "`{0}` broke off its answer before it was complete",
     ),
     "half an event": (
@@ -114,14 +114,14 @@ def check_sentence(error: ProviderError | None, start: str) -> None:
     assert [unwanted for unwanted in (KEY, "<p>", "html", "\n") if unwanted in shown] == []
 
 
-@BOTH
+@ALL
 @faults(BEFORE_TEXT)
 def test_a_fault_before_any_text_is_survived(kind: str, fault: str) -> None:
     """Whatever happens once, the request is repeated and answered."""
     assert asked(kind, BEFORE_TEXT[fault][0], FINE) == ("fine", None)
 
 
-@BOTH
+@ALL
 @faults(BEFORE_TEXT)
 def test_a_fault_that_stays_is_told_in_one_sentence(kind: str, fault: str) -> None:
     """After three attempts the error says what is wrong, and how often it was tried."""
@@ -129,11 +129,11 @@ def test_a_fault_that_stays_is_told_in_one_sentence(kind: str, fault: str) -> No
 
     text, error = asked(kind, answer)
 
-    check_sentence(error, start.format(kind))
+    check_sentence(error, start.format(provider_of(kind)))
     assert (text, str(error)[-len("(3 attempts)") :]) == ("", "(3 attempts)")
 
 
-@BOTH
+@ALL
 @faults(AFTER_TEXT)
 def test_a_fault_after_text_is_told_and_not_repeated(kind: str, fault: str) -> None:
     """What was handed out stays; the next answer is not put behind it."""
@@ -141,12 +141,12 @@ def test_a_fault_after_text_is_told_and_not_repeated(kind: str, fault: str) -> N
 
     text, error = asked(kind, answer, FINE)
 
-    check_sentence(error, start.format(kind))
+    check_sentence(error, start.format(provider_of(kind)))
     assert text
     assert "fine" not in text
 
 
-@BOTH
+@ALL
 @faults(FOR_GOOD)
 def test_what_will_not_change_is_told_at_once(kind: str, fault: str) -> None:
     """A request that would fail again is not repeated."""
@@ -154,11 +154,11 @@ def test_what_will_not_change_is_told_at_once(kind: str, fault: str) -> None:
 
     text, error = asked(kind, answer, FINE)
 
-    check_sentence(error, start.format(kind))
+    check_sentence(error, start.format(provider_of(kind)))
     assert text == ""
 
 
-@BOTH
+@ALL
 @faults(DELIVERED)
 def test_what_is_odd_but_whole_is_delivered(kind: str, fault: str) -> None:
     """Length, broken JSON and missing counts are no business of the transport."""
@@ -169,7 +169,7 @@ def test_what_is_odd_but_whole_is_delivered(kind: str, fault: str) -> None:
     assert (text == expected, error) == (True, None)
 
 
-@BOTH
+@ALL
 def test_missing_usage_is_said_to_be_missing(kind: str) -> None:
     """No count is invented where the provider sent none."""
     deltas, _ = asyncio.run(ask(kind, [Answer(usage=None)], silence_s=5.0))

@@ -1,0 +1,211 @@
+"""Requests to streams of deltas through OpenAI's Responses interface, which some of its models alone are behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from koi_lang.lazy import lazy_module
+from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.messages import Request, Usage
+from koi_lang.llm.models import card_of
+from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.responses_items import items_of, thought_text, tools_of
+from koi_lang.llm.stream_fields import count, field, text_of, word
+from koi_lang.llm.stream_state import StreamState
+from koi_lang.llm.thinking import responses_effort
+from koi_lang.llm.tools import ToolOffer
+from koi_lang.llm.whole_answers import parts_of_response
+
+if TYPE_CHECKING:
+    import openai
+else:
+    openai = lazy_module("openai")
+
+# Why an answer is incomplete, in the words of the other interfaces.
+STOP_REASONS = {"max_output_tokens": "max_tokens"}
+# Events with a piece of an item that need not be told again at its end.
+DELTAS = frozenset(
+    f"response.{each}.delta" for each in ("output_text", "refusal", "reasoning_summary_text", "reasoning_text")
+)
+# Objects of a body in which `extra_body` may have fields beside ours.
+SHARED = ("reasoning", "text")
+
+
+class FailedResponseError(Exception):
+    """What a stream says went wrong, instead of an answer.
+
+    Attributes:
+        body: the provider's description, as JSON data.
+    """
+
+    def __init__(self, body: Any) -> None:
+        super().__init__(word(body, "message"))
+        self.body = body
+
+
+class OpenAIResponses(OpenAI):
+    """A model behind the Responses interface; the provider is told to keep nothing of a conversation."""
+
+    path: ClassVar[str] = "/responses"
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, its fields in the order in which the SDK sends them."""
+        card, connection = card_of(request.model), self.connection
+        body: dict[str, Any] = {"model": request.model, "input": items_of(request), "store": False, "stream": True}
+        if request.offer is not None:
+            body |= tools_of(request.offer, is_forced=connection.provider.forces_tools)
+        if request.max_tokens is not None:
+            body["max_output_tokens"] = request.max_tokens
+        if card.efforts:
+            body["include"] = ["reasoning.encrypted_content"]
+        body |= responses_effort(connection.effort, connection.provider, card) | self._form(request)
+        if card.sampling:
+            sampling = {"temperature": request.temperature, "top_p": connection.top_p}
+            body |= {name: value for name, value in sampling.items() if value is not None}
+        return _with_extra(dict(sorted(body.items())), connection.extra_body)
+
+    def _form(self, request: Request) -> dict[str, Any]:
+        """The form of the answer, as for the chat interface."""
+        row, schema = self.connection.provider, request.schema
+        if request.offer is not None:
+            return {}
+        if row.json_schema and card_of(request.model).schemas and can_be_sent(schema):
+            return {"text": {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}}
+        wants_json = request.json or schema is not None
+        return {"text": {"format": {"type": "json_object"}}} if wants_json and row.json_mode else {}
+
+    def _ending(self, offer: ToolOffer | None) -> StreamState:
+        return _ResponseReader(offer)
+
+    def _split(self, document: Any) -> Iterable[Any]:
+        return parts_of_response(document)
+
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return *super()._errors(), FailedResponseError
+
+
+def _with_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with the fields that somebody has added."""
+    both = [name for name in SHARED if isinstance(extra.get(name), Mapping) and name in body]
+    return {**extra, **body, **{name: {**body[name], **extra[name]} for name in both}}
+
+
+class _ResponseReader(StreamState):
+    def __init__(self, offer: ToolOffer | None) -> None:
+        super().__init__(offer)
+        self._keeps_thoughts = offer is not None
+        self._thoughts: list[str] = []
+        # The call that is written at each index, by its number, and those of which arguments have come.
+        self._open: dict[int, int] = {}
+        self._begun: set[int] = set()
+        self._calls = 0
+        # Indices of items of which anything is known.
+        self._seen: set[int] = set()
+
+    def read(self, part: Any) -> str:
+        self.begun = True
+        kind = word(part, "type")
+        if kind in DELTAS:
+            self._seen.add(count(part, "output_index"))
+        match kind:
+            case "response.output_text.delta":
+                return text_of(field(part, "delta"))
+            case "response.refusal.delta":
+                self._refuse(word(part, "delta"))
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                self.thought = word(part, "delta")
+            case "response.reasoning_summary_part.added" if count(part, "summary_index"):
+                self.thought = "\n\n"
+            case "response.output_item.added":
+                self._begin_item(count(part, "output_index"), field(part, "item"))
+            case "response.function_call_arguments.delta":
+                self._add_arguments(count(part, "output_index"), word(part, "delta"))
+            case "response.function_call_arguments.done":
+                self._complete_arguments(count(part, "output_index"), word(part, "arguments"))
+            case "response.output_item.done":
+                return self._end_item(count(part, "output_index"), field(part, "item"))
+            case "response.completed" | "response.incomplete" | "response.failed":
+                return self._take_end(kind.removeprefix("response."), field(part, "response"))
+            case "error":
+                raise FailedResponseError(part)
+        return ""
+
+    def _refuse(self, reason: str) -> None:
+        if reason:
+            self.refusal = (self.refusal or "") + reason
+
+    def _begin_item(self, index: int, item: Any) -> None:
+        """A call begins, also at an index where another one stands."""
+        if word(item, "type") == "function_call":
+            self._seen.add(index)
+            self._calls += 1
+            self._open[index] = self._calls
+            self.calls.call(self._calls, word(item, "name"), word(item, "call_id"))
+
+    def _add_arguments(self, index: int, arguments: str) -> None:
+        number = self._open.get(index)
+        if number is not None:
+            self._begun.add(number)
+            self.called += self.calls.add(number, arguments)
+
+    def _complete_arguments(self, index: int, arguments: str) -> None:
+        """All arguments of a call; what came of them in pieces may have been carried out already, and counts."""
+        if self._open.get(index) not in self._begun:
+            self._add_arguments(index, arguments)
+
+    def _end_item(self, index: int, item: Any) -> str:
+        """The end of an item; its text, where that has not come in pieces."""
+        is_new = index not in self._seen
+        self._seen.add(index)
+        match word(item, "type"):
+            case "function_call":
+                if is_new:
+                    self._begin_item(index, item)
+                self._complete_arguments(index, word(item, "arguments"))
+                self._open.pop(index, None)
+            case "reasoning":
+                self._end_thought(item, is_new=is_new)
+            case "message" if is_new:
+                content = _records(field(item, "content"))
+                self._refuse("".join([word(part, "refusal") for part in content]))
+                return text_of(content)
+        return ""
+
+    def _end_thought(self, item: Any, *, is_new: bool) -> None:
+        """What the model thought; without its encrypted content the provider would look for it where nothing is."""
+        if is_new:
+            self.thought += "\n\n".join([word(each, "text") for each in _records(field(item, "summary"))])
+        if word(item, "encrypted_content"):
+            self._thoughts.append(thought_text(item, self._calls))
+
+    def _take_end(self, kind: str, response: Any) -> str:
+        """The end of the stream, with the whole answer; its text, where nothing of it has come before."""
+        self.usage = _usage(field(response, "usage")) or self.usage
+        if kind == "failed":
+            raise FailedResponseError(field(response, "error"))
+        whole = [] if self._seen else _records(field(response, "output"))
+        text = "".join([self._end_item(index, item) for index, item in enumerate(whole)])
+        reason = word(field(response, "incomplete_details"), "reason")
+        self.stop_reason = STOP_REASONS.get(reason, reason) or kind
+        if self.stop_reason == "content_filter":
+            self.refusal = self.refusal or ""
+        if self._keeps_thoughts:
+            self.thoughts = tuple(self._thoughts)
+        return text
+
+
+def _records(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
+
+
+def _usage(usage: Any) -> Usage | None:
+    """What was counted; None where nothing was, or what cannot be read."""
+    details = field(usage, "input_tokens_details")
+    try:
+        given, made = count(usage, "input_tokens"), count(usage, "output_tokens")
+        cached, stored = count(details, "cached_tokens"), count(details, "cache_write_tokens")
+        thought = count(field(usage, "output_tokens_details"), "reasoning_tokens")
+    except ValueError:
+        return None
+    return Usage(given, made, cached, stored, thinking_tokens=min(thought, made)) if given or made else None
