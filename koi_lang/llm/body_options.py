@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import SettingsError
-from koi_lang.llm.connection import TRANSPORTS, ProviderConnection, Transport
+from koi_lang.llm.connection import INTERFACES, TRANSPORTS, ProviderConnection
 from koi_lang.llm.models import card_of
 from koi_lang.llm.reserved_fields import RESERVED, reserved_help
 from koi_lang.llm.thinking import available_effort
 
 
 def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options `effort`, `top_p`, `seed`, `extra_body` and `transport` as fields of a `ProviderConnection`.
+    """The options `effort`, `top_p`, `seed`, `extra_body`, `transport`, `interface` as fields of a connection.
 
     Raises:
         SettingsError: one of them is of another kind, or `extra_body` would replace what requests say themselves.
@@ -28,7 +28,8 @@ def read_body_options(options: Mapping[str, Any]) -> dict[str, Any]:
         "top_p": _top_p(options.get("top_p")),
         "seed": _seed(options.get("seed")),
         "extra_body": _extra_body(options.get("extra_body")),
-        "transport": _transport(options.get("transport")),
+        "transport": _word(options, "transport", TRANSPORTS),
+        "interface": _word(options, "interface", INTERFACES),
     }
 
 
@@ -44,16 +45,20 @@ def untaken_options(connection: ProviderConnection) -> Iterator[str]:
     for option in ("temperature", "top_p"):
         if getattr(connection, option) is not None and (thinks or not card.sampling):
             yield f"`{name}` takes no `{option}`{' while it thinks' * card.sampling}, so it is left out"
-    if connection.seed is not None and not provider.seed:
-        yield f"`{provider.name}` takes no `seed`, so it is left out"
+    is_chat = connection.interface_of(card) == "chat"
+    if connection.seed is not None and not (provider.seed and is_chat):
+        yield f"{f'`{provider.name}`' if is_chat else 'the Responses interface'} takes no `seed`, so it is left out"
+    if connection.interface is not None and provider.style != "openai":
+        yield f"`{provider.name}` has one interface alone, so `interface` is left out"
 
 
-def _transport(given: Any) -> Transport | None:
-    known = next((each for each in TRANSPORTS if each == given), None)
-    if given is not None and known is None:
-        listed = " or ".join(f'`transport: "{each}"`' for each in TRANSPORTS)
-        raise SettingsError(f"`transport` of an `llm` block cannot be {given!r}", help=f"Write {listed}.")
-    return known
+def _word(options: Mapping[str, Any], name: str, words: Sequence[str]) -> str | None:
+    """An option that is one of some words; None where it is not given."""
+    given = options.get(name)
+    if given is not None and given not in words:
+        listed = " or ".join(f'`{name}: "{each}"`' for each in words)
+        raise SettingsError(f"`{name}` of an `llm` block cannot be {given!r}", help=f"Write {listed}.")
+    return given
 
 
 def _top_p(given: Any) -> float | None:

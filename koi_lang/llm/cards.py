@@ -30,6 +30,7 @@ class ModelCard:
         sampling: whether a temperature may be sent; newer models refuse a request that has one.
         schemas: whether the model can be held to a JSON Schema where its provider offers that.
         tools: whether it can be given tools to call.
+        responses: whether OpenAI has it, or its thoughts beside tools, behind the Responses interface alone.
         vision: whether it can be shown images.
         input_tokens: most tokens of a request, where it may not fill the window.
         longer: from how many tokens on a request costs more, and how many times as much its input and its answer cost.
@@ -51,6 +52,7 @@ class ModelCard:
     effort_form: ClaudeForm = "adaptive"
     usual_effort: str = ""
     tools: bool = True
+    responses: bool = False
 
 
 def _embedding(names: str, context: int, price: float) -> ModelCard:

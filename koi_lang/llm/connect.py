@@ -21,7 +21,9 @@ from koi_lang.llm.messages import Adapter
 from koi_lang.llm.model_choice import ModelChoice, choose, written_choice
 from koi_lang.llm.model_list_cache import ModelListCache
 from koi_lang.llm.model_name_check import nearest_models, with_name_check
+from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.openai_responses import OpenAIResponses
 from koi_lang.llm.providers import PROVIDERS, STAND_INS, KeyLookup, key_of, provider_named, split_model
 from koi_lang.llm.request_trial import Refused
 from koi_lang.llm.retry import Sleep, retry
@@ -83,10 +85,9 @@ def connect(
 
     Args:
         options: `provider`, `model`, `temperature`, `max_tokens`, `effort`, `top_p`, `seed`, `extra_body`, `base_url`,
-            `transport`, `cache`; for `scripted` also `answers`, a list or the path of a file. Absent and `auto` mean:
-            choose.
-            `model` may be `provider/model`. `fallback` lists models to ask when this one cannot answer: names as for
-            `model`, or objects with such options.
+            `transport`, `interface`, `cache`; for `scripted` also `answers`, a list or the path of a file. Absent and
+            `auto` mean: choose. `model` may be `provider/model`. `fallback` lists models to ask when this one cannot
+            answer: names as for `model`, or objects with such options.
         key: the value of a key by the name of its environment variable, None when it is not known.
         on_note: told by the rehearsal model which sentences would need a real one.
 
@@ -220,6 +221,8 @@ def _adapter(connection: ProviderConnection) -> SdkModel:
         return Anthropic(connection)
     if connection.provider.style == "bedrock":
         return Bedrock(connection)
+    if connection.interface_of(card_of(connection.model)) == "responses":
+        return OpenAIResponses(connection)
     return OpenAI(connection)
 
 

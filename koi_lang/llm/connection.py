@@ -13,6 +13,9 @@ from koi_lang.llm.usage import least
 # How a model is told of its actions and says which it wants: as native tools, or all of it as text.
 Transport: TypeAlias = Literal["tools", "text"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
+# Which of the interfaces of OpenAI a model is asked through.
+Interface: TypeAlias = Literal["chat", "responses"]
+INTERFACES: tuple[Interface, ...] = get_args(Interface)
 
 # Of texts in `extra_body`, those with more characters are not shown to anybody.
 LONGEST_WORD = 11
@@ -36,6 +39,7 @@ class Provider:
         seed: what it calls the number that random choices follow from; empty where it takes none.
         transport: how its models are told of actions where nobody says how.
         forces_tools: whether it can be told that an answer must call a tool.
+        responses: whether it has the Responses interface, for models that are behind it alone.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Provider:
     seed: str = "seed"
     transport: Transport = "tools"
     forces_tools: bool = True
+    responses: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,6 +82,7 @@ class ProviderConnection:
         effort: how much the model is to think, one of `EFFORTS`; empty leaves it to the model.
         extra_body: fields that requests have beside those that are known here.
         transport: how the model is told of actions; None leaves it to the provider.
+        interface: through which it is asked; None leaves it to the model. Anthropic's have one alone.
     """
 
     provider: Provider
@@ -91,12 +97,19 @@ class ProviderConnection:
     seed: int | None = None
     extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     transport: Transport | None = None
+    interface: Interface | None = None
 
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of servers at an address that somebody named nothing is known."""
         if self.transport is not None:
             return self.transport
         return self.provider.transport if card.tools and self.base_url is None else "text"
+
+    def interface_of(self, card: ModelCard) -> Interface:
+        """Through which interface a model is asked; servers at an address that somebody named have that for chats."""
+        if self.interface is not None:
+            return self.interface
+        return "responses" if card.responses and self.provider.responses and self.base_url is None else "chat"
 
     def hide_in(self, text: str) -> str:
         """A text without the key, and without longer texts of `extra_body`."""

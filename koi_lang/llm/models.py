@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from koi_lang.llm.cards import CARDS, ModelCard
 from koi_lang.llm.effort_list import EFFORT_CARDS, EffortCard
+from koi_lang.llm.interface_list import RESPONSES_NAMES
 from koi_lang.llm.messages import Usage
 from koi_lang.llm.price_list import complete_card
 
@@ -35,6 +36,8 @@ def card_of(model: str) -> ModelCard:
     card = _first_fit(CARDS, asked) or UNKNOWN
     if (effort := _first_fit(EFFORT_CARDS, asked)) is not None:
         card = replace(card, efforts=effort.efforts, effort_form=effort.form, usual_effort=effort.usual)
+    if any(_fits(each, asked) for each in RESPONSES_NAMES.split()):
+        card = replace(card, responses=True)
     return complete_card(card, written)
 
 

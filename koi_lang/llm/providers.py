@@ -16,7 +16,12 @@ KeyLookup: TypeAlias = Callable[[str], str | None]
 # In the order in which `auto` looks for a key.
 PROVIDERS = (
     Provider(
-        "openai", ("OPENAI_API_KEY",), "gpt-5.4-mini", prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"), json_schema=True
+        "openai",
+        ("OPENAI_API_KEY",),
+        "gpt-5.4-mini",
+        json_schema=True,
+        prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"),
+        responses=True,
     ),
     Provider(
         "anthropic",

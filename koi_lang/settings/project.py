@@ -116,7 +116,7 @@ WHOLE = tuple(each.name for each in fields(LimitSettings) if each.metadata["kind
 # What an `llm` block and a role of `[models]` may hold, and their `compact`.
 MODEL_OPTIONS = (
     "provider", "model", "temperature", "max_tokens", "effort", "top_p", "seed", "extra_body", "context_tokens",
-    "compact", "base_url", "fallback", "cache", "transport",
+    "compact", "base_url", "fallback", "cache", "transport", "interface",
 )  # fmt: skip
 COMPACT_OPTIONS = ("enabled", "reserve_tokens", "keep_tokens", "threshold_tokens")
 

@@ -158,8 +158,9 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
     """The `llm` block of an agent has an option that does not exist.
 
     It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `effort`, `top_p`, `seed`,
-    `extra_body`, `context_tokens`, `compact`, `base_url`, `transport`, `fallback`, `cache` and, for the provider
-    `scripted`, `answers`; those of `compact` are `enabled`, `reserve_tokens`, `keep_tokens` and `threshold_tokens`.
+    `extra_body`, `context_tokens`, `compact`, `base_url`, `transport`, `interface`, `fallback`, `cache` and, for the
+    provider `scripted`, `answers`; those of `compact` are `enabled`, `reserve_tokens`, `keep_tokens` and
+    `threshold_tokens`.
 
     Wrong:
 

@@ -1,0 +1,104 @@
+"""Which of OpenAI's interfaces a model is asked through."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from openai.types.shared import ChatModel, ResponsesModel
+
+from koi_lang.errors import SettingsError
+from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.llm.interface_list import RESPONSES_NAMES
+from koi_lang.llm.layers import Layer
+from koi_lang.llm.models import card_of
+from koi_lang.llm.openai_responses import OpenAIResponses
+
+THERE = """
+o1-pro o3-pro-2025-06-10 o4-mini-deep-research gpt-5-pro gpt-5.2-pro gpt-5.1-codex-max gpt-5-codex codex-mini-latest
+computer-use-preview gpt-daybreak-red-latest gpt-rosalind-research gpt-5.4-mini gpt-5.5-pro gpt-5.6-sol gpt-6-astra
+gpt-6.2-sol gpt-10
+""".split()
+NOT_THERE = """
+gpt-4o gpt-4.1-mini gpt-4-turbo gpt-3.5-turbo o1 o3-mini o4-mini gpt-5 gpt-5-mini gpt-5.2 gpt-oss-120b
+""".split()
+OWN = "http://127.0.0.1:9/v1"
+NO_SEED = "the Responses interface takes no `seed`, so it is left out"
+ONE_ALONE = "`anthropic` has one interface alone, so `interface` is left out"
+
+
+def interface_of(**options: Any) -> str:
+    """Through which interface the model of an `llm` block is asked."""
+    model = connect(options, lambda name: None if name.endswith("_URL") else "k")
+    assert isinstance(model, Layer)
+    return "responses" if isinstance(model.inner, OpenAIResponses) else "chat"
+
+
+@pytest.mark.parametrize(("names", "expected"), [(THERE, "responses"), (NOT_THERE, "chat")])
+def test_a_model_is_asked_where_it_is(names: list[str], expected: str) -> None:
+    """By its name; what the chat interface can do for a model it does."""
+    assert dict.fromkeys(names, expected) == {name: interface_of(provider="openai", model=name) for name in names}
+
+
+def test_what_the_sdk_knows_for_that_interface_alone_goes_there() -> None:
+    """Its list of models for responses is longer than that for chats."""
+    alone = {name for part in get_args(ResponsesModel) for name in get_args(part)} - set(get_args(ChatModel))
+
+    assert len(alone) > 15
+    assert set() == {name for name in alone if not card_of(name).responses}
+
+
+def test_every_pattern_is_reached() -> None:
+    """None of them stands in the list for nothing."""
+    for pattern in RESPONSES_NAMES.split():
+        start = pattern.replace(".", "-").partition("*")[0].partition("[")[0]
+        assert any(name.replace(".", "-").startswith(start) for name in THERE), pattern
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"provider": "openai", "model": "o3-pro", "base_url": OWN}, "chat"),
+        (
+            {"provider": "openai", "model": "x", "base_url": OWN, "interface": "responses"},
+            "responses",
+        ),
+        ({"provider": "openai", "model": "gpt-5.5", "interface": "chat"}, "chat"),
+        ({"provider": "openai", "model": "gpt-4o", "interface": "responses"}, "responses"),
+        ({"provider": "openrouter", "model": "openai/gpt-5.5"}, "chat"),
+        ({"provider": "xai", "model": "grok-4.3", "interface": "responses"}, "responses"),
+    ],
+)
+def test_an_option_decides_and_an_address_is_asked_for_chats(options: dict[str, Any], expected: str) -> None:
+    """Nothing is known of servers that somebody names; other providers have chats unless they say otherwise."""
+    assert expected == interface_of(**options)
+
+
+def test_an_interface_that_does_not_exist_is_refused() -> None:
+    """The sentence names those that do."""
+    with pytest.raises(SettingsError, match="`interface` of an `llm` block cannot be 'response'") as caught:
+        interface_of(provider="openai", interface="response")
+
+    assert 'Write `interface: "chat"` or `interface: "responses"`.' == caught.value.help
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (
+            {"provider": "openai", "model": "o3-pro", "seed": 7},
+            "the Responses interface takes no `seed`, so it is left out",
+        ),
+        (
+            {"provider": "anthropic", "interface": "chat"},
+            "`anthropic` has one interface alone, so `interface` is left out",
+        ),
+    ],
+)
+def test_what_an_interface_does_not_have_is_told(options: dict[str, Any], note: str) -> None:
+    """Before anything is asked."""
+    notes = list[str]()
+
+    connect(options, lambda name: None if name.endswith("_URL") else "k", around=ModelEnvironment(note=notes.append))
+
+    assert [note] == notes
