@@ -10,8 +10,8 @@ from koi_lang.llm.cards import ModelCard
 from koi_lang.llm.messages import Request
 from koi_lang.llm.usage import least
 
-# How a model is told of its actions and says which it wants: as native tools, or all of it as text.
-Transport: TypeAlias = Literal["tools", "text"]
+# How a model is told of its actions and says what it wants: as native tools, or in text, which a schema may bound.
+Transport: TypeAlias = Literal["tools", "schema", "text"]
 TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 # Which of the interfaces of OpenAI a model is asked through.
 Interface: TypeAlias = Literal["chat", "responses"]

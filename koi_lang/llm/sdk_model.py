@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from koi_lang.errors import RequestError
+from koi_lang.llm.action_schema import action_schema, open_tools
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
 from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd
@@ -51,6 +52,7 @@ class SdkModel(ABC):
         self.provider = connection.provider.name
         self.model = connection.model
         self._client: Any = None
+        self._has_told_open = False
 
     @property
     def candidates(self) -> Sequence[Candidate]:
@@ -59,8 +61,8 @@ class SdkModel(ABC):
 
     @property
     def takes_tools(self) -> bool:
-        """Whether it is offered its actions as tools."""
-        return self.connection.transport_of(card_of(self.model)) == "tools"
+        """Whether it is told of its actions as tools, or held to their schema."""
+        return self.connection.transport_of(card_of(self.model)) != "text"
 
     async def __call__(self, request: Request) -> AsyncIterator[Delta]:
         """Stream the answer. Raises RequestError; `VisionUnsupportedError` before anything is sent."""
@@ -144,9 +146,21 @@ class SdkModel(ABC):
             yield part
 
     def _in_transport(self, request: Request) -> Request:
-        """A request that offers tools only to a model that takes them."""
-        takes_tools = self.connection.transport_of(card_of(request.model)) == "tools"
-        return request if takes_tools else replace(request, offer=None)
+        """A request with its actions as its model is told of them: as tools, or in text, whose schema may be closed."""
+        transport = self.connection.transport_of(card_of(request.model))
+        if request.offer is None or transport == "tools":
+            return request
+        schema = action_schema(request.offer.set) if transport == "schema" else None
+        if transport == "schema" and schema is None:
+            self._tell_open(request.model, open_tools(request.offer.set))
+        return replace(request, offer=None, schema=request.schema or schema)
+
+    def _tell_open(self, model: str, tools: Sequence[str]) -> None:
+        """Tell once that a model cannot be held to a schema of its actions."""
+        if not self._has_told_open:
+            self._has_told_open = True
+            listed = ", ".join(f"`{tool}`" for tool in tools)
+            self.note(f"`{model}` is not held to a schema of its actions, since {listed} may be given anything")
 
     def _fault(self, ending: StreamState, model: str) -> RequestError | None:
         """What is wrong with an answer whose stream ended properly."""

@@ -71,9 +71,14 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class ToolSet:
-    """Tools that are offered together."""
+    """Tools that are offered together.
+
+    Attributes:
+        control: the actions that carry out others, for which there is no tool; plans may hold them.
+    """
 
     tools: tuple[NativeTool, ...]
+    control: tuple[str, ...] = ()
 
     @cached_property
     def by_name(self) -> Mapping[str, NativeTool]:

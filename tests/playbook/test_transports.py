@@ -123,3 +123,39 @@ def exchange_of(provider: str, body: Any) -> tuple[list[tuple[str, str]], list[t
     calls = [(each["id"], each["name"]) for each in body["messages"][1]["content"]]
     told = [each for each in body["messages"][2]["content"] if each["type"] == "tool_result"]
     return calls, [(each["tool_use_id"], each["content"], each.get("is_error", False)) for each in told]
+
+
+GREETER = """
+role Talker { can think }
+agent Main : Talker { on go(args) { playbook \"\"\"Greet {{args.name}}, then return { "ok": true }.\"\"\" } }
+"""
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_closed_agent_is_held_to_a_schema(play: Player, provider: str) -> None:
+    """What its role does not permit has no branch; nulls stand for what is left out."""
+    rest = {"id": None, "condition": None}
+    turns = [[{"actions": [act("print", message="Hi", **rest), {"intent": "return", "data": {"ok": True}, **rest}]}]]
+    played, asked, _ = talk(play, GREETER, turns, (provider, "schema"))
+    body = asked[0].body
+    form = body["response_format"]["json_schema"] if provider == "openai" else body["output_config"]["format"]
+    branches = form["schema"]["$defs"]["action"]["anyOf"]
+
+    assert ({"ok": True}, ("Hi",)) == (played.result, played.printed)
+    assert "tools" not in body
+    intents = {branch["properties"]["intent"]["enum"][0] for branch in branches if "intent" in branch["properties"]}
+    assert {"print", "return", "call_llm", "prompt_user"} == intents
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_an_open_agent_is_asked_in_text(play: Player, provider: str) -> None:
+    """A grammar of what is open would shut out what may be said; a line says so once."""
+    lines: list[str] = []
+    turns = [[act("print", message="a")], [done(ok=True)]]
+    played, asked, _ = talk(play, TEAM, turns, (provider, "schema"), notes=lines)
+
+    assert ({"ok": True}, ("a",)) == (played.result, played.printed)
+    assert all("schema" not in str(each.body.get("response_format", "")) for each in asked)
+    assert [f"`{asked[0].body['model']}` is not held to a schema of its actions, since"] == [
+        line.partition(" `return`")[0] for line in lines
+    ]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from koi_lang.events import Event, ThoughtDelta
-from koi_lang.llm.connect import connect
+from koi_lang.llm.connect import ModelEnvironment, connect
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.context import current_run
@@ -19,7 +19,7 @@ from tests.playbook.playing import Played, Player
 
 Action: TypeAlias = Mapping[str, Any]
 MODELS = {"openai": "gpt-5.4", "anthropic": "claude-sonnet-4-5"}
-WAYS = [(provider, transport) for provider in MODELS for transport in ("text", "tools")]
+WAYS = [(provider, transport) for provider in MODELS for transport in ("text", "tools", "schema")]
 LEAST_PIECE, MOST_PIECES = 9, 500
 
 
@@ -87,7 +87,7 @@ def as_calls(said: Said) -> Answer:
     return replace(answer, pieces=(said.beside,)) if said.beside else answer
 
 
-FORMS: Mapping[str, Callable[[Said], Answer]] = {"text": as_text, "tools": as_calls}
+FORMS: Mapping[str, Callable[[Said], Answer]] = {"text": as_text, "schema": as_text, "tools": as_calls}
 
 
 def as_answer(turn: Turn | Answer, transport: str, provider: str = "openai") -> Answer:
@@ -119,6 +119,7 @@ def talk(
     calls: Sequence[tuple[str, Any]] = (("Main.go", {}),),
     played: Mapping[str, Any] | None = None,
     meanwhile: Mapping[int, Callable[[], Any]] | None = None,
+    notes: list[str] | None = None,
     **options: Any,
 ) -> Talk:
     """What a playbook does when a server answers it so.
@@ -129,6 +130,7 @@ def talk(
         calls: of handlers, one after the other in one run.
         played: what else the run is given; `payload` is that of the first call.
         meanwhile: what happens in the run when it makes its n-th request, counted from 0.
+        notes: is given lines to the person.
         options: of the `llm` block beside these.
     """
     provider, transport = way
@@ -136,12 +138,13 @@ def talk(
     first, *more = calls
     each = [(first[0], given.pop("payload", first[1])), *more]
     answers = _Answers(script, transport, provider)
+    around = ModelEnvironment(note=(notes if notes is not None else []).append)
 
     async def carry_out() -> Talk:
         async with ModelServer(answers) as server:
             url = f"{server.url}/v1" if provider == "openai" else server.url
             about = {"provider": provider, "model": MODELS[provider], "base_url": url, "transport": transport}
-            model = connect({**about, **options}, lambda name: "k")
+            model = connect({**about, **options}, lambda name: "k", around=around)
             heard = _Heard(model, meanwhile or {})
             done = await asyncio.to_thread(player.each, source, heard, each, **given)
             return Talk(done[-1], server.requests, heard.thoughts)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 else:
     validation = lazy_module("koi_lang.runtime.mcp.validation")
 
+# What models are asked for where more is taken; other values they give by reference.
+TEXT = {"type": "string"}
+TEXTS_OR_NULL = {"anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}]}
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
@@ -38,7 +41,7 @@ def spending(context: ActionContext) -> BudgetAccount:
     return context.execution.spending if context.execution else current_spending() or context.run.spending
 
 
-@action(aliases={"text": "message", "data": "message"}, safe=True, inside=True)
+@action(aliases={"text": "message", "data": "message"}, asked={"message": TEXT}, safe=True, inside=True)
 async def print(context: ActionContext, message: Any) -> Any:
     """Show a message to the person."""
     line = message if isinstance(message, str) else inspect(message)
@@ -46,7 +49,7 @@ async def print(context: ActionContext, message: Any) -> Any:
     return {"printed": True, "message": line}
 
 
-@action(aliases={"prompt": "question"}, safe=True)
+@action(aliases={"prompt": "question"}, asked={"options": TEXTS_OR_NULL}, safe=True)
 async def prompt_user(context: ActionContext, question: str, options: list[Any] | None = None) -> Any:
     """Ask the person one question, with options to choose from if there are any; gives `answer`."""
     choices = [str(option) for option in options or ()]
@@ -94,7 +97,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
     await perform(kind, context, {"updates": updates})
 
 
-@action(safe=True, inside=True)
+@action(asked={"data": TEXT}, safe=True, inside=True)
 async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed, also on images in it; gives `result`, a text."""
     images = images_in(data)

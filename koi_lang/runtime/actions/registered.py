@@ -52,6 +52,7 @@ class ActionKind:
         inside: whether it works within the program only (state, other actions, agents, models), so that a run that
             goes on later carries it out again; what came of all others is taken from the journal.
         renew: what is to be done in this process where the outcome is known from another one.
+        asked: the types of fields that models are asked for, where more is taken.
     """
 
     name: str
@@ -63,6 +64,12 @@ class ActionKind:
     safe: bool = False
     inside: bool = False
     renew: ActionFunction | None = None
+    asked: Mapping[str, Schema] = field(default_factory=dict)
+
+    @property
+    def asked_schema(self) -> dict[str, Any]:
+        """The schema of the fields that models are asked for."""
+        return {**self.schema, "properties": {**self.schema["properties"], **self.asked}}
 
     @property
     def lasting(self) -> bool:
@@ -86,7 +93,7 @@ def action(
     """Enter a function into the table; its parameters after the context are the fields of the action.
 
     Args:
-        about: `safe`, `inside` and `renew` of ActionKind.
+        about: `safe`, `inside`, `renew` and `asked` of ActionKind.
     """
 
     def enter(function: ActionFunction) -> ActionFunction:

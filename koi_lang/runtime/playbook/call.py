@@ -13,6 +13,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.result_keys import result_schema
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
 
@@ -59,7 +60,12 @@ class PlaybookCall:
     def offered_tools(self) -> Offer:
         """What its agent may do in it as tools, made anew when what MCP servers offer has changed."""
         if self._offer is None or self._offer.of is not self.tools:
-            self._offer = offer_of(self.agent, is_delegate=self.parent is not None, tools=self.tools)
+            self._offer = offer_of(
+                self.agent,
+                is_delegate=self.parent is not None,
+                tools=self.tools,
+                result=result_schema(self.playbook),
+            )
         return self._offer
 
     def begin_turn(self, request: Request) -> Turn:

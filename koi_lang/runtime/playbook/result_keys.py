@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from koi_lang.interpolation import Rendered
 
@@ -15,30 +15,61 @@ VERBS = "return|respond|answer|reply|output|finish|end|devuelve|retorna|regresa|
 OBJECT = re.compile(rf"\b(?:{VERBS})\b[^.{{}}]{{0,80}}(?<!\$)\{{(?!\{{)", re.IGNORECASE)
 # Texts, what stands for something (`<what you say>`), names and numbers, marks.
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<=[\s:,{\[(])\'(?:[^\'\\\n]|\\.)*+\'|<[^<>{}\n]*+>|[\w$-]++|[{}\[\](),:]')
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+# Stands for what comes in from outside.
+HOLE = "value"
 # Of one object no more is looked at.
 LONGEST = 20_000
 
 
 def shapes_of(playbook: Rendered) -> Shapes:
     """The keys of every object that a playbook says to return; what came in from outside names none."""
-    text = "".join(part if isinstance(part, str) else "0" for part in playbook.parts)
-    found = (frozenset(_keys(text, match.end())) for match in OBJECT.finditer(text))
-    return tuple(dict.fromkeys(filter(None, found)))
+    return tuple(dict.fromkeys(frozenset(found) for found in _results(playbook)))
 
 
-def _keys(text: str, start: int) -> Iterator[str]:
-    """The keys of an object whose bracket ends at `start`, written as in JSON or as in code."""
-    depth, is_key = 1, True
+def result_schema(playbook: Rendered) -> dict[str, Any]:
+    """What is known of the result of a playbook that says to return one object; empty (anything) for others.
+
+    A value that is written out tells its type; one that stands for another may be anything.
+    """
+    found = list(_results(playbook))
+    if len(set(map(frozenset, found))) != 1:
+        return {}
+    fields = {key: {"type": kind} if (kind := _type_of(value)) else {} for key, value in found[0].items()}
+    return {"type": "object", "properties": fields, "required": list(fields)}
+
+
+def _results(playbook: Rendered) -> Iterator[dict[str, str]]:
+    """The fields of every object that a playbook says to return, with the first token of each value."""
+    text = "".join(part if isinstance(part, str) else HOLE for part in playbook.parts)
+    found = (dict(_fields(text, match.end())) for match in OBJECT.finditer(text))
+    return filter(None, found)
+
+
+def _type_of(value: str) -> str:
+    """The type of a value by its first token; empty where that does not tell it."""
+    if value in ("true", "false"):
+        return "boolean"
+    if value.startswith(('"', "'")):
+        return "string"
+    return "number" if NUMBER.fullmatch(value) else ""
+
+
+def _fields(text: str, start: int) -> Iterator[tuple[str, str]]:
+    """Keys and beginnings of values of an object whose bracket ends at `start`, written as in JSON or as in code."""
+    depth, key, has_value = 1, "", True
     for token in TOKEN.finditer(text, start, start + LONGEST):
         mark = token[0]
+        if key and not has_value and mark != ":":
+            has_value = True
+            yield key, mark
         if mark in "{[(":
             depth += 1
         elif mark in "}])":
             depth -= 1
             if not depth:
                 return
-        elif depth == 1 and mark in ",:":
-            is_key = mark == ","
-        elif depth == 1 and is_key:
-            yield mark.strip("\"'")
-            is_key = False
+        elif depth == 1 and mark == ",":
+            key, has_value = "", True
+        elif depth == 1 and not key and mark != ":":
+            key, has_value = mark.strip("\"'"), False

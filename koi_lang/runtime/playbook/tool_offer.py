@@ -48,7 +48,8 @@ MOST_SAID = 4000
 FROM_SERVER = "Its server says of it:"
 # What any action in a plan may say of itself.
 ABOUT_ANY = ("id", "type", "condition")
-ANY_OBJECT = {"type": "object", "properties": {}}
+ANY_OBJECT = {"type": "object"}
+ANYTHING: Mapping[str, Any] = {}
 
 
 DELEGATE = "Have a team member do something; `data` is what its event takes."
@@ -72,7 +73,13 @@ class Offer:
         return ToolOffer(f"{self.rules}\n\n{prompting.PLAYBOOK}\n{playbook}", self.set)
 
 
-def offer_of(agent: AgentPort, *, is_delegate: bool = False, tools: Mapping[str, Any] = prompting.NO_TOOLS) -> Offer:
+def offer_of(
+    agent: AgentPort,
+    *,
+    is_delegate: bool = False,
+    tools: Mapping[str, Any] = prompting.NO_TOOLS,
+    result: Mapping[str, Any] = ANYTHING,
+) -> Offer:
     """What an agent may do in a call.
 
     Where that are more tools than providers take, the tools of servers are left to `call_mcp`, then the functions of
@@ -80,12 +87,15 @@ def offer_of(agent: AgentPort, *, is_delegate: bool = False, tools: Mapping[str,
 
     Args:
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.tool_catalog` says it.
+        result: the schema of what the call is to return.
     """
+    permitted = prompting.offered_actions(agent, is_delegate=is_delegate, tools=tools)
     kinds = [
-        kind
-        for kind in prompting.offered_actions(agent, is_delegate=is_delegate, tools=tools)
+        replace(kind, asked={"data": result}) if kind.name == "return" else kind
+        for kind in permitted
         if kind.name not in CONTROL
     ]
+    control = tuple(kind.name for kind in permitted if kind.name in CONTROL)
     groups = {"delegate": _handlers(agent), "call_skill": _functions(agent), "call_mcp": _server_tools(agent, tools)}
     while groups and len(kinds) + sum(map(len, groups.values())) > MOST_TOOLS:
         groups.popitem()
@@ -93,18 +103,17 @@ def offer_of(agent: AgentPort, *, is_delegate: bool = False, tools: Mapping[str,
     offered = [_tool_of(kind) for kind in kinds if kind.name not in apart]
     offered += [tool for group in groups.values() for tool in group]
     offered += [] if "delegate" in groups else [_delegate_tool(agent)]
-    may_repeat = agent.role.allows("execute")
-    offered.append(NativeTool("plan", f"{PLAN}\n{CONTROL_FLOW}" if may_repeat else PLAN, PLAN_SCHEMA))
+    offered.append(NativeTool("plan", f"{PLAN}\n{CONTROL_FLOW}" if control else PLAN, PLAN_SCHEMA))
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
-    return Offer("\n\n".join(told), ToolSet(tuple(_with_fit_names(offered))), tools)
+    return Offer("\n\n".join(told), ToolSet(tuple(_with_fit_names(offered)), control), tools)
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
     """An action as a tool; where a field is called like what names an action, its fields stand under `data`."""
     opening = '{"actionType":"direct","intent":' + json.dumps(kind.name)
     if {*NAMING, "id"}.isdisjoint(kind.schema["properties"]):
-        return NativeTool(kind.name, kind.description, kind.schema, opening)
-    return NativeTool(kind.name, kind.description, kind.schema, f'{opening},"data":', is_nested=True)
+        return NativeTool(kind.name, kind.description, kind.asked_schema, opening)
+    return NativeTool(kind.name, kind.description, kind.asked_schema, f'{opening},"data":', is_nested=True)
 
 
 def _handlers(agent: AgentPort) -> list[NativeTool]:

@@ -1,0 +1,113 @@
+"""Tools turned into one closed schema of an answer, so that what is not offered cannot be written.
+
+Providers that hold a model to a schema make a grammar of it: every object lists its fields, and requires each. What may
+be left out is null there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from koi_lang.llm.json_schemas import can_be_sent
+from koi_lang.llm.tools import NativeTool, ToolSet
+
+Schema = Mapping[str, Any]
+NULL = {"type": "null"}
+TEXT = {"type": "string"}
+TEXT_OR_NULL = {"anyOf": [TEXT, NULL]}
+# What any action may say of itself.
+OF_ACTIONS: Mapping[str, Schema] = {"id": TEXT_OR_NULL, "condition": TEXT_OR_NULL}
+ACTION = {"$ref": "#/$defs/action"}
+ACTIONS = {"type": "array", "items": ACTION}
+COUNT = {"type": "integer"}
+CONTROL: Mapping[str, Mapping[str, Schema]] = {
+    "if": {"condition": TEXT, "then": ACTIONS, "else": {"anyOf": [ACTIONS, NULL]}},
+    "while": {"condition": TEXT, "actions": ACTIONS, "max_iterations": {"anyOf": [COUNT, NULL]}},
+    "repeat": {"count": COUNT, "actions": ACTIONS},
+}
+
+
+def action_schema(tools: ToolSet) -> Schema | None:
+    """The schema of `{"actions": [...]}` with a branch for each tool; None where one of them takes anything at all."""
+    branches = [_branch(tool) for tool in tools.tools if tool.opening]
+    if any(branch is None for branch in branches):
+        return None
+    nested = [_object({**_as_choices({"intent": name}), **CONTROL[name], "id": TEXT_OR_NULL}) for name in tools.control]
+    nested.append(_object({"parallel": ACTIONS}))
+    schema = {
+        "type": "object",
+        "properties": {"actions": ACTIONS},
+        "required": ["actions"],
+        "additionalProperties": False,
+        "$defs": {"action": {"anyOf": [*branches, *nested]}},
+    }
+    return schema if can_be_sent(schema) else None
+
+
+def open_tools(tools: ToolSet) -> list[str]:
+    """The names of the tools that take anything at all."""
+    return [tool.name for tool in tools.tools if tool.opening and _branch(tool) is None]
+
+
+def _branch(tool: NativeTool) -> Schema | None:
+    """The action that a call of a tool stands for."""
+    fields = close(tool.parameters)
+    if fields is None or fields.get("type") != "object":
+        return None
+    if not tool.is_nested:
+        return _object({**_as_choices(json.loads(tool.opening + "}")), **fields["properties"], **OF_ACTIONS})
+    *_, name = named = json.loads(tool.opening + "null}")
+    return _object({**_as_choices(named), name: fields, **OF_ACTIONS})
+
+
+def _as_choices(fields: Mapping[str, Any]) -> dict[str, Schema]:
+    return {name: {"type": "string", "enum": [value]} for name, value in fields.items() if value is not None}
+
+
+def _object(fields: Mapping[str, Schema]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}
+
+
+def close(schema: Schema) -> dict[str, Any] | None:
+    """A schema that leaves nothing open: what may be left out may be null. None where it takes anything at all."""
+    if "anyOf" in schema:
+        options = [close(option) for option in schema["anyOf"]]
+        return None if None in options else {"anyOf": options}
+    if "enum" in schema:
+        return _enumeration(schema["enum"])
+    match schema.get("type"):
+        case "object":
+            return _close_object(schema)
+        case "array":
+            items = close(schema["items"]) if isinstance(schema.get("items"), Mapping) else None
+            return None if items is None else {"type": "array", "items": items}
+        case "string" | "number" | "integer" | "boolean" | "null" as kind:
+            return {"type": kind, **_description(schema)}
+    return None
+
+
+def _close_object(schema: Schema) -> dict[str, Any] | None:
+    if "properties" not in schema:
+        return None
+    required: Sequence[str] = schema.get("required", ())
+    fields = {name: close(field) for name, field in schema["properties"].items()}
+    known = {name: field for name, field in fields.items() if field is not None}
+    if len(known) < len(fields):
+        return None
+    return _object({name: field if name in required else _or_null(field) for name, field in known.items()})
+
+
+def _or_null(schema: Schema) -> Schema:
+    options = schema.get("anyOf", [schema])
+    return schema if NULL in options else {"anyOf": [*options, NULL]}
+
+
+def _enumeration(values: Sequence[Any]) -> dict[str, Any] | None:
+    is_of_texts = all(isinstance(value, str) for value in values)
+    return {"type": "string", "enum": list(values)} if is_of_texts else None
+
+
+def _description(schema: Schema) -> dict[str, Any]:
+    return {"description": schema["description"]} if isinstance(schema.get("description"), str) else {}
