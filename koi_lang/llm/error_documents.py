@@ -12,6 +12,7 @@ from koi_lang.llm.stream_fields import word
 
 # Of each text in a body; some providers repeat the whole request in it.
 LONGEST_LOOK = 4000
+LONGEST_CODE = 100
 # How deep texts, and names of fields, are looked for; nobody nests them deeper than routers do.
 DEEPEST = 6
 # Where a body says in words what is wrong, the clearest place first.
@@ -60,7 +61,7 @@ def read_error(body: Any) -> ErrorDocument:
     message = "; ".join(dict.fromkeys(filter(None, (text.strip() for text in _sayings(body)))))
     number = inner.get("code")
     status = number if isinstance(number, int) and number in ERROR_STATUSES else None
-    code = word(inner, "code") or word(inner, "type") or str(number or "")
+    code = (word(inner, "code") or word(inner, "type") or str(number or ""))[:LONGEST_CODE]
     fields = tuple(dict.fromkeys((*_paths(body), *_names_in(message))))
     return ErrorDocument(message, code, status, fields, word(inner, "failed_generation"))
 
@@ -118,13 +119,13 @@ def _paths(body: Any, depth: int = 0) -> Iterator[str]:
         for name in ("param", "loc", "field"):
             path = body.get(name)
             if path and isinstance(path, (str, list)):
-                yield _join_steps(path) if isinstance(path, list) else _as_path(path[:LONGEST_LOOK])
+                yield _join_steps(path) if isinstance(path, list) else _as_path(path[:LONGEST_CODE])
         for name in LISTS:
             yield from _paths(body.get(name), depth + 1)
 
 
 def _join_steps(path: Sequence[Any]) -> str:
-    steps = [str(step) for step in path[:DEEPEST]]
+    steps = [str(step)[:LONGEST_CODE] for step in path[:DEEPEST]]
     return ".".join(steps[1:] if steps and steps[0] in NO_FIELDS else steps)
 
 

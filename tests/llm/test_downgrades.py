@@ -408,6 +408,7 @@ def test_an_image_that_is_refused_is_named() -> None:
         (error(f"{KEY} \n" * 400_000), ""),
         ({"detail": [extra("messages", FORGED)] * 50_000}, ""),
         ({"error": {"message": {"message": [FORGED] * 1000}}}, ""),
+        ({"error": {"message": "model " * 500_000, "code": "model " * 500_000, "param": "model." * 500_000}}, ""),
         ({}, f"<html>{FORGED}</html>"),
         ({}, "[" * 100_000),
     ],
@@ -421,19 +422,22 @@ def test_hostile_errors_are_one_short_line(status: int, document: Any, page: str
     assert KEY not in told
 
 
-def test_options_of_models_reach_the_adapter() -> None:
-    """What is found out is told where other options that a model does not take are."""
+def test_those_that_share_what_was_found_out_find_it_out_once() -> None:
+    """It is told where other options that a model does not take are; another model is asked for all of it."""
     notes = list[str]()
 
-    async def run() -> None:
-        async with ModelServer([refusal(REFUSALS["openai temperature"][0]), "ok"]) as server:
-            options = {"provider": "openai", "model": "m", "temperature": 0.1, "base_url": server.url}
-            model = connect(options, lambda name: "k", around=ModelEnvironment(note=notes.append))
-            _ = [delta async for delta in model(replace(REQUEST, schema=None))]
-            await model.aclose()
+    async def run() -> list[Any]:
+        refused = refusal(REFUSALS["openai temperature"][0])
+        async with ModelServer([refused, "ok", "ok", "ok"]) as server:
+            around = ModelEnvironment(note=notes.append)
+            for name in ("m", "m", "other"):
+                options = {"provider": "openai", "model": name, "temperature": 0.1, "base_url": server.url}
+                model = connect(options, lambda name: "k", around=around)
+                _ = [delta async for delta in model(replace(REQUEST, schema=None))]
+                await model.aclose()
+            return [(each.body["model"], each.body.get("temperature")) for each in server.requests]
 
-    asyncio.run(run())
-
+    assert [("m", 0.2), ("m", None), ("m", None), ("other", 0.2)] == asyncio.run(run())
     assert ["`m` takes no `temperature`, so it is left out"] == notes
 
 
