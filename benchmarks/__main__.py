@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, compiling, journal, mcp, playbooks, registry, sending, starting
+from benchmarks import asking, chats, compiling, journal, mcp, playbooks, registry, sending, starting
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
@@ -18,6 +18,7 @@ SUBJECTS = {
     "registry": registry,
     "playbooks": playbooks,
     "asking": asking,
+    "chats": chats,
     "journal": journal,
     "mcp": mcp,
 }

@@ -145,13 +145,13 @@ def _told(module: ModuleType) -> list[Figure]:
     model = ScriptedModel([*print_answers(9), RETURN])
     asyncio.run(run_playbook(module.Single, lambda _: model))
     told = [request.system + "".join(message.text for message in request.messages) for request in model.requests]
-    shares = [_shared(one, following) / len(one) * 100 for one, following in pairwise(told)]
+    shares = [count_shared(one, following) / len(one) * 100 for one, following in pairwise(told)]
     return [
         Figure("characters told in ten steps", 55_000, [sum(map(len, told))], ""),
         Figure("of a request that the next one begins with", 90, [min(shares)], "%", at_least=True),
     ]
 
 
-def _shared(one: str, other: str) -> int:
+def count_shared(one: str, other: str) -> int:
     """How many characters two texts have in common at their beginning."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

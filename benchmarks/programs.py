@@ -66,6 +66,12 @@ agent Greeter : Worker {{
 }}
 run Greeter.greet({{}})
 """
+CHATTING = """\
+role Worker { can execute }
+agent Main : Worker {
+  on chat(args: { message: string }) { playbook "Answer the person." }
+}
+"""
 PLAYBOOKS = '''\
 role Clerk { can execute }
 role Worker { can execute, can delegate }
