@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from koi_lang.llm.messages import Request
+from koi_lang.runtime.playbook.placeholders import BEGIN, ToldValues
 from tests.playbook.playing import Player, act, done, playbook_in, solo
 from tests.playbook.test_memory import common, spoken
 
@@ -72,13 +73,49 @@ def test_messages_of_a_chat_share_what_was_said(play: Player) -> None:
     answers = [done(a=1), act("update_state", updates={"topic": "food"}), done(a=2), done(a=3)]
     played = play.each(CHAT, answers, calls)[2]
     told = [message.text for message in played.requests[-1].messages if message.role == "user"]
-    states = [text for text in told if text.startswith("Begin") and '"state"' in text]
+    states = [text for text in told if text.startswith("Begin") and 'state":' in text]
 
     assert all(
         spoken(two).startswith(spoken(one)) for one, two in zip(played.requests, played.requests[1:], strict=False)
     )
     assert "Answer ⟨args.text⟩ about ⟨state.topic⟩, ⟨state.topic.length⟩ letters." == playbook_in(played.requests[0])
-    assert ['"topic":"cars"' in states[0], '"topic":"food"' in states[1], len(states)] == [True, True, 2]
+    assert ['"topic":"cars"' in states[0], len(states)] == [True, 2]
+    assert 'Begin.\nContext: {"args":{"text":"message 2"},"changed state":{"topic":"food"}}' == states[1]
+
+
+STATES: dict[str, tuple[str, str]] = {
+    "one field": ("this.state.n = 2", '"changed state":{"n":2}'),
+    "a field within": ('this.state.list.push("b")', '"changed state":{"list":["a","b"]}'),
+    "another field": ("this.state.more = 1", '"changed state":{"more":1}'),
+    "all fields": ('this.state.n = 2; this.state.list.push("b")', '"state":{"n":2,"list":["a","b"]}'),
+    "a field that is gone": ("delete this.state.n", '"state":{"list":["a"]}'),
+    "a field that is undefined": ("this.state.n = undefined", '"state":{"list":["a"]}'),
+    "nothing": ("this.state.n = 1", ""),
+}
+
+
+@pytest.mark.parametrize(("code", "told"), STATES.values(), ids=STATES)
+def test_of_the_state_is_told_what_has_changed(play: Player, code: str, told: str) -> None:
+    """With the next call, and never half of a state that has lost a field."""
+    fields = f"  state {{ n: number = 1  list: string[] = ['a'] }}\n  on change() {{ {code} }}"
+    calls = [("Main.go", {}), ("Main.change", {}), ("Main.go", {}), ("Main.go", {})]
+    requests = play.each(solo("execute", more=fields), [done()] * 3, calls)[0].requests
+    begun = [request.messages[-1].text for request in requests]
+
+    assert 'Begin with your first action.\nContext: {"args":{},"state":{"n":1,"list":["a"]}}' == begun[0]
+    assert [f'Begin.\nContext: {{"args":{{}}{told and ","}{told}}}', 'Begin.\nContext: {"args":{}}'] == begun[1:]
+
+
+def test_a_changed_field_tells_no_state_whose_message_is_gone() -> None:
+    """Where a record has replaced the message with the state, the next call tells the whole of it."""
+    told = ToldValues()
+    first, second = told.begin({}, {"a": 1, "b": 1}), told.begin({}, {"a": 1, "b": 2})
+    unchanged, later = told.begin({}, {"a": 1, "b": 2}), ToldValues([second]).begin({}, {"a": 1, "b": 2})
+
+    assert second.text.endswith('{"args":{},"changed state":{"b":2}}')
+    assert unchanged.text.endswith('{"args":{}}')
+    assert later.text == f'{BEGIN}\nContext: {{"args":{{}},"state":{{"a":1,"b":2}}}}'
+    assert ToldValues([first, second]).begin({}, {"a": 1, "b": 2}).text == unchanged.text
 
 
 def test_a_prompt_that_is_used_twice_has_two_values(play: Player) -> None:

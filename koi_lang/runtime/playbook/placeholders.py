@@ -23,7 +23,11 @@ LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
 # Characters of an expression that stands in a placeholder.
 LONGEST_NAME = 60
 SIMPLE = (str, int, float, bool, type(None))
-BEGIN = "Begin with your first action."
+BEGIN, BEGIN_AGAIN = "Begin with your first action.", "Begin."
+# What of the state is not as it was told.
+CHANGED = "changed state"
+# Begins the names of its fields among the values that were told.
+FIELD = f"{STATE}\0"
 VALUES = "What stands in the playbook for:"
 
 
@@ -116,13 +120,22 @@ class ToldValues:
                 self._note(message)
 
     def begin(self, args: Any, state: Mapping[str, Any]) -> DataMessage:
-        """What a call begins with: its payload, and the state where that is not as it was told; images are shown."""
-        told: dict[str, Any] = {ARGS: args}
+        """What a call begins with: its payload, and what of the state is not as it was told; images are shown."""
+        begin = BEGIN_AGAIN if STATE in self._told else BEGIN
         digest = _digest(prompt_text(dict(state)))
-        values = () if self._told.get(STATE) == digest else ((STATE, digest),)
-        if values:
-            told[STATE] = dict(state)
-        return self._note(DataMessage("user", f"{BEGIN}\nContext: {prompt_text(told)}", images_in(args), values=values))
+        told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
+        text = f"{begin}\nContext: {prompt_text({ARGS: args, **told})}"
+        return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
+
+    def _tell_state(self, state: Mapping[str, Any], digest: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """The state, or the fields of it that have changed, and what has been told with that."""
+        known, texts = self._told, {name: prompt_text({name: value}) for name, value in state.items()}
+        fields = {FIELD + name: _digest(text) for name, text in texts.items() if text != "{}"}
+        changed = {name: state[name] for name in texts if known.get(FIELD + name) != fields.get(FIELD + name)}
+        is_gone = any(name.startswith(FIELD) and name not in fields for name in known)
+        if is_gone or len(changed) == len(fields):
+            return {STATE: dict(state)}, {STATE: digest, **fields}
+        return {CHANGED: changed}, {CHANGED: digest, **{FIELD + name: fields[FIELD + name] for name in changed}}
 
     def tell_changes(self, playbook: NamedPlaybook, state: Mapping[str, Any]) -> DataMessage | None:
         """The values in a playbook that are not told as they are; None when all are."""
@@ -146,6 +159,12 @@ class ToldValues:
 
     def _note(self, message: DataMessage) -> DataMessage:
         values = dict(message.values)
+        changed = values.pop(CHANGED, None)
+        if changed is not None and STATE not in self._told:
+            return message  # the state that it is about is told no more
+        if changed is not None:
+            values = {**{name: told for name, told in self._told.items() if name.startswith(FIELD)}, **values}
+            values[STATE] = changed
         if STATE in values:  # its parts are told with it
             self._told = {name: digest for name, digest in self._told.items() if not name.startswith(STATE)}
         self._told |= values
