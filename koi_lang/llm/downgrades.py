@@ -70,8 +70,10 @@ def _drop(body: Body, path: str) -> Body:
 
 
 def _with_json_mode(body: Body) -> Body:
-    form = body.get("response_format", {})
-    return {**body, "response_format": {"type": "json_object"}} if form.get("type") == "json_schema" else body
+    mode, text = {"type": "json_object"}, body.get("text", {})
+    if body.get("response_format", {}).get("type") == "json_schema":
+        return {**body, "response_format": mode}
+    return {**body, "text": {**text, "format": mode}} if text.get("format", {}).get("type") == "json_schema" else body
 
 
 def _in_one_piece(body: Body) -> Body:
@@ -100,6 +102,8 @@ def _with_plain_tools(body: Body) -> Body:
 
 def _plain_tool(tool: Body) -> Body:
     plain = {name: value for name, value in tool.items() if name not in TOOL_EXTRAS}
+    if plain.get("type") == "function" and "function" not in plain:
+        plain["strict"] = False  # the Responses interface takes it for true where it is not said
     function = plain.get("function")
     return {**plain, "function": _plain_tool(function)} if isinstance(function, Mapping) else plain
 
@@ -116,7 +120,7 @@ DOWNGRADES = (
         "form",
         "form",
         "cannot be held to a form of the answer, so it is only told of it",
-        without("response_format", "output_config.format", "output_format"),
+        without("response_format", "output_config.format", "output_format", "text.format"),
     ),
     _option("stream_options"),
     Downgrade("stream", "stream", "cannot stream, so its answers come in one piece", _in_one_piece),
@@ -124,6 +128,13 @@ DOWNGRADES = (
     _option("top_p"),
     _option("seed", "seed", "random_seed"),
     Downgrade("limit", "max_tokens", "is told its `max_tokens` by another name", _with_other_limit, UNKNOWN),
+    Downgrade(
+        "summary",
+        "summary",
+        "gives no summary of its thoughts, so it is asked for none",
+        without("reasoning.summary"),
+    ),
+    _option("include"),
     _option("effort", *EFFORTS, "output_config.effort"),
     _option("prompt_cache_key"),
     Downgrade("cache_marks", "cache_marks", "takes no `cache_control`, so it is left out", _without_marks),

@@ -56,7 +56,8 @@ class ErrorDocument:
 def read_error(body: Any) -> ErrorDocument:
     """The body of an error, as text or as JSON data, as a record. A page for people says nothing."""
     if isinstance(body, str):
-        return ErrorDocument("" if body.lstrip().startswith("<") else body)
+        text = "" if body.lstrip().startswith("<") else body
+        return ErrorDocument(text, fields=tuple(_names_in(text)))
     inner = _inner(body)
     message = "; ".join(dict.fromkeys(filter(None, (text.strip() for text in _sayings(body)))))
     number = inner.get("code")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.llm.error_documents import ErrorDocument
+from koi_lang.llm.stream_fields import field
 
 LEAVE_OUT = "Leave `{name}` out of the `llm` block of the agent, or choose another model."
 OTHER_MODEL = "Choose another model with `-m provider/model`."
@@ -67,11 +68,19 @@ PARTS = (
         "form",
         "the form of the answer",
         OTHER_MODEL,
-        ("response_format", "output_config.format", "output_format"),
+        ("response_format", "output_config.format", "output_format", "text.format"),
         sayings=r"contain the word .?json|json.?(object|mode|validate|schema|output)|response.?format"
         r"|structured.?output|failed to (generate|validate) json|grammar|guided|output.?(config\.)?format",
         words=r"schema|output.?config",
     ),
+    RequestPart(
+        "summary",
+        "a summary of thoughts",
+        OTHER_MODEL,
+        ("reasoning.summary",),
+        sayings=r"reasoning.?(\.summary|summar)",
+    ),
+    RequestPart("include", "`include`", OTHER_MODEL, ("include",), sayings=r"encrypted.?content"),
     RequestPart(
         "effort",
         "`effort`",
@@ -87,14 +96,14 @@ PARTS = (
         "max_tokens",
         "`max_tokens`",
         "Set another `max_tokens` in the `llm` block of the agent.",
-        ("max_tokens", "max_completion_tokens"),
+        ("max_tokens", "max_completion_tokens", "max_output_tokens"),
         words=r"max.?(completion.?|output.?|new.?)?tokens",
     ),
     RequestPart(
         "images",
         "an image",
         "Send fewer or smaller images, or choose a model that sees with `-m provider/model`.",
-        ("messages",),
+        ("messages", "input"),
         sayings=r"image|vision|multi.?modal",
     ),
     _part_of_koi("stream", sayings=r"stream this model|stream(ing)?[`'\"]? is not supported"),
@@ -106,7 +115,7 @@ PARTS = (
         words=r"\bmodel\b.{0,80}(not found|not exist|decommission|deprecat|retired|not available)"
         r"|(invalid|unknown|no such|unexpected|not a valid) model|model.?(id|name)",
     ),
-    RequestPart("input", "the texts", OTHER_MODEL, ("input", "encoding_format")),
+    RequestPart("input", "what it is given to read", OTHER_MODEL, ("input", "instructions", "encoding_format")),
     RequestPart(
         "messages",
         "the messages of the conversation",
@@ -135,9 +144,9 @@ def part_of(error: ErrorDocument, body: Mapping[str, Any]) -> RequestPart | None
 
 def has_images(body: Mapping[str, Any]) -> bool:
     """Whether a message of a body shows something."""
-    contents = [message.get("content") for message in body.get("messages", ())]
-    kinds = [block.get("type") for content in contents if isinstance(content, list) for block in content]
-    return any(kind in ("image", "image_url") for kind in kinds)
+    contents = [field(message, "content") for message in body.get("messages", body.get("input", ()))]
+    kinds = [field(block, "type") for content in contents if isinstance(content, list) for block in content]
+    return any(kind in ("image", "image_url", "input_image") for kind in kinds)
 
 
 def _by_pattern(parts: list[RequestPart], kind: str, text: str) -> RequestPart | None:

@@ -56,6 +56,12 @@ REFUSALS: dict[str, tuple[Any, str]] = {
         error("Your organization must be verified to stream this model.", param="stream", code="unsupported_value"),
         "stream",
     ),
+    "openai summary": (
+        error("Your organization must be verified to generate reasoning summaries.", param="reasoning.summary"),
+        "summary",
+    ),
+    "openai include": (error("Encrypted content is not supported with this model.", param="include"), "include"),
+    "a text": ({"error": "unknown field 'top_p'"}, "top_p"),
     "openai tool schema": (
         error(
             "Invalid schema for function 'look': In context=(), 'additionalProperties' is required to be false.",
@@ -131,6 +137,8 @@ BODY = {
     "system": [],
     "stream": True,
     "reasoning_effort": "low",
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "include": ["reasoning.encrypted_content"],
     "parallel_tool_calls": False,
     "tools": [{"type": "function", "function": {"name": "look", "strict": True}}],
     "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}],

@@ -126,6 +126,42 @@ def test_marks_of_what_to_remember_are_left_out() -> None:
     assert ["`some-model` takes no `cache_control`, so it is left out"] == notes
 
 
+RESPONSES: dict[str, tuple[dict[str, Any], str]] = {
+    "openai summary": (
+        {"reasoning": {"effort": "low"}},
+        "gives no summary of its thoughts, so it is asked for none",
+    ),
+    "openai include": ({"include": None}, "takes no `include`, so it is left out"),
+    "openai effort": ({"reasoning": None}, "takes no `effort`, so it is left out"),
+    "lm studio": ({"text": None}, "cannot be held to a form of the answer, so it is only told of it"),
+    "openai schema": (
+        {"text": {"format": {"type": "json_object"}}},
+        "takes no schema of the answer, so it is only asked for JSON",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RESPONSES)
+def test_the_responses_interface_is_asked_with_less_too(case: str) -> None:
+    """OpenAI refuses summaries of thoughts to whoever has not said who they are."""
+    changed, told = RESPONSES[case]
+    how: dict[str, Any] = {"kind": "responses", "model": "gpt-5.4", "effort": "low"}
+    request = REQUEST if case == "openai schema" else replace(REQUEST, schema=None, json=True)
+
+    requests, notes, failures = asked([refusal(REFUSALS[case][0]), "ok"], times=2, request=request, **how)
+
+    first, *others = [dict(each.body) for each in requests]
+    expected = {name: value for name, value in {**first, **changed}.items() if value is not None}
+    assert ([expected] * 2, [f"`gpt-5.4` {told}"], []) == (others, notes, failures)
+
+
+def test_tools_of_the_responses_interface_are_strict_unless_said_otherwise() -> None:
+    """So it is said."""
+    tool = {"type": "function", "name": "look", "parameters": SCHEMA, "strict": True}
+
+    assert {"tools": [{**tool, "strict": False}]} == reduce_body({"tools": [tool]}, ["strict"])
+
+
 def test_several_refusals_are_left_out_one_after_the_other() -> None:
     """Each takes one more request, and the fourth is the last."""
     refused = [refusal(REFUSALS[case][0]) for case in ("lm studio", "openai temperature", "mistral")]
