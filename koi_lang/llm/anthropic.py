@@ -96,9 +96,9 @@ class Anthropic(SdkModel):
         }
         if system := system_of(request):
             body["system"] = system
+        body |= effort
         if request.offer is not None:
             body |= tools_of(request.offer, is_forced=not thinks)
-        body |= effort
         sampling = {"temperature": request.temperature, "top_p": self.connection.top_p}
         if takes_sampling(body, card):
             body |= {name: value for name, value in sampling.items() if value is not None}

@@ -10,7 +10,7 @@ from koi_lang.llm.chat_messages import messages_of, tools_of
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
-from koi_lang.llm.request_bodies import encode_body, plain_parts
+from koi_lang.llm.request_bodies import encode_body, in_order, plain_parts
 from koi_lang.llm.sdk_model import SdkModel
 from koi_lang.llm.stream_fields import count, field, first, text_of, thought_of, word
 from koi_lang.llm.stream_state import StreamState
@@ -79,7 +79,7 @@ class OpenAI(SdkModel):
             body["top_p"] = self.connection.top_p
         if self.connection.seed is not None and row.seed:
             body[row.seed] = self.connection.seed
-        return {**self.connection.extra_body, **body}
+        return {**self.connection.extra_body, **in_order(body, "model", "stream", "messages")}
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The schema where provider and model are held to every word of it, else JSON where they can.

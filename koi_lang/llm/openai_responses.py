@@ -10,6 +10,7 @@ from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
+from koi_lang.llm.request_bodies import in_order
 from koi_lang.llm.responses_items import items_of, thought_text, tools_of
 from koi_lang.llm.stream_fields import count, field, text_of, word
 from koi_lang.llm.stream_state import StreamState
@@ -63,7 +64,7 @@ class OpenAIResponses(OpenAI):
         if card.sampling:
             sampling = {"temperature": request.temperature, "top_p": connection.top_p}
             body |= {name: value for name, value in sampling.items() if value is not None}
-        return _with_extra(dict(sorted(body.items())), connection.extra_body)
+        return _with_extra(in_order(body, "model", "stream"), connection.extra_body)
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The form of the answer, as for the chat interface."""

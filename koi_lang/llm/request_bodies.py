@@ -22,6 +22,11 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
+def in_order(body: Mapping[str, Any], *first: str) -> dict[str, Any]:
+    """The fields of a body in the order of OpenAI's SDK: these first, the others by their names."""
+    return {**{name: body[name] for name in first}, **dict(sorted(body.items()))}
+
+
 def plain_parts(stream_class: Any) -> dict[str, Any]:
     """Arguments of an SDK's `post` that have it stream parts as they arrive.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,10 +17,11 @@ from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Delta, Message, Request
 from koi_lang.llm.request_bodies import encode_body
 from tests.llm.server import Asked, ModelServer
-from tests.llm.test_adapters import BOTH, KEY, adapter
+from tests.llm.test_adapters import ALL, KEY, adapter
 from tests.llm.test_forms import STRICT
+from tests.llm.test_responses import ASKING
 
-SEEING = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6"}
+SEEING = {"openai": "gpt-4o", "responses": "gpt-5.4", "anthropic": "claude-sonnet-4-6"}
 TALK = (Message("user", "Begin."), Message("assistant", '{"intent": "print"}'), Message("user", "It was printed."))
 PICTURE = Message("user", "What is it?", (Image("image/png", "aWNo"),))
 REQUESTS = {
@@ -29,19 +31,21 @@ REQUESTS = {
     "a schema": Request("Answer.", TALK, temperature=1, json=True, schema=STRICT),
     "a picture": Request("Look.", (PICTURE,)),
     "other scripts": Request("Grüße, 你好, 🙂", (Message("user", '\x00\u2028"\\\n</s>'),)),
+    "tools": replace(ASKING, messages=(*TALK, PICTURE)),
     "a system turn": Request("First.", (Message("system", "Second."), *TALK)),
 }
 
 
 async def send_plainly(kind: str, url: str, body: Mapping[str, Any]) -> None:
     """Send a body by the SDK's own method."""
-    made, base_url = (AsyncOpenAI, f"{url}/v1") if kind == "openai" else (AsyncAnthropic, url)
+    made, base_url = (AsyncAnthropic, url) if kind == "anthropic" else (AsyncOpenAI, f"{url}/v1")
     client: Any = made(api_key=KEY, base_url=base_url, timeout=Timeout(180.0, connect=10.0))
     known = dict(body)
     if kind == "anthropic" and "temperature" in known:  # a parameter that the SDK has no more
         known["extra_body"] = {"temperature": known.pop("temperature")}
     async with client:
-        sends = client.chat.completions if kind == "openai" else client.messages
+        sends = client.messages if kind == "anthropic" else client.chat.completions
+        sends = client.responses if kind == "responses" else sends
         async with await sends.create(**known) as stream:
             async for _ in stream:
                 pass
@@ -52,7 +56,7 @@ def sent_both_ways(kind: str, request: Request) -> tuple[Asked, Asked]:
 
     async def run() -> tuple[Asked, Asked]:
         async with ModelServer() as server:
-            model = adapter(kind, server.url, model=SEEING[kind])
+            model = adapter(kind, server.url, model=SEEING[kind], transport="tools", effort="low")
             await drain(model(request))
             await model.aclose()
             await send_plainly(kind, server.url, server.requests[0].body)
@@ -61,7 +65,7 @@ def sent_both_ways(kind: str, request: Request) -> tuple[Asked, Asked]:
     return asyncio.run(run())
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("name", list(REQUESTS))
 def test_the_bytes_are_those_of_a_plain_call(kind: str, name: str) -> None:
     """Neither the fields, nor their order, nor how they are written differs; nor the headers."""
@@ -71,7 +75,7 @@ def test_the_bytes_are_those_of_a_plain_call(kind: str, name: str) -> None:
     assert {*plain.headers.items()} == {*ours.headers.items()}
 
 
-@BOTH
+@ALL
 def test_half_a_character_is_sent_as_a_mark(kind: str) -> None:
     """Programs can cut a text inside of an emoji, which no UTF-8 can hold; the rest of the text arrives."""
     request = Request("", (Message("user", "cut \ud83d, whole \ud83d\ude42"),))
@@ -101,7 +105,7 @@ def test_what_is_no_json_is_not_sent() -> None:
         encode_body({"temperature": float("inf")})
 
 
-@BOTH
+@ALL
 def test_a_long_conversation_is_not_converted_field_by_field(kind: str) -> None:
     """A request with the messages of 500 turns takes half of what the SDK's own method takes, or less."""
     request = Request("x", TALK[:2] * 500)

@@ -10,8 +10,9 @@ import pytest
 from tests.llm.server import Answer
 from tests.llm.wire import call
 from tests.playbook.playing import Player, act, ask, done
-from tests.playbook.transports import WAYS, story, talk
+from tests.playbook.transports import MODELS, WAYS, story, talk
 
+PROVIDERS = pytest.mark.parametrize("provider", list(MODELS))
 TEAM = """
 role Worker { can execute, can delegate }
 skill Weather {
@@ -42,7 +43,7 @@ def test_one_conversation_is_the_same_whichever_way_it_comes(play: Player, way: 
     assert story(expected.events) == story(played.events)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_results_go_back_to_their_calls(play: Player, provider: str) -> None:
     """With ids that fit, an error where one failed, and a word on what was not carried out."""
     turns = [Answer(calls=(call("Weather__forecast", city="Rome"), call("Weather__zap"), call("print", message="x")))]
@@ -55,15 +56,15 @@ def test_results_go_back_to_their_calls(play: Player, provider: str) -> None:
     assert '✅ call_skill -> {"city":"Rome","degrees":7}' == results[0][1]
     assert results[1][1].startswith("❌ Weather__zap failed")
     assert "Not carried out, since one before it failed or ended the playbook." == results[2][1]
-    assert provider == "openai" or [False, True, True] == [failed for _, _, failed in results]
+    assert provider != "anthropic" or [False, True, True] == [failed for _, _, failed in results]
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, provider: str) -> None:
     """Its lists are not told as text, and the playbook still ends the system text."""
     _, asked, _ = talk(play, TEAM, [[done()]], (provider, "tools"))
     body = asked[0].body
-    system = body["messages"][0]["content"] if provider == "openai" else body["system"][0]["text"]
+    system = body["system"][0]["text"] if provider == "anthropic" else _conversation(body)[0]["content"]
     names = [tool["function"]["name"] if provider == "openai" else tool["name"] for tool in body["tools"]]
 
     assert {"print", "return", "helper__greet", "Weather__forecast", "plan"} <= set(names)
@@ -73,7 +74,7 @@ def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, 
     assert "## Actions" not in system
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_what_is_said_beside_calls_is_a_thought(play: Player, provider: str) -> None:
     """It is no action, even if it looks like one, and is shown as what the model thinks."""
     said = '{"intent":"print","message":"from a comment"}'
@@ -83,7 +84,7 @@ def test_what_is_said_beside_calls_is_a_thought(play: Player, provider: str) -> 
     assert (("from a call",), [said]) == (played.printed, thoughts)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_actions_as_text_are_read_where_no_tool_is_called(play: Player, provider: str) -> None:
     """Some models write what they were to call."""
     turns = [Answer(pieces=('{"intent":"print","message":"a"}', '{"intent":"return"}'))]
@@ -92,7 +93,7 @@ def test_actions_as_text_are_read_where_no_tool_is_called(play: Player, provider
     assert (("a",), None) == (played.printed, played.error)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_calls_are_read_where_no_tool_was_offered(play: Player, provider: str) -> None:
     """Newer models call what they were only told of."""
     turns = [Answer(calls=(call("print", message="a"), call("return", data={"n": 1})))]
@@ -102,7 +103,25 @@ def test_calls_are_read_where_no_tool_was_offered(play: Player, provider: str) -
     assert "tools" not in asked[0].body
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_thoughts_go_back_with_the_calls_that_followed_them(play: Player) -> None:
+    """Encrypted and in their place, as long as the conversation lasts."""
+    turns = [
+        Answer(thoughts=("Hm.",), signature="first", calls=(call("print", message="a"),)),
+        Answer(thoughts=("So.",), signature="second", calls=(call("print", message="b"),)),
+        [done(ok=True)],
+        [done(ok=True)],
+    ]
+    calls = [("Main.go", {})] * 2
+    _, asked, thoughts = talk(play, TEAM, turns, ("responses", "tools"), calls=calls)
+    told = [[item["encrypted_content"] for item in _of_type(each.body["input"], "reasoning")] for each in asked]
+    kinds = [item.get("type") for item in asked[2].body["input"] if "role" not in item]
+
+    assert ["Hm.", "So."] == thoughts
+    assert [[], ["first"], ["first", "second"], ["first", "second"]] == told
+    assert ["reasoning", "function_call", "function_call_output"] * 2 == kinds
+
+
+@PROVIDERS
 def test_every_role_may_plan(play: Player, provider: str) -> None:
     """What happens at the same time, and references, need no permission; loops and branches do, and are not told of."""
     source = 'role Thinker { can think }\nagent Main : Thinker { on go(args) { playbook "Think." } }\n'
@@ -120,6 +139,10 @@ def exchange_of(provider: str, body: Any) -> tuple[list[tuple[str, str]], list[t
         calls = [(each["id"], each["function"]["name"]) for each in body["messages"][2]["tool_calls"]]
         told = [each for each in body["messages"] if each["role"] == "tool"]
         return calls, [(each["tool_call_id"], each["content"], False) for each in told]
+    if provider == "responses":
+        calls = [(each["call_id"], each["name"]) for each in _of_type(body["input"], "function_call")]
+        told = _of_type(body["input"], "function_call_output")
+        return calls, [(each["call_id"], each["output"], False) for each in told]
     calls = [(each["id"], each["name"]) for each in body["messages"][1]["content"]]
     told = [each for each in body["messages"][2]["content"] if each["type"] == "tool_result"]
     return calls, [(each["tool_use_id"], each["content"], each.get("is_error", False)) for each in told]
@@ -131,15 +154,19 @@ agent Main : Talker { on go(args) { playbook \"\"\"Greet {{args.name}}, then ret
 """
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_a_closed_agent_is_held_to_a_schema(play: Player, provider: str) -> None:
     """What its role does not permit has no branch; nulls stand for what is left out."""
     rest = {"id": None, "condition": None}
     turns = [[{"actions": [act("print", message="Hi", **rest), {"intent": "return", "data": {"ok": True}, **rest}]}]]
     played, asked, _ = talk(play, GREETER, turns, (provider, "schema"))
     body = asked[0].body
-    form = body["response_format"]["json_schema"] if provider == "openai" else body["output_config"]["format"]
-    branches = form["schema"]["$defs"]["action"]["anyOf"]
+    form = {
+        "openai": lambda: body["response_format"]["json_schema"],
+        "responses": lambda: body["text"]["format"],
+        "anthropic": lambda: body["output_config"]["format"],
+    }
+    branches = form[provider]()["schema"]["$defs"]["action"]["anyOf"]
 
     assert ({"ok": True}, ("Hi",)) == (played.result, played.printed)
     assert "tools" not in body
@@ -147,7 +174,7 @@ def test_a_closed_agent_is_held_to_a_schema(play: Player, provider: str) -> None
     assert {"print", "return", "call_llm", "prompt_user"} == intents
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@PROVIDERS
 def test_an_open_agent_is_asked_in_text(play: Player, provider: str) -> None:
     """A grammar of what is open would shut out what may be said; a line says so once."""
     lines: list[str] = []
@@ -155,7 +182,15 @@ def test_an_open_agent_is_asked_in_text(play: Player, provider: str) -> None:
     played, asked, _ = talk(play, TEAM, turns, (provider, "schema"), notes=lines)
 
     assert ({"ok": True}, ("a",)) == (played.result, played.printed)
-    assert all("schema" not in str(each.body.get("response_format", "")) for each in asked)
+    assert all("schema" not in str([each.body.get("response_format"), each.body.get("text")]) for each in asked)
     assert [f"`{asked[0].body['model']}` is not held to a schema of its actions, since"] == [
         line.partition(" `return`")[0] for line in lines
     ]
+
+
+def _conversation(body: Any) -> Any:
+    return body["messages"] if "messages" in body else body["input"]
+
+
+def _of_type(items: Any, kind: str) -> list[Any]:
+    return [each for each in items if each.get("type") == kind]

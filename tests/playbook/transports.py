@@ -18,7 +18,8 @@ from tests.llm.server import Answer, Asked, ModelServer
 from tests.playbook.playing import Played, Player
 
 Action: TypeAlias = Mapping[str, Any]
-MODELS = {"openai": "gpt-5.4", "anthropic": "claude-sonnet-4-5"}
+# By the interface that they are asked through.
+MODELS = {"openai": "gpt-5.4", "responses": "gpt-5.4", "anthropic": "claude-sonnet-4-5"}
 WAYS = [(provider, transport) for provider in MODELS for transport in ("text", "tools", "schema")]
 LEAST_PIECE, MOST_PIECES = 9, 500
 
@@ -126,7 +127,7 @@ def talk(
 
     Args:
         script: answers as actions, or as the server sends them; or those to each agent, by its name.
-        way: provider and transport.
+        way: provider, or `responses` for OpenAI's other interface, and transport.
         calls: of handlers, one after the other in one run.
         played: what else the run is given; `payload` is that of the first call.
         meanwhile: what happens in the run when it makes its n-th request, counted from 0.
@@ -142,14 +143,20 @@ def talk(
 
     async def carry_out() -> Talk:
         async with ModelServer(answers) as server:
-            url = f"{server.url}/v1" if provider == "openai" else server.url
-            about = {"provider": provider, "model": MODELS[provider], "base_url": url, "transport": transport}
-            model = connect({**about, **options}, lambda name: "k", around=around)
+            about = {"model": MODELS[provider], "transport": transport}
+            model = connect({**about, **_address(provider, server.url), **options}, lambda name: "k", around=around)
             heard = _Heard(model, meanwhile or {})
             done = await asyncio.to_thread(player.each, source, heard, each, **given)
             return Talk(done[-1], server.requests, heard.thoughts)
 
     return asyncio.run(carry_out())
+
+
+def _address(provider: str, url: str) -> dict[str, Any]:
+    """The options by which an interface of a server is reached."""
+    if provider == "responses":
+        return {"provider": "openai", "interface": "responses", "base_url": f"{url}/v1"}
+    return {"provider": provider, "base_url": f"{url}/v1" if provider == "openai" else url}
 
 
 class _Answers:
