@@ -89,7 +89,7 @@ def close(schema: Schema) -> dict[str, Any] | None:
 
 
 def _close_object(schema: Schema) -> dict[str, Any] | None:
-    if "properties" not in schema:
+    if "properties" not in schema or schema.get("additionalProperties"):
         return None
     required: Sequence[str] = schema.get("required", ())
     fields = {name: close(field) for name, field in schema["properties"].items()}

@@ -12,7 +12,7 @@ from tests.mcp.conftest import SERVER
 from tests.playbook.conversations import CONVERSATIONS, PROGRAM, Conversation
 from tests.playbook.playing import Played, Player
 from tests.playbook.tellers import told
-from tests.playbook.transports import WAYS, requests_in, story, talk
+from tests.playbook.transports import WAYS, Talk, requests_in, story, talk
 from tests.running import RecordingHost
 
 # What an answer that was cut ends with, quoted.
@@ -28,14 +28,14 @@ def with_server(source: str) -> str:
     return roles + declared.replace("'", '"') + source.replace("agent Main : Lead {\n", agent)
 
 
-def held(play: Player, conversation: Conversation, way: tuple[str, str]) -> Played:
+def held(play: Player, conversation: Conversation, way: tuple[str, str]) -> Talk:
     """A conversation in one way."""
     source = with_server(PROGRAM) if conversation.uses_server else PROGRAM
     host = RecordingHost(answers=list(conversation.person))
     given = {"host": host, "detailed": True, "seed": SEED, "limits": conversation.limits}
     return talk(
         play, source, conversation.script, way, calls=conversation.calls, played=given, meanwhile=conversation.meanwhile
-    ).played
+    )
 
 
 def heard_by(played: Played) -> list[str]:
@@ -48,7 +48,7 @@ def heard_by(played: Played) -> list[str]:
 def test_a_conversation_is_the_same_in_all_ways(play: Player, name: str) -> None:
     """Actions with their fields, places, results and errors, what is printed, and what is asked of models."""
     conversation = CONVERSATIONS[name]
-    played = {way: held(play, conversation, way) for way in WAYS}
+    played = {way: held(play, conversation, way).played for way in WAYS}
     last, in_order = played[WAYS[0]], not conversation.is_parallel
 
     assert (list(conversation.printed), conversation.result) == (list(last.printed), last.result), last.told

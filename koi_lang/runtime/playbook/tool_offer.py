@@ -16,6 +16,7 @@ from koi_lang.runtime.mcp.safe_text import quote_text
 from koi_lang.runtime.playbook import prompting
 from koi_lang.runtime.playbook.action_parsing import NAMING, Action, as_action
 from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.runtime.playbook.tool_schemas import OPEN, simplify_schema
 from koi_lang.runtime.schema import of_function
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ MOST_SAID = 4000
 FROM_SERVER = "Its server says of it:"
 # What any action in a plan may say of itself.
 ABOUT_ANY = ("id", "type", "condition")
+# Characters of all that servers say of their tools.
+MOST_OF_SERVERS = 60_000
+ASK_FOR_SCHEMA = "`get_mcp_tool_info` gives its parameters."
 ANY_OBJECT = {"type": "object"}
 ANYTHING: Mapping[str, Any] = {}
 
@@ -83,7 +87,7 @@ def offer_of(
     """What an agent may do in a call.
 
     Where that are more tools than providers take, the tools of servers are left to `call_mcp`, then the functions of
-    skills to `call_skill`, then the members to one tool.
+    skills to `call_skill`, then the members to one tool. Servers that say too much of their tools are left to it, too.
 
     Args:
         tools: what MCP servers offer, as `as_data` of `runtime.mcp.tool_catalog` says it.
@@ -97,6 +101,8 @@ def offer_of(
     ]
     control = tuple(kind.name for kind in permitted if kind.name in CONTROL)
     groups = {"delegate": _handlers(agent), "call_skill": _functions(agent), "call_mcp": _server_tools(agent, tools)}
+    if sum(map(_size_of, groups["call_mcp"])) > MOST_OF_SERVERS:
+        groups.popitem()
     while groups and len(kinds) + sum(map(len, groups.values())) > MOST_TOOLS:
         groups.popitem()
     apart = {action for action, group in groups.items() if group}
@@ -111,9 +117,10 @@ def offer_of(
 def _tool_of(kind: ActionKind) -> NativeTool:
     """An action as a tool; where a field is called like what names an action, its fields stand under `data`."""
     opening = '{"actionType":"direct","intent":' + json.dumps(kind.name)
+    schema = simplify_schema(kind.asked_schema) or OPEN
     if {*NAMING, "id"}.isdisjoint(kind.schema["properties"]):
-        return NativeTool(kind.name, kind.description, kind.asked_schema, opening)
-    return NativeTool(kind.name, kind.description, kind.asked_schema, f'{opening},"data":', is_nested=True)
+        return NativeTool(kind.name, kind.description, schema, opening)
+    return NativeTool(kind.name, kind.description, schema, f'{opening},"data":', is_nested=True)
 
 
 def _handlers(agent: AgentPort) -> list[NativeTool]:
@@ -179,7 +186,15 @@ def _make_nested(
 ) -> NativeTool:
     """A tool whose arguments are one field of an action."""
     opening = json.dumps(action, ensure_ascii=False, separators=(",", ":"))[:-1]
-    return NativeTool(name, description, schema, f"{opening},{json.dumps(field)}:", is_nested=True)
+    simple = simplify_schema(schema)
+    if simple is None and action["intent"] == "call_mcp":
+        description = f"{description} {ASK_FOR_SCHEMA}"
+    return NativeTool(name, description, simple or OPEN, f"{opening},{json.dumps(field)}:", is_nested=True)
+
+
+def _size_of(tool: NativeTool) -> int:
+    """Characters of what a request says of a tool."""
+    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
 
 
 def _with_fit_names(tools: Sequence[NativeTool]) -> Iterator[NativeTool]:
