@@ -155,7 +155,7 @@ def next_downgrade(error: ErrorDocument, status: int | None, body: Body, done: C
         done: names of what has been tried already.
     """
     part = part_of(error, body)
-    if part is None or not _is_refusal(status, part.name):
+    if part is None or error.is_of_answer or not _is_refusal(status, part.name):
         return None
     fitting = (each for each in DOWNGRADES if each.part == part.name and each.name not in done)
     said = (each for each in fitting if each.sayings is None or each.sayings.search(error.text))

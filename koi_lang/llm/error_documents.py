@@ -13,6 +13,8 @@ from koi_lang.llm.stream_fields import word
 # Of each text in a body; some providers repeat the whole request in it.
 LONGEST_LOOK = 4000
 LONGEST_CODE = 100
+# Groq's words for calls of tools, and for texts in a model's own form, that it cannot read.
+OF_ANSWERS = frozenset({"tool_use_failed", "output_parse_failed"})
 # How deep texts, and names of fields, are looked for; nobody nests them deeper than routers do.
 DEEPEST = 6
 # Where a body says in words what is wrong, the clearest place first.
@@ -46,6 +48,11 @@ class ErrorDocument:
     status: int | None = None
     fields: tuple[str, ...] = ()
     generation: str = ""
+
+    @property
+    def is_of_answer(self) -> bool:
+        """Whether the request was accepted, and what the model wrote was not: another answer may be."""
+        return self.code in OF_ANSWERS
 
     @property
     def text(self) -> str:

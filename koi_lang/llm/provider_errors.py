@@ -63,6 +63,9 @@ MEANINGS: Mapping[int, tuple[str, str]] = {
     529: ("`{provider}` is overloaded", "Try again later."),
 }
 
+# A fault of the model, which need not make it again.
+UNREADABLE = ("`{provider}` cannot read what the model wrote: {detail}", "Try again, or choose another model.")
+
 
 def explain(
     error: Exception, connection: ProviderConnection, model: str, *, begun: bool, body: Mapping[str, Any] | None = None
@@ -171,6 +174,8 @@ def cause_of(error: Exception, connection: ProviderConnection) -> Exception | No
 
 def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) -> tuple[str, str, int]:
     """What to say, and what to do, and the status as most providers have it: some refuse keys and models with 400."""
+    if document.is_of_answer:
+        return *UNREADABLE, 500
     meaning = _meaning(status, document)
     part = part_of(document, body) if body and meaning == 400 else None
     if part is None:

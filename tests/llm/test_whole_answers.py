@@ -227,6 +227,18 @@ def test_an_answer_is_not_said_twice() -> None:
     assert "`openai` broke off its answer: Failed to call" in failure_of("openai", Answer(raw=event)).message
 
 
+def test_a_call_that_cannot_be_read_is_asked_for_again() -> None:
+    """Tools are not refused by that: the next answer is offered them, and so is a playbook's last attempt."""
+    said = "tool call validation failed: parameters for tool look did not match schema"
+    answer = Answer(status=400, error=error(said, code="tool_use_failed"))
+
+    requests, notes, failures = asked([answer, "ok"], transport="tools", request=OFFERING)
+    again, _, told = asked([answer], transport="tools", request=OFFERING)
+
+    assert ([True, True], [], []) == (["tools" in each.body for each in requests], notes, failures)
+    assert (3, [f"`openai` cannot read what the model wrote: {said} (3 attempts) [3]"]) == (len(again), told)
+
+
 def test_nothing_written_is_a_refusal() -> None:
     """An empty text is no answer; JSON that could not be made is asked for without its form."""
     requests, notes, _ = asked([failed("", code="json_validate_failed"), "ok"])
