@@ -22,10 +22,8 @@ from koi_lang.runtime.services import Services
 
 SHORT, LONG, TIMES = 20, 1000, 3
 MB = 1e6
-QUESTION = "Question {0}: what do you think about the {0}th way to do it, in one or two sentences?"
-ANSWER = (
-    "The {0}th way is a good one: it takes the least of everything, others understand it, and it is easily changed."
-)
+QUESTION = "Question {0}: what do you think about the {0}th way to do it, in a sentence?"
+ANSWER = "The {0}th way is a good one: it takes the least of everything, and it is soon changed."
 # Runs a command, and tells its CPU seconds and the most bytes of memory that it had since it was executed.
 MEASURED = """
 import re, sys, time
@@ -61,7 +59,7 @@ def figures(folder: Path) -> list[Figure]:
     size = journal.stat().st_size
     resumed = [_chat(place, "", "--resume", "last") for _ in range(TIMES)]
     return [
-        Figure(f"of a request that was told before, {SHORT} messages", 90, [min(shares)], "%", at_least=True),
+        Figure(f"of a request told before, {SHORT} messages", 90, [min(shares)], "%", at_least=True),
         Figure(f"journal of {LONG:,} messages", 5, [size / MB], "MB"),
         Figure(f"memory of a chat of {LONG:,} messages", 100, [live.memory_mb], "MB"),
         Figure(f"CPU until {LONG:,} messages go on", 3, [each.cpu_s for each in resumed], "s"),
