@@ -75,15 +75,18 @@ class ToolSet:
 
     Attributes:
         control: the actions that carry out others, for which there is no tool; plans may hold them.
+        unlisted: tools that are understood, in plans, too, and not offered: there are too many, or what they take is
+            not known in this process.
     """
 
     tools: tuple[NativeTool, ...]
     control: tuple[str, ...] = ()
+    unlisted: tuple[NativeTool, ...] = ()
 
     @cached_property
     def by_name(self) -> Mapping[str, NativeTool]:
-        """The tools by their names."""
-        return {tool.name: tool for tool in self.tools}
+        """The tools by their names, also those that are not offered."""
+        return {tool.name: tool for tool in (*self.tools, *self.unlisted)}
 
     @cached_property
     def _by_opening(self) -> Mapping[str, NativeTool]:

@@ -83,7 +83,8 @@ def calls_in_conversations() -> dict[str, set[str]]:
     """The arguments with which conversations call tools, by their names; those that fit their tools."""
     found: dict[str, set[str]] = {}
     for name, conversation in CONVERSATIONS.items():
-        parts = conversation.script.values() if isinstance(conversation.script, Mapping) else [conversation.script]
+        script: Any = conversation.script
+        parts = script.values() if isinstance(script, Mapping) else [script]
         turns = [turn for part in parts for turn in part]
         for turn in turns if name not in UNUSUAL else ():
             for action in turn.actions if isinstance(turn, Said) else turn if isinstance(turn, list) else ():

@@ -18,6 +18,7 @@ role Worker { can execute, can delegate }
 skill Weather {
   affordance "Weather of cities"
   export async function forecast(city: string): Promise<any> { return { city, degrees: 7 } }
+  export async function storm() { await new Promise(done => setTimeout(done, 200)); throw new Error("wet") }
 }
 agent Helper : Worker { on greet(args: { name: string }) { return { text: `Hi ${args.name}` } } }
 team Two { helper = Helper lead = Main }
@@ -46,15 +47,15 @@ def test_one_conversation_is_the_same_whichever_way_it_comes(play: Player, way: 
 @PROVIDERS
 def test_results_go_back_to_their_calls(play: Player, provider: str) -> None:
     """With ids that fit, an error where one failed, and a word on what was not carried out."""
-    turns = [Answer(calls=(call("Weather__forecast", city="Rome"), call("Weather__zap"), call("print", message="x")))]
+    turns = [Answer(calls=(call("Weather__forecast", city="Rome"), call("Weather__storm"), call("print", message="x")))]
     played, asked, _ = talk(play, TEAM, [*turns, [done(ok=True)]], (provider, "tools"))
     calls, results = exchange_of(provider, asked[1].body)
 
     assert (None, ()) == (played.error, played.printed)
-    assert ["Weather__forecast", "Weather__zap", "print"] == [name for _, name in calls]
+    assert ["Weather__forecast", "Weather__storm", "print"] == [name for _, name in calls]
     assert [id for id, _ in calls] == [id for id, _, _ in results]
     assert '✅ call_skill -> {"city":"Rome","degrees":7}' == results[0][1]
-    assert results[1][1].startswith("❌ Weather__zap failed")
+    assert results[1][1].startswith("❌ call_skill failed")
     assert "Not carried out, since one before it failed or ended the playbook." == results[2][1]
     assert provider != "anthropic" or [False, True, True] == [failed for _, _, failed in results]
 

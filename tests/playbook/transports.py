@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from koi_lang.events import Event, ThoughtDelta
@@ -40,7 +41,7 @@ class Said(NamedTuple):
 
 
 Turn: TypeAlias = Sequence[Action] | Said | str
-Script: TypeAlias = Sequence[Turn | Answer] | Mapping[str, Sequence[Turn | Answer]]
+Script: TypeAlias = Sequence[Turn | Answer] | Mapping[str, Sequence[Turn | Answer]] | Callable[[Asked], Turn]
 
 
 class Talk(NamedTuple):
@@ -126,7 +127,8 @@ def talk(
     """What a playbook does when a server answers it so.
 
     Args:
-        script: answers as actions, or as the server sends them; or those to each agent, by its name.
+        script: answers as actions, or as the server sends them; or those to each agent, by its name; or a
+            function of the request.
         way: provider, or `responses` for OpenAI's other interface, and transport.
         calls: of handlers, one after the other in one run.
         played: what else the run is given; `payload` is that of the first call.
@@ -163,13 +165,22 @@ class _Answers:
     """The answers of a script in order, those to each agent apart where it says so; the last one is repeated."""
 
     def __init__(self, script: Script, transport: str, provider: str) -> None:
-        parts = script if isinstance(script, Mapping) else {"": script}
-        self._left = {name: [as_answer(turn, transport, provider) for turn in turns] for name, turns in parts.items()}
+        self._as_answer = partial(as_answer, transport=transport, provider=provider)
+        self._choose = script if callable(script) else self._in_order(script)
 
     def __call__(self, asked: Asked) -> Answer:
-        told = asked.sent.decode()
-        left = next(left for name, left in self._left.items() if not name or name in told)
-        return left.pop(0) if len(left) > 1 else left[0]
+        return self._as_answer(self._choose(asked))
+
+    def _in_order(self, script: Sequence[Any] | Mapping[str, Sequence[Any]]) -> Callable[[Asked], Any]:
+        parts = script if isinstance(script, Mapping) else {"": script}
+        lists = {name: list(turns) for name, turns in parts.items()}
+
+        def choose(asked: Asked) -> Any:
+            told = asked.sent.decode()
+            left = next(left for name, left in lists.items() if not name or name in told)
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        return choose
 
 
 class _Heard:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from koi_lang.runtime.playbook.tool_schemas import OPEN, simplify_schema
 from koi_lang.runtime.schema import of_function
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.mcp.tools import Tool
     from koi_lang.runtime.ports import AgentPort
 
 RULES = """\
@@ -100,18 +101,26 @@ def offer_of(
         if kind.name not in CONTROL
     ]
     control = tuple(kind.name for kind in permitted if kind.name in CONTROL)
-    groups = {"delegate": _handlers(agent), "call_skill": _functions(agent), "call_mcp": _server_tools(agent, tools)}
-    if sum(map(_size_of, groups["call_mcp"])) > MOST_OF_SERVERS:
+    fit = _FitNames()
+    plan = NativeTool("plan", f"{PLAN}\n{CONTROL_FLOW}" if control else PLAN, PLAN_SCHEMA)
+    *own, delegate, plan = fit.each([*map(_tool_of, kinds), _delegate_tool(agent), plan])
+    every = {
+        "delegate": fit.each(_handlers(agent)),
+        "call_skill": fit.each(_functions(agent)),
+        "call_mcp": fit.each(_server_tools(agent, tools)),
+    }
+    groups = dict(every)
+    if not all(tool.description for tool in groups["call_mcp"]) or _size_of(groups["call_mcp"]) > MOST_OF_SERVERS:
         groups.popitem()
     while groups and len(kinds) + sum(map(len, groups.values())) > MOST_TOOLS:
         groups.popitem()
     apart = {action for action, group in groups.items() if group}
-    offered = [_tool_of(kind) for kind in kinds if kind.name not in apart]
+    offered = [tool for tool in own if tool.name not in apart]
     offered += [tool for group in groups.values() for tool in group]
-    offered += [] if "delegate" in groups else [_delegate_tool(agent)]
-    offered.append(NativeTool("plan", f"{PLAN}\n{CONTROL_FLOW}" if control else PLAN, PLAN_SCHEMA))
+    offered += [plan] if "delegate" in groups else [delegate, plan]
+    unlisted = [tool for action, group in every.items() if action not in groups for tool in group]
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
-    return Offer("\n\n".join(told), ToolSet(tuple(_with_fit_names(offered)), control), tools)
+    return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools)
 
 
 def _tool_of(kind: ActionKind) -> NativeTool:
@@ -142,7 +151,7 @@ def _handlers(agent: AgentPort) -> list[NativeTool]:
 def _delegate_tool(agent: AgentPort) -> NativeTool:
     targets = [f"{member.key}::{event}" for member in reachable(agent) for event in member.events]
     fields = {"intent": {"enum": targets}, "data": ANY_OBJECT}
-    schema = {"type": "object", "properties": fields, "required": ["intent", "data"]}
+    schema = simplify_schema({"type": "object", "properties": fields, "required": ["intent", "data"]}) or OPEN
     return NativeTool("delegate", DELEGATE, schema, '{"actionType":"delegate"')
 
 
@@ -162,23 +171,21 @@ def _functions(agent: AgentPort) -> list[NativeTool]:
 
 
 def _server_tools(agent: AgentPort, tools: Mapping[str, Any]) -> list[NativeTool]:
-    """The tools of MCP servers, one each; none where what they take is not known, as when a run has just gone on."""
+    """The tools of MCP servers, one each; without a description where a server has not told of it in this process."""
     names: Mapping[str, list[str]] = tools.get("names", {})
     catalogs = agent.run.servers.catalog(agent.about.mcps()) if names else ()
     known = {(catalog.server, tool.name): tool for catalog in catalogs for tool in catalog.tools}
-    wanted = [(server, name) for server, offered in names.items() for name in offered]
-    if not all(each in known for each in wanted):
-        return []
     return [
-        _make_nested(
-            f"{server}{TOOL_MARK}{name}",
-            f"{FROM_SERVER} {quote_text(known[server, name].description, MOST_SAID)}",
-            known[server, name].schema,
-            {"intent": "call_mcp", "mcp": server, "tool": name},
-            "input",
-        )
-        for server, name in wanted
+        _server_tool(server, name, known.get((server, name))) for server, offered in names.items() for name in offered
     ]
+
+
+def _server_tool(server: str, name: str, tool: Tool | None) -> NativeTool:
+    said = "" if tool is None else f"{FROM_SERVER} {quote_text(tool.description, MOST_SAID)}"
+    action = {"intent": "call_mcp", "mcp": server, "tool": name}
+    return _make_nested(
+        f"{server}{TOOL_MARK}{name}", said, ANY_OBJECT if tool is None else tool.schema, action, "input"
+    )
 
 
 def _make_nested(
@@ -192,21 +199,31 @@ def _make_nested(
     return NativeTool(name, description, simple or OPEN, f"{opening},{json.dumps(field)}:", is_nested=True)
 
 
-def _size_of(tool: NativeTool) -> int:
-    """Characters of what a request says of a tool."""
-    return len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
+def _size_of(tools: Sequence[NativeTool]) -> int:
+    """Characters of what a request says of some tools."""
+    return sum(len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools)
 
 
-def _with_fit_names(tools: Sequence[NativeTool]) -> Iterator[NativeTool]:
-    """The tools with names that providers take, each another one; what is too long, or taken, gets a digest."""
-    taken: set[str] = set()
-    for tool in tools:
+class _FitNames:
+    """Gives tools names that providers take, each another one; what is too long, or taken, gets a digest.
+
+    What is not offered has its name all the same, so that a name means the same tool throughout a run.
+    """
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def each(self, tools: Sequence[NativeTool]) -> list[NativeTool]:
+        """The tools with their names."""
+        return [replace(tool, name=self._take(tool)) for tool in tools]
+
+    def _take(self, tool: NativeTool) -> str:
         name, salt = fit_name(tool.name), 0
-        while len(name) > LONGEST_NAME or name in taken:
+        while len(name) > LONGEST_NAME or name in self._taken:
             digest = blake2b(tool.opening.encode(), digest_size=4, salt=bytes([salt])).hexdigest()
             name, salt = f"{fit_name(tool.name)[: LONGEST_NAME - len(digest) - 1]}_{digest}", salt + 1
-        taken.add(name)
-        yield replace(tool, name=name)
+        self._taken.add(name)
+        return name
 
 
 def named_action(known: ToolSet, action: Action) -> Action:
