@@ -108,6 +108,13 @@ def _plain_tool(tool: Body) -> Body:
     return {**plain, "function": _plain_tool(function)} if isinstance(function, Mapping) else plain
 
 
+def _without_thoughts(body: Body) -> Body:
+    """A body that neither asks for encrypted thoughts nor holds any."""
+    items = body.get("input")
+    told = [item for item in items if item.get("type") != "reasoning"] if isinstance(items, list) else items
+    return {**_drop(body, "include"), **({"input": told} if "input" in body else {})}
+
+
 def _option(name: str, *fields: str) -> Downgrade:
     return Downgrade(name, name, f"takes no `{name}`, so it is left out", without(*(fields or (name,))))
 
@@ -134,7 +141,7 @@ DOWNGRADES = (
         "gives no summary of its thoughts, so it is asked for none",
         without("reasoning.summary"),
     ),
-    _option("include"),
+    Downgrade("include", "include", "takes no encrypted thoughts, so they are left out", _without_thoughts),
     _option("effort", *EFFORTS, "output_config.effort"),
     _option("prompt_cache_key"),
     Downgrade("cache_marks", "cache_marks", "takes no `cache_control`, so it is left out", _without_marks),

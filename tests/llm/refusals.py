@@ -60,6 +60,14 @@ REFUSALS: dict[str, tuple[Any, str]] = {
         error("Your organization must be verified to generate reasoning summaries.", param="reasoning.summary"),
         "summary",
     ),
+    "openai thoughts": (
+        error(
+            "The encrypted content for item rs_1 could not be verified. Reason: Encrypted content could not be"
+            " decrypted or parsed.",
+            code="invalid_encrypted_content",
+        ),
+        "include",
+    ),
     "openai include": (error("Encrypted content is not supported with this model.", param="include"), "include"),
     "a text": ({"error": "unknown field 'top_p'"}, "top_p"),
     "openai tool schema": (

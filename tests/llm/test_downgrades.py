@@ -131,7 +131,7 @@ RESPONSES: dict[str, tuple[dict[str, Any], str]] = {
         {"reasoning": {"effort": "low"}},
         "gives no summary of its thoughts, so it is asked for none",
     ),
-    "openai include": ({"include": None}, "takes no `include`, so it is left out"),
+    "openai include": ({"include": None}, "takes no encrypted thoughts, so they are left out"),
     "openai effort": ({"reasoning": None}, "takes no `effort`, so it is left out"),
     "lm studio": ({"text": None}, "cannot be held to a form of the answer, so it is only told of it"),
     "openai schema": (

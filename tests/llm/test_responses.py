@@ -16,6 +16,7 @@ from koi_lang.errors import AnswerTooLongError, ContextOverflowError
 from koi_lang.llm.images import Image
 from koi_lang.llm.messages import Delta, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.tools import NativeTool, ToolCall, ToolOffer, ToolResult, ToolSet
+from tests.llm.refusals import REFUSALS
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.llm.test_adapters import REQUEST, adapter, answer_to, failure_of
 from tests.llm.test_forms import STRICT
@@ -143,6 +144,16 @@ def test_thoughts_stand_before_the_calls_that_followed_them() -> None:
     image = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,aWNo"}
     assert items[5] == {"role": "user", "content": [image, {"type": "input_text", "text": "Look."}]}
     TypeAdapter(ResponseCreateParamsStreaming).validate_python(asked.body)
+
+
+def test_thoughts_that_are_refused_are_left_out() -> None:
+    """Another organization, or another model, cannot read them; the calls stay."""
+    refused = Answer(status=400, error=REFUSALS["openai thoughts"][0])
+
+    _, (first, second) = talk(refused, Answer(calls=(call("print"),)), request=conversation(THOUGHT))
+
+    kept = [each for each in first.body["input"] if each.get("type") != "reasoning"]
+    assert (len(first.body["input"]) - 1, kept, False) == (len(kept), second.body["input"], "include" in second.body)
 
 
 @pytest.mark.parametrize("thoughts", [(), ('{"type": "thinking", "thinking": "…", "signature": "c"}',)])
