@@ -40,6 +40,7 @@ class Provider:
         transport: how its models are told of actions where nobody says how.
         forces_tools: whether it can be told that an answer must call a tool.
         responses: whether it has the Responses interface, for models that are behind it alone.
+        cache_key: whether it finds what it has read before by a key of requests.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Provider:
     transport: Transport = "tools"
     forces_tools: bool = True
     responses: bool = False
+    cache_key: bool = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)

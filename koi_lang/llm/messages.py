@@ -94,6 +94,8 @@ class Request:
         attempts: how many requests for this answer came to nothing before; they count as those that follow do.
         most_requests: how many may be sent for it in all, those of `attempts` included; one always may.
         offer: the actions as tools, for models that call tools; the answer is a text of actions all the same.
+        cache_key: the same for requests that begin alike, for providers that find what they have read by it; empty
+            where that is not known.
     """
 
     system: str
@@ -108,6 +110,7 @@ class Request:
     attempts: int = 0
     most_requests: int = MOST_REQUESTS
     offer: ToolOffer | None = None
+    cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

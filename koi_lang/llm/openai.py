@@ -70,7 +70,7 @@ class OpenAI(SdkModel):
             is_there = row.name == "openai" and self.connection.base_url is None
             is_new = not card.sampling or (is_there and card.output_tokens is None)
             body["max_completion_tokens" if is_new else "max_tokens"] = request.max_tokens
-        body |= chat_effort(self.connection.effort, row, card) | self._form(request)
+        body |= chat_effort(self.connection.effort, row, card) | self._form(request) | self._cache_key(request)
         if row.stream_usage:
             body["stream_options"] = {"include_usage": True}
         if request.temperature is not None and card.sampling:
@@ -80,6 +80,12 @@ class OpenAI(SdkModel):
         if self.connection.seed is not None and row.seed:
             body[row.seed] = self.connection.seed
         return {**self.connection.extra_body, **in_order(body, "model", "stream", "messages")}
+
+    def _cache_key(self, request: Request) -> dict[str, Any]:
+        """The key of a request, unless somebody gives another one; servers that they name may not know the field."""
+        name, connection = "prompt_cache_key", self.connection
+        is_taken = connection.provider.cache_key and connection.base_url is None
+        return {name: request.cache_key} if is_taken and request.cache_key and name not in connection.extra_body else {}
 
     def _form(self, request: Request) -> dict[str, Any]:
         """The schema where provider and model are held to every word of it, else JSON where they can.

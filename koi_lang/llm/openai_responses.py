@@ -60,7 +60,8 @@ class OpenAIResponses(OpenAI):
             body["max_output_tokens"] = request.max_tokens
         if card.efforts:
             body["include"] = ["reasoning.encrypted_content"]
-        body |= responses_effort(connection.effort, connection.provider, card) | self._form(request)
+        body |= responses_effort(connection.effort, connection.provider, card)
+        body |= self._form(request) | self._cache_key(request)
         if card.sampling:
             sampling = {"temperature": request.temperature, "top_p": connection.top_p}
             body |= {name: value for name, value in sampling.items() if value is not None}

@@ -22,6 +22,7 @@ PROVIDERS = (
         json_schema=True,
         prefixes=("gpt-", "o1", "o3", "o4", "chatgpt-"),
         responses=True,
+        cache_key=True,
     ),
     Provider(
         "anthropic",
@@ -104,6 +105,7 @@ PROVIDERS = (
         stream_usage=False,  # counts tokens of streams unasked and rejects the option
         prefixes=("mistral-", "ministral-", "codestral-"),
         seed="random_seed",
+        cache_key=True,
     ),
     Provider(
         "bedrock",

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, get_args
 
 import pytest
 from openai.types.shared import ChatModel, ResponsesModel
 
 from koi_lang.errors import SettingsError
-from koi_lang.llm.connect import ModelEnvironment, connect
+from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect, provider_named
+from koi_lang.llm.connection import ProviderConnection, Secret
 from koi_lang.llm.interface_list import RESPONSES_NAMES
 from koi_lang.llm.layers import Layer
+from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
+from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
+from tests.llm.server import Asked, ModelServer
 
 THERE = """
 o1-pro o3-pro-2025-06-10 o4-mini-deep-research gpt-5-pro gpt-5.2-pro gpt-5.1-codex-max gpt-5-codex codex-mini-latest
@@ -22,6 +27,7 @@ gpt-6.2-sol gpt-10
 NOT_THERE = """
 gpt-4o gpt-4.1-mini gpt-4-turbo gpt-3.5-turbo o1 o3-mini o4-mini gpt-5 gpt-5-mini gpt-5.2 gpt-oss-120b
 """.split()
+KEYED = Request("Rules.", (Message("user", "Begin."),), cache_key="koi-1")
 OWN = "http://127.0.0.1:9/v1"
 NO_SEED = "the Responses interface takes no `seed`, so it is left out"
 ONE_ALONE = "`anthropic` has one interface alone, so `interface` is left out"
@@ -102,3 +108,40 @@ def test_what_an_interface_does_not_have_is_told(options: dict[str, Any], note: 
     connect(options, lambda name: None if name.endswith("_URL") else "k", around=ModelEnvironment(note=notes.append))
 
     assert [note] == notes
+
+
+# ---------------------------------------------------------------- keys of requests that begin alike
+
+
+def key_in(provider: str, **options: Any) -> Any:
+    """The key in the body of a request that has one."""
+    connection = ProviderConnection(provider_named(provider), Secret("k"), options.pop("model", "gpt-4o"), **options)
+    made = OpenAIResponses if connection.interface_of(card_of(connection.model)) == "responses" else OpenAI
+    return made(connection)._body(KEYED).get("prompt_cache_key")
+
+
+def test_a_provider_is_told_the_key_by_which_it_finds_what_it_has_read() -> None:
+    """Others would refuse it, and of servers that somebody names nothing is known; who gives one has it kept."""
+    known = {row.name for row in PROVIDERS if row.style == "openai" and key_in(row.name)}
+
+    assert {"openai", "mistral"} == known
+    assert "koi-1" == key_in("openai", model="gpt-5.5") == key_in("openai")
+    assert None is key_in("openai", base_url=OWN)
+    assert "mine" == key_in("openai", extra_body={"prompt_cache_key": "mine"})
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5.5"])
+def test_the_key_goes_over_the_wire(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the SDK's own call sends it."""
+
+    async def run() -> list[Asked]:
+        async with ModelServer() as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+            asked = connect({"provider": "openai", "model": model}, lambda name: None if "URL" in name else "k")
+            _ = [delta async for delta in asked(KEYED)]
+            await asked.aclose()
+            return server.requests
+
+    (asked,) = asyncio.run(run())
+
+    assert ("koi-1", model == "gpt-5.5") == (asked.body["prompt_cache_key"], asked.path.endswith("/responses"))

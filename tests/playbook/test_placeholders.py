@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -65,6 +66,16 @@ def test_the_rules_stand_before_the_playbook(play: Player) -> None:
     one, two = asked(play, {}), asked(play, {}, other)
 
     assert common(one.system, two.system) >= len(one.system) - len(playbook_in(one))
+
+
+def test_requests_that_begin_alike_have_one_key(play: Player) -> None:
+    """Whatever is asked of an agent; that of another agent differs, though only its name does."""
+    renamed = ASK.replace("agent Main", "agent Other")
+    one, two = asked(play, {}), asked(play, {"question": "A"}, ASK.replace("Answer", "Sing"))
+    other = play(renamed, [done()], call="Other.go").requests[0]
+
+    assert one.cache_key == two.cache_key != other.cache_key
+    assert re.fullmatch("koi-[0-9a-f]{32}", one.cache_key)
 
 
 def test_messages_of_a_chat_share_what_was_said(play: Player) -> None:

@@ -153,7 +153,8 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         offer = call.offered_tools().with_playbook(playbook)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer)
+    key = prompting.make_cache_key(system, playbook)
+    return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
 
 
 def tell_values(call: PlaybookCall, messages: Transcript) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import KoiError, PermissionDeniedError
@@ -84,6 +85,12 @@ def system_prompt(
         *reach_of(agent, tools),
     ]
     return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
+
+
+def make_cache_key(system: str, playbook: str) -> str:
+    """A key of what stands before the playbook in a system text, where the name of the agent is."""
+    stable = system.removesuffix(playbook).encode("utf-8", "surrogatepass")
+    return f"koi-{blake2b(stable, digest_size=16).hexdigest()}"
 
 
 def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[str] = frozenset()) -> Iterator[str]:
