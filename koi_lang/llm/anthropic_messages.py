@@ -97,7 +97,8 @@ def _input(arguments: str) -> dict[str, Any]:
 
 def _result(id: str, result: ToolResult) -> dict[str, Any]:
     failed = {"is_error": True} if result.is_error else {}
-    return {"type": "tool_result", "tool_use_id": id, "content": result.text, **failed}
+    shown = [_block(result.text), *map(_picture, result.images)] if result.images else result.text
+    return {"type": "tool_result", "tool_use_id": id, "content": shown, **failed}
 
 
 def _turn(turn: Message) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, merge_turns
-from koi_lang.llm.tool_turns import Exchange, exchanges
+from koi_lang.llm.tool_turns import Exchange, exchanges, with_images_apart
 from koi_lang.llm.tools import NativeTool, ToolOffer
 
 
@@ -47,8 +47,9 @@ def _exchange(exchange: Exchange) -> Iterator[dict[str, Any]]:
     }
     for id, result in exchange.results:
         yield {"role": "tool", "tool_call_id": id, "content": result.text}
-    if exchange.rest is not None:
-        yield _message(exchange.rest)
+    rest = with_images_apart(exchange)
+    if rest is not None:
+        yield _message(rest)
 
 
 def _message(turn: Message) -> dict[str, Any]:

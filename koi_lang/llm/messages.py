@@ -23,7 +23,8 @@ class Message:
     Attributes:
         images: what a model is shown beside the text, which tells of each of them.
         calls: the same text as calls of tools, where it can be said so.
-        results: what came of the calls in the message before, one for each, then what else the text tells.
+        results: what came of the calls in the message before, one for each, then what else the text tells; the same for
+            models that call tools.
         thoughts: what its model thought, a block each, as JSON that only its provider understands; None where that is
             not known.
     """

@@ -61,14 +61,19 @@ def _exchange(exchange: Exchange) -> Iterator[dict[str, Any]]:
         yield from (item for calls, item in thoughts if min(calls, last) == number)
         yield {"type": "function_call", "call_id": id, "name": call.name, "arguments": call.arguments}
     for id, result in exchange.results:
-        yield {"type": "function_call_output", "call_id": id, "output": result.text}
+        shown = _content(Message("user", result.text, result.images))
+        yield {"type": "function_call_output", "call_id": id, "output": shown}
     if exchange.rest is not None:
         yield _message(exchange.rest)
 
 
 def _message(turn: Message) -> dict[str, Any]:
+    return {"role": turn.role, "content": _content(turn)}
+
+
+def _content(turn: Message) -> str | list[dict[str, Any]]:
     if not turn.images:
-        return {"role": turn.role, "content": turn.text}
+        return turn.text
     shown = [{"type": "input_image", "detail": "auto", "image_url": image.url} for image in turn.images]
     text = [{"type": "input_text", "text": turn.text}] if turn.text else []
-    return {"role": turn.role, "content": [*shown, *text]}
+    return [*shown, *text]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from koi_lang.llm.messages import Message, merge_turns
 from koi_lang.llm.tools import ToolCall, ToolResult
+
+IMAGES = "Images in these results:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class Exchange:
     Attributes:
         calls: with the ids by which results name them; they are ours, whatever the model called its calls.
         results: one for each call.
-        rest: what the person says beside them, images included; None where that is nothing.
+        rest: what the person says beside them; None where that is nothing.
         thoughts: as in `Message`.
     """
 
@@ -33,7 +35,7 @@ def exchanges(messages: Sequence[Message]) -> Iterator[Message | Exchange]:
     while number < len(messages):
         answer, told = messages[number], messages[number + 1] if number + 1 < len(messages) else None
         if told is None or not answer.calls or len(told.results) < len(answer.calls):
-            plain.append(answer)
+            plain.append(_without_calls(answer))
             number += 1
             continue
         yield from merge_turns(plain)
@@ -45,16 +47,33 @@ def exchanges(messages: Sequence[Message]) -> Iterator[Message | Exchange]:
     yield from merge_turns(plain)
 
 
+def with_images_apart(exchange: Exchange) -> Message | None:
+    """What the person says beside the results of an exchange, images of results included, where results are texts."""
+    images = tuple(image for _, result in exchange.results for image in result.images)
+    shown = (Message("user", IMAGES, images),) if images else ()
+    merged = merge_turns((*shown, *(() if exchange.rest is None else (exchange.rest,))))
+    return merged[0] if merged else None
+
+
+def _without_calls(message: Message) -> Message:
+    """A message as text, in the words for models that call tools."""
+    if not message.results:
+        return message
+    return Message(message.role, "\n".join(result.text for result in message.results), message.images)
+
+
 def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int) -> Exchange:
     ids = [f"call_{number}_{place}" for place in range(len(answer.calls))]
     beside = told.results[len(ids) :]
-    said = [Message("user", result.text) for result in beside]
-    if told.images:
-        said.insert(0, Message("user", "Images in these results:", told.images))
-    rest = merge_turns((*said, *more))
+    rest = merge_turns((*(Message("user", result.text) for result in beside), *more))
     return Exchange(
         tuple(zip(ids, answer.calls, strict=True)),
-        tuple(zip(ids, told.results, strict=False)),
+        tuple((id, _as_shown(result, told)) for id, result in zip(ids, told.results, strict=False)),
         rest[0] if rest else None,
         answer.thoughts,
     )
+
+
+def _as_shown(result: ToolResult, told: Message) -> ToolResult:
+    """A result with as many of its images as the model is shown."""
+    return replace(result, images=tuple(image for image in result.images if image in told.images))

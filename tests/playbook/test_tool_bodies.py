@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
 
 from koi_lang.runtime.playbook.tool_schemas import OPEN
@@ -18,7 +19,11 @@ from tests.playbook.playing import Player, done
 from tests.playbook.test_matrix import held, with_server
 from tests.playbook.transports import MODELS, WAYS, Said, as_call, talk
 
-TYPES: Mapping[str, Any] = {"openai": CompletionCreateParamsStreaming, "anthropic": MessageCreateParamsStreaming}
+TYPES: Mapping[str, Any] = {
+    "openai": CompletionCreateParamsStreaming,
+    "anthropic": MessageCreateParamsStreaming,
+    "responses": ResponseCreateParamsStreaming,
+}
 IN_ALL_WAYS = pytest.mark.parametrize("way", WAYS, ids="-".join)
 # What their requests hold beside plain calls and results.
 TELLING = (
@@ -111,10 +116,8 @@ def test_tools_become_grammars(library: str, tools: Mapping[str, Mapping[str, An
 def test_a_message_is_a_text(play: Player, provider: str) -> None:
     """Models are told the usual type of what may be anything; the prompt in text says the same as before."""
     played, asked, _ = talk(play, PROGRAM, [[done()]], (provider, "tools"))
-    (told,) = [
-        tool for tool in asked[0].body["tools"] if "print" in (tool.get("name"), tool.get("function", {}).get("name"))
-    ]
-    schema = told.get("input_schema") or told["function"]["parameters"]
+    schemas = [tool.get("input_schema") or tool.get("function", tool)["parameters"] for tool in asked[0].body["tools"]]
+    schema = next(each for each in schemas if "message" in each["properties"])
 
     assert {"type": "object", "properties": {"message": {"type": "string"}}, "required": ["message"]} == schema
     assert "- print(message: any)" in played.requests[0].system

@@ -203,11 +203,14 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
     conversation_of(call).note(turn.tokens)
     call.failures.record_end(turn.error.message if turn.error is not None and turn.ended_by == "cut" else "")
     feedback = [each.feedback for each in turn.actions]
-    if turn.ended_by in ("cut", "unreadable"):
+    is_broken = turn.ended_by in ("cut", "unreadable")
+    if is_broken:
         call.failures.unreadable(turn.problem)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
-    results = results_of(turn, len(calls), feedback[len(turn.actions) :]) if calls else ()
     sees, is_last = can_see_images(call), turn.has_returned
+    beside = feedback[len(turn.actions) if calls else 0 :]
+    has_results = calls or (is_broken and turn.request.offer is not None)
+    results = results_of(turn, len(calls), beside, sees=sees) if has_results else ()
     messages.append(prompting.joined_feedback(feedback, sees=sees, is_last=is_last, results=results))
 
 

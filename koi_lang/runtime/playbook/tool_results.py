@@ -21,21 +21,23 @@ def calls_of(turn: Turn) -> tuple[ToolCall, ...]:
     return () if framed.has_prose else turn.request.offer.set.calls_of(framed.values)
 
 
-def results_of(turn: Turn, count: int, beside: Sequence[Feedback]) -> tuple[ToolResult, ...]:
+def results_of(turn: Turn, count: int, beside: Sequence[Feedback], *, sees: bool = False) -> tuple[ToolResult, ...]:
     """What came of each of the calls of a turn, then what else is told.
 
     Args:
         count: of the calls.
         beside: what is told beside them.
+        sees: whether the model is shown the images of results.
     """
-    results = [_result(turn, number) for number in range(1, count + 1)]
-    return (*results, *(ToolResult(flatten_lines(each.text)) for each in beside))
+    results = [_result(turn, number, sees) for number in range(1, count + 1)]
+    return (*results, *(ToolResult(flatten_lines(each.for_callers or each.text)) for each in beside))
 
 
-def _result(turn: Turn, number: int) -> ToolResult:
+def _result(turn: Turn, number: int, sees: bool) -> ToolResult:
     """What came of the actions in one value of the answer."""
     done = [action for action, value in zip(turn.actions, turn.values, strict=False) if value == number]
     if not done:
         return ToolResult(NOT_CARRIED_OUT, is_error=True)
     text = "\n".join(flatten_lines(action.feedback.text) for action in done)
-    return ToolResult(text, any(action.error is not None for action in done))
+    images = tuple(image for action in done for image in action.feedback.images) if sees else ()
+    return ToolResult(text, any(action.error is not None for action in done), images)

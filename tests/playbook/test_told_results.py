@@ -1,0 +1,51 @@
+"""What models that call tools are told of their answers, on the wire."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.pictures import RED
+from tests.playbook.conversations import END, PROGRAM, skill, told
+from tests.playbook.playing import Player
+from tests.playbook.transports import MODELS, Said, talk
+
+PROVIDERS = pytest.mark.parametrize("provider", list(MODELS))
+IN_TEXT = "Go on from here with JSON"
+BY_CALLS = "Go on from here by calling tools"
+
+
+def sent(body: Any) -> str:
+    """The conversation as it went out."""
+    return json.dumps(body.get("messages", body.get("input")), ensure_ascii=False)
+
+
+@PROVIDERS
+@pytest.mark.parametrize("first", [Said([told("a"), told("a long text")], cut=6), "I wonder."], ids=["cut", "words"])
+def test_models_that_call_tools_are_told_to_call_them(play: Player, provider: str, first: Any) -> None:
+    """Nobody has them write JSON; in text that is what they are told, and what is journaled says that."""
+    _, by_calls, _ = talk(play, PROGRAM, [first, [END]], (provider, "tools"))
+    played, in_text, _ = talk(play, PROGRAM, [first, [END]], (provider, "text"))
+
+    assert (BY_CALLS in sent(by_calls[1].body), IN_TEXT in sent(by_calls[1].body)) == (True, False)
+    assert (BY_CALLS in sent(in_text[1].body), IN_TEXT in sent(in_text[1].body)) == (False, True)
+    assert (None, True) == (played.error, IN_TEXT in played.feedback[1])
+
+
+@PROVIDERS
+def test_images_stand_in_their_results(play: Player, provider: str) -> None:
+    """Where a result may hold them; else they follow the results, and are sent once in any case."""
+    played, asked, _ = talk(
+        play, PROGRAM, [[skill("look"), skill("forecast", city="Rome")], [END]], (provider, "tools")
+    )
+    conversation = asked[1].body.get("messages") or asked[1].body["input"]
+    results = [each for each in conversation if each.get("role") == "tool" or "output" in each]
+    results += [block for each in conversation for block in each.get("content") or () if "tool_use_id" in block]
+
+    assert None is played.error
+    assert 1 == sent(asked[1].body).count(RED.data)
+    assert 2 == len(results)
+    assert [provider != "openai", False] == [RED.data in json.dumps(result) for result in results]
+    assert ("Images in these results:" in sent(asked[1].body)) == (provider == "openai")
