@@ -505,8 +505,8 @@ class ThoughtDelta(EventData):
 class OutputDelta(EventData):
     """A piece of a text arrives that a model is writing for people; it counts when its action is carried out.
 
-    Texts of an answer are numbered from 1. `action` is `print`, `prompt_user` or `return`, and `field` where the text
-    stands in it.
+    Texts of an answer are numbered from 1. `action` is `print`, `prompt_user` or `return`, or `call_llm` where code has
+    a model write, and `field` where the text stands in it.
     """
 
     action: str

@@ -79,6 +79,26 @@ def test_two_texts_at_once(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     typed(project, test)
 
 
+def test_what_code_has_a_model_write_is_seen(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until code prints it; what a model writes for a delegate is not for the person."""
+    monkeypatch.chdir(project.folder)
+
+    async def test(talk: Typed) -> None:
+        view, path = talk.chat.telling, ("Main.chat#1", "model#1")
+        written = OutputDelta("call_llm", "result", 1, "a story")
+        view.follow(Event(0, 0.0, "r", "Bob", written, ("Main.chat#1", "Bob.go#1", "model#1")))
+        assert talk.editor._writing is None
+
+        view.follow(Event(0, 0.0, "r", "Main", written, path))
+        assert talk.editor._writing is not None
+        assert ["a story"] == talk.editor._writing.last_lines(80, 10)
+
+        view.follow(Event(1, 0.0, "r", "", LinePrinted("a story"), ("Main.chat#1", "printed#1")))
+        assert talk.editor._writing is None
+
+    typed(project, test)
+
+
 def test_texts_of_an_earlier_part_do_not_stay(project: Project, terminals: list[Shown]) -> None:
     """When a conversation goes on, what was said before is told as such, and nothing stands above the input."""
     shown = chatting(project, say("said before"), done())

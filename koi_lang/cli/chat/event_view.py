@@ -28,6 +28,7 @@ from koi_lang.events import (
     unless_omitted,
 )
 from koi_lang.runtime.playbook.steering import PERSON
+from koi_lang.runtime.playbook.written_answer import CALL_LLM
 from koi_lang.runtime.playbook.written_texts import RETURN
 from koi_lang.runtime.replay.location import Path
 from koi_lang.sessions.message_targets import text_of
@@ -84,7 +85,8 @@ class EventView:
 
     def _take_written(self, path: Path, written: OutputDelta) -> None:
         """Show a text for the person as far as it has come; what a delegate returns is for another agent."""
-        if written.action == RETURN and (self._printed or len(path) > 2):
+        is_for_another = len(path) > 2 and written.action in (RETURN, CALL_LLM)
+        if is_for_another or (written.action == RETURN and self._printed):
             return
         growing = self._written.setdefault((path, written.number), GrowingMarkdown(self.screen.look))
         growing.add(written.text)

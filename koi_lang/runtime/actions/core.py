@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.events import OutputDelta
 from koi_lang.js.inspect_value import inspect
 from koi_lang.lazy import lazy_module
-from koi_lang.llm.messages import Message
+from koi_lang.llm.messages import Message, Request
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
 from koi_lang.runtime.agents.declarations import Role
@@ -22,6 +23,7 @@ from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
+from koi_lang.runtime.playbook.written_answer import CALL_LLM, WrittenAnswer, plain_text
 from koi_lang.runtime.routing.lexical import Route
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ else:
 TEXT = {"type": "string"}
 TEXTS_OR_NULL = {"anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}]}
 LIST_LINE = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-FENCE = re.compile(r"^```[a-z]*\n?|\n?```$")
 
 
 def spending(context: ActionContext) -> BudgetAccount:
@@ -102,9 +103,11 @@ async def call_llm(context: ActionContext, data: Any, instruction: str) -> Any:
     """Have a model work on data as instructed, also on images in it; gives `result`, a text."""
     images = images_in(data)
     material = data if isinstance(data, str) else prompt_text(data) if images else json.dumps(data, ensure_ascii=False)
-    message = Message("user", material, images)
-    answer = await context.run.models.complete(context.agent, instruction, message, spending(context))
-    return {"result": FENCE.sub("", answer.strip())}
+    request = Request(instruction, (Message("user", material, images),))
+    is_shown = context.execution is None and context.run.events.has_onlookers
+    async with context.run.models.stream_answer(context.agent, request, spending(context), "small") as arriving:
+        written = WrittenAnswer(lambda text: arriving.emit(OutputDelta(CALL_LLM, "result", 1, text)))
+        return {"result": plain_text(await arriving.text(written if is_shown else None))}
 
 
 @action(name="format", safe=True, inside=True)

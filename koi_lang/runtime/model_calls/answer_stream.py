@@ -26,6 +26,7 @@ from koi_lang.llm.usage import usage_of
 from koi_lang.runtime.budget.limits import UNPAID
 from koi_lang.runtime.budget.payment import PaidRequest, Payment, input_in
 from koi_lang.runtime.playbook.framing import without_thoughts
+from koi_lang.runtime.playbook.written_answer import WrittenAnswer
 from koi_lang.runtime.replay.answers import CutOffError, RecordedBefore
 from koi_lang.runtime.replay.calls import never
 from koi_lang.runtime.replay.error_records import data_of
@@ -106,9 +107,16 @@ class AnswerStream:
         if failure is not None:
             raise failure
 
-    async def text(self) -> str:
-        """The whole of it, without thoughts that it begins with. Raises ProviderError."""
-        return without_thoughts("".join([piece async for piece in self.pieces()]))
+    async def text(self, written: WrittenAnswer | None = None) -> str:
+        """The whole of it, without thoughts that it begins with, told while it is written. Raises ProviderError."""
+        pieces = []
+        async for piece in self.pieces():
+            pieces.append(piece)
+            if written is not None:
+                written.add(piece)
+        if written is not None:
+            written.end()
+        return without_thoughts("".join(pieces))
 
     async def _texts(self) -> AsyncGenerator[str, None]:
         """The pieces as they come; what is known of them beforehand in one."""

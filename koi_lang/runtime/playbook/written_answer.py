@@ -1,0 +1,68 @@
+"""A plain answer that a model is writing to its text for people, told while it grows."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable
+
+from koi_lang.runtime.playbook.framing import THOUGHT, without_thoughts
+
+# What has a model write one.
+CALL_LLM = "call_llm"
+OPENING_FENCE, CLOSING_FENCE = re.compile(r"\A```[a-z]*\n?"), re.compile(r"\n?```\Z")
+# What may become the tag of a thought, or a fence.
+BEGUN = re.compile(r"\s*(?:[<\[][^<>\[\]]{0,40}|`{1,2}|```[a-z]*)?\Z")
+ENDS_TAG = frozenset(">]")
+AROUND = string.whitespace + "`"
+
+
+def plain_text(answer: str) -> str:
+    """The text of a plain answer without thoughts, and without the fence around it."""
+    return CLOSING_FENCE.sub("", OPENING_FENCE.sub("", without_thoughts(answer).strip()))
+
+
+class WrittenAnswer:
+    """Tells the text of a plain answer piece by piece; all of them together are what `plain_text` gives.
+
+    Args:
+        tell: is given each piece.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._held = ""
+        self._is_begun = self._is_thought = False
+
+    def add(self, piece: str) -> None:
+        """Take in what follows."""
+        if self._is_begun:
+            self._grow(piece)
+            return
+        self._held += piece
+        if self._is_thought and ENDS_TAG.isdisjoint(piece):
+            return
+        text = without_thoughts(self._held)
+        self._is_thought = THOUGHT.match(text) is not None
+        if not self._is_thought and BEGUN.match(text) is None:
+            self._begin(text)
+
+    def end(self) -> None:
+        """Tell what was held back and belongs to the text all the same."""
+        rest = CLOSING_FENCE.sub("", self._held.rstrip()) if self._is_begun else plain_text(self._held)
+        self._held = ""
+        if rest:
+            self._tell(rest)
+
+    def _begin(self, text: str) -> None:
+        self._is_begun, self._held = True, ""
+        self._grow(OPENING_FENCE.sub("", text.lstrip()))
+
+    def _grow(self, piece: str) -> None:
+        """Tell a piece but for blanks and backticks at its end, which may end the answer."""
+        text = piece.rstrip(AROUND)
+        if text:
+            self._tell(self._held + text)
+            self._held = piece[len(text) :]
+        else:
+            self._held += piece
