@@ -37,6 +37,12 @@ OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "
 NO_ENDPOINT = "No endpoints found that"
 # Google and xAI answer 400 to a key that they do not accept.
 WRONG_KEY = re.compile(r"(invalid|incorrect) api.?key|api.?key (is )?(not valid|invalid)", re.IGNORECASE)
+# What OpenAI says of a model that it has nowhere else.
+OTHER_INTERFACE = "only supported in v1/responses"
+ELSEWHERE = (
+    "`{provider}` has `{model}` behind its Responses interface alone",
+    'Write `interface: "responses"` in the `llm` block of the agent.',
+)
 TOO_LONG = "Split the work, or choose a model that reads more."
 
 # What a status means: the sentence, and what to do about it.
@@ -176,6 +182,8 @@ def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) 
     """What to say, and what to do, and the status as most providers have it: some refuse keys and models with 400."""
     if document.is_of_answer:
         return *UNREADABLE, 500
+    if OTHER_INTERFACE in document.message:
+        return *ELSEWHERE, 404
     meaning = _meaning(status, document)
     part = part_of(document, body) if body and meaning == 400 else None
     if part is None:

@@ -17,7 +17,9 @@ from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.models import card_of
 from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
-from tests.llm.server import Asked, ModelServer
+from tests.llm.refusals import error
+from tests.llm.server import Answer, Asked, ModelServer
+from tests.llm.test_adapters import failure_of
 
 THERE = """
 o1-pro o3-pro-2025-06-10 o4-mini-deep-research gpt-5-pro gpt-5.2-pro gpt-5.1-codex-max gpt-5-codex codex-mini-latest
@@ -108,6 +110,15 @@ def test_what_an_interface_does_not_have_is_told(options: dict[str, Any], note: 
     connect(options, lambda name: None if name.endswith("_URL") else "k", around=ModelEnvironment(note=notes.append))
 
     assert [note] == notes
+
+
+def test_a_model_that_is_elsewhere_is_said_to_be() -> None:
+    """A name that the list does not have, or a server that somebody names; the sentence says what to write."""
+    said = "This model is only supported in v1/responses and not in v1/chat/completions."
+    failure = failure_of("openai", Answer(status=404, error=error(said, param="model")))
+
+    assert "`openai` has `some-model` behind its Responses interface alone" == failure.message
+    assert 'Write `interface: "responses"` in the `llm` block of the agent.' == failure.help
 
 
 # ---------------------------------------------------------------- keys of requests that begin alike
