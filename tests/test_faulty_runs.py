@@ -18,7 +18,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 from tests.llm.flaky import Listener
 from tests.llm.server import Answer, ModelServer
-from tests.llm.test_adapters import BOTH, KEY, adapter
+from tests.llm.test_adapters import ALL, KEY, adapter, provider_of
 from tests.llm.test_faults import AFTER_TEXT, BEFORE_TEXT, FOR_GOOD, SILENCE_S
 from tests.projects import Project
 from tests.running import RecordingHost
@@ -80,7 +80,7 @@ def ended(project: Project, kind: str, *answers: Answer | str) -> Ended:
     return asyncio.run(run())
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("fault", list(BEFORE_TEXT))
 def test_a_fault_before_an_answer_is_survived(project: Project, kind: str, fault: str) -> None:
     """The request is repeated; every action is carried out once."""
@@ -89,34 +89,34 @@ def test_a_fault_before_an_answer_is_survived(project: Project, kind: str, fault
     assert (["one", "two"], {"done": True}, 0) == (done.printed, done.result, done.code)
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("fault", ["a cut", "half an event", "silence"])
 def test_what_was_carried_out_before_a_cut_stays(project: Project, kind: str, fault: str) -> None:
     """An answer breaks off behind its first action: that action is not repeated, and the model is told of it."""
     broken = AFTER_TEXT[fault][0]
     pieces = ('{"batch":[' + ONE, "", "")
-    after = {"openai": 1, "anthropic": 3}[kind] if broken.cut_after else None
+    after = {"openai": 1, "responses": 5, "anthropic": 3}[kind] if broken.cut_after else None
     cut = Answer(pieces=pieces, cut_after=after, raw=broken.raw, pause=broken.pause)
 
     done = ended(project, kind, cut, '{"batch":[' + TWO + "]}", END)
 
     assert (["one", "two"], {"done": True}) == (done.printed, done.result)
-    assert "print" in json.dumps(done.bodies[1]["messages"][1:])
+    assert "print" in json.dumps(done.bodies[1].get("messages", done.bodies[1].get("input"))[1:])
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("fault", list(FOR_GOOD))
 def test_a_fault_for_good_ends_the_run(project: Project, kind: str, fault: str) -> None:
     """One sentence without the key, exit code 1, and nothing was carried out."""
     done = ended(project, kind, FOR_GOOD[fault][0])
 
     assert ([], 1) == (done.printed, done.code)
-    assert done.error.startswith(FOR_GOOD[fault][1].format(kind))
+    assert done.error.startswith(FOR_GOOD[fault][1].format(provider_of(kind)))
     assert KEY not in done.error
     assert "\n" not in done.error
 
 
-@BOTH
+@ALL
 def test_a_server_that_stays_broken_ends_the_run(project: Project, kind: str) -> None:
     """After its attempts the run fails; it is not tried for ever."""
     done = ended(project, kind, Answer(status=500))
@@ -125,7 +125,7 @@ def test_a_server_that_stays_broken_ends_the_run(project: Project, kind: str) ->
     assert len(done.bodies) <= 9
 
 
-@BOTH
+@ALL
 def test_prose_and_half_an_object_are_answered(project: Project, kind: str) -> None:
     """The model is told what is wrong with its answer and then does it right."""
     done = ended(project, kind, "Sure, I will do that!", '{"intent": "pri', ONE_AND_TWO, END)
@@ -135,7 +135,7 @@ def test_prose_and_half_an_object_are_answered(project: Project, kind: str) -> N
     assert "stops in the middle" in json.dumps(done.bodies[2])
 
 
-@BOTH
+@ALL
 def test_ten_megabytes_of_prose_are_survived(project: Project, kind: str) -> None:
     """A flood without an action costs a turn, and does not go back to the model."""
     done = ended(project, kind, Answer(pieces=("x" * 1_000_000,) * 10), END)
@@ -144,7 +144,7 @@ def test_ten_megabytes_of_prose_are_survived(project: Project, kind: str) -> Non
     assert len(json.dumps(done.bodies[1])) < 200_000
 
 
-@BOTH
+@ALL
 def test_missing_usage_is_estimated(project: Project, kind: str) -> None:
     """A provider that does not count leaves a run that works."""
     done = ended(project, kind, Answer(pieces=ONE_AND_TWO.pieces, usage=None), Answer(pieces=(END,), usage=None))

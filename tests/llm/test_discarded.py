@@ -15,7 +15,7 @@ from koi_lang.llm.messages import Discarded, StreamEnd, TextDelta, Usage
 from koi_lang.llm.retry import retry
 from tests.llm.flaky import REQUEST, Flaky, Listener, deltas_of, failing, heard
 from tests.llm.server import Answer
-from tests.llm.test_adapters import BOTH, adapter
+from tests.llm.test_adapters import ALL, adapter
 from tests.llm.test_faults import FINE, ask
 
 TOOK = (50_000, 300, 0)
@@ -40,14 +40,14 @@ def failure_of(kind: str, answer: Answer) -> Any:
     return error and error.discarded
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("what", USELESS)
 def test_a_failure_says_what_it_took(kind: str, what: str) -> None:
     """Whatever makes an answer useless, its provider counts it as any other."""
     assert Discarded(USED) == failure_of(kind, USELESS[what])
 
 
-@BOTH
+@ALL
 def test_what_is_tried_again_is_told_before(kind: str) -> None:
     """Two attempts that were thrown away stand before the answer."""
     call = USELESS["a tool call"]
@@ -57,7 +57,7 @@ def test_what_is_tried_again_is_told_before(kind: str) -> None:
     assert error is None
 
 
-@BOTH
+@ALL
 def test_the_last_attempt_is_told_once(kind: str) -> None:
     """Of three attempts in vain two are told, and the failure carries the third."""
     deltas, error = asyncio.run(ask(kind, [USELESS["a tool call"]]))
@@ -67,14 +67,14 @@ def test_the_last_attempt_is_told_once(kind: str) -> None:
     assert Discarded(USED) == error.discarded
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("status", [400, 429, 500])
 def test_a_rejected_request_takes_nothing(kind: str, status: int) -> None:
     """Nobody is charged for a request that was not carried out."""
     assert None is failure_of(kind, Answer(status=status))
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("answer", [Answer(cut_after=0), Answer(silent=True)])
 def test_a_request_that_was_read_is_counted(kind: str, answer: Answer) -> None:
     """Whoever opened a stream, or kept silent, has read the request, also where no part of an answer came."""
@@ -85,13 +85,13 @@ def test_a_request_that_was_read_is_counted(kind: str, answer: Answer) -> None:
     assert (8, True) == (error.discarded.usage.input_tokens, error.discarded.usage.estimated)
 
 
-@BOTH
+@ALL
 def test_a_page_takes_nothing(kind: str) -> None:
     """What is no stream of events does not come from a model."""
     assert None is failure_of(kind, Answer(page="<html>Sign in</html>"))
 
 
-@BOTH
+@ALL
 def test_an_answer_that_nobody_counts_is_estimated(kind: str) -> None:
     """Without a count, what was asked and what had arrived is taken; of an answer without room, all its room."""
     short = Answer(pieces=(), stop_reason="length", usage=None)

@@ -242,7 +242,7 @@ def test_a_limit_of_rates_with_the_status_413_says_so() -> None:
 PROMPT = {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"}
 
 
-@pytest.mark.parametrize(("kind", "head"), [("openai", ""), ("anthropic", "event: error\n")])
+@pytest.mark.parametrize(("kind", "head"), [("openai", ""), ("responses", ""), ("anthropic", "event: error\n")])
 def test_an_error_inside_a_stream_is_recognised(kind: str, head: str) -> None:
     """Some servers begin an answer before they count."""
     raw = f"{head}data: {json.dumps({'type': 'error', 'error': PROMPT})}\n\n"

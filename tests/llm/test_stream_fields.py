@@ -14,7 +14,9 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.messages import Delta, StreamEnd, TextDelta, ThinkingDelta, Usage
 from koi_lang.llm.stream_fields import text_of
 from tests.llm.server import Answer, ModelServer
-from tests.llm.test_adapters import BOTH, REQUEST, adapter, answer_to, failure_of
+from tests.llm.test_adapters import ALL, REQUEST, adapter, answer_to, failure_of
+from tests.llm.wire import call
+from tests.llm.wire_responses import events_of
 
 THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": '{"intent":"shell"}'}]}
 REFERENCE = {"type": "reference", "reference_ids": [1]}
@@ -30,6 +32,7 @@ MESSAGE = [
     {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 2}},
     {"type": "message_stop"},
 ]
+RESPONSE = [*events_of(Answer(pieces=("ok",))), *events_of(Answer(calls=(call("look", n=1),)))][3:]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +108,9 @@ def streams(kind: str) -> list[str]:
     if kind == "openai":
         chunks = [with_odd(CHUNK, place, odd) for place in places(CHUNK) for odd in ODD]
         return [f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n" for chunk in chunks]
-    events = [with_odd(MESSAGE, place, odd) for place in places(MESSAGE) if place for odd in ODD]
-    names = [event["type"] for event in MESSAGE]
+    whole = MESSAGE if kind == "anthropic" else RESPONSE
+    events = [with_odd(whole, place, odd) for place in places(whole) if place for odd in ODD]
+    names = [event["type"] for event in whole]
     return [
         "".join(f"event: {name}\ndata: {json.dumps(event)}\n\n" for name, event in zip(names, each, strict=True))
         for each in events
@@ -138,7 +142,7 @@ def is_sound(deltas: list[Delta]) -> bool:
     return whole and all(isinstance(delta, TextDelta) and isinstance(delta.text, str) for delta in texts)
 
 
-@BOTH
+@ALL
 def test_whatever_stands_in_a_stream_is_read_or_told(kind: str) -> None:
     """Something odd in any place of a stream gives a sound answer, or a failure of the request, and no other error."""
     found = asyncio.run(outcomes(kind))

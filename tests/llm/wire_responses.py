@@ -26,7 +26,7 @@ def event_types() -> TypeAdapter[Any]:
 def responses_events(answer: Answer) -> Iterator[str]:
     """The events of a response, each as the SDK's types say that it looks."""
     sequence = count()
-    for event in _events(answer):
+    for event in events_of(answer):
         if isinstance(event, str):
             yield event
             return
@@ -56,7 +56,8 @@ def response_of(answer: Answer, status: str = "completed") -> dict[str, Any]:
     }
 
 
-def _events(answer: Answer) -> Iterator[dict[str, Any] | str]:
+def events_of(answer: Answer) -> Iterator[dict[str, Any] | str]:
+    """The events of a response, without their numbers."""
     yield {"type": "response.created", "response": response_of(answer, "in_progress")}
     yield {"type": "response.in_progress", "response": response_of(answer, "in_progress")}
     for index, item in enumerate(_items(answer)):
