@@ -2,8 +2,9 @@
 
 Habits: `exits` at its start, `mute`, `garbage` on stdout before each answer, `stray` answers to other requests before
 each answer, `early` notifications before each answer, `misplaced` answers that never have the right id, `many` tools,
-`orders` in its descriptions, a tool called `model`, `grumbling` on stderr before it echoes. With `PIDS` it notes its
-process in that file. A `deaf` server goes on when nobody writes to it any more, and when it is asked to end.
+`orders` in its descriptions, a tool called `model`, a `catalog` of tools from a file, which say how they were called,
+`grumbling` on stderr before it echoes. With `PIDS` it notes its process in that file. A `deaf` server goes on when
+nobody writes to it any more, and when it is asked to end.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ def tool_list() -> list[dict[str, Any]]:
     many = {"model": {}} if HABIT == "model" else {}
     many |= {f"make_report_{number}": {"title": TEXT} for number in range(int(sys.argv[2]))} if HABIT == "many" else {}
     about = ORDERS if HABIT == "orders" else "What it says."
+    if HABIT == "catalog":
+        return list(json.loads(Path(sys.argv[2]).read_text("utf-8")))
     return [
         {"name": name, "description": about, "inputSchema": {"type": "object", "properties": fields}}
         for name, fields in {**TOOLS, **many}.items()
@@ -81,6 +84,8 @@ def text(said: str, **more: Any) -> dict[str, Any]:
 
 def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
     """What a tool gives."""
+    if HABIT == "catalog":
+        return text(f"called {json.dumps(name)} with {json.dumps(given)}")
     match name:
         case "echo":
             if HABIT == "grumbling":
