@@ -128,6 +128,10 @@ class PlaybookError(KoiError):
     """A playbook could not be completed."""
 
 
+class CorpusError(KoiError):
+    """A stream of a corpus cannot be read, or streams cannot be kept."""
+
+
 class ProviderError(KoiError):
     """A model provider failed, refused, or cannot be reached."""
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "disconnect": "Remove the key of a provider.",
     "models": "List the models of the connected providers.",
     "doctor": "Look for what keeps programs from running.",
+    "corpus": "Keep what providers sent, and hold the readers against it.",
     "cache": "Show or clear the cache of compiled programs.",
     "registry": "Show or clear the registry of this folder.",
     "version": "Show the version.",

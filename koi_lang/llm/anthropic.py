@@ -60,6 +60,7 @@ class Anthropic(SdkModel):
             base_url=self.connection.base_url,
             timeout=httpx2.Timeout(self.connection.silence_s, connect=10.0),
             max_retries=0,
+            http_client=self._http_client(anthropic.DefaultAsyncHttpxClient),
         )
 
     @property

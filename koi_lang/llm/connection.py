@@ -85,6 +85,7 @@ class ProviderConnection:
         extra_body: fields that requests have beside those that are known here.
         transport: how the model is told of actions; None leaves it to the provider.
         interface: through which it is asked; None leaves it to the model. Anthropic's have one alone.
+        http: arguments of the HTTP client of the SDK beside the usual ones.
     """
 
     provider: Provider
@@ -100,6 +101,7 @@ class ProviderConnection:
     extra_body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     transport: Transport | None = None
     interface: Interface | None = None
+    http: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def transport_of(self, card: ModelCard) -> Transport:
         """How a model is told of actions; of servers at an address that somebody named nothing is known."""

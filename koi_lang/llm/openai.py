@@ -46,6 +46,7 @@ class OpenAI(SdkModel):
             base_url=connection.base_url or connection.provider.base_url,
             timeout=httpx2.Timeout(connection.silence_s, connect=10.0),
             max_retries=0,
+            http_client=self._http_client(openai.DefaultAsyncHttpxClient),
         )
         if connection.provider.base_url:  # what the environment says about OpenAI is nobody else's business
             client.organization = client.project = None

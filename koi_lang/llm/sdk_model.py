@@ -181,6 +181,10 @@ class SdkModel(ABC):
         if client is not None:
             await client.close()
 
+    def _http_client(self, make: Callable[..., Any]) -> Any:
+        """The HTTP client of the SDK, with what the connection adds; None for the usual one."""
+        return make(**self.connection.http) if self.connection.http else None
+
     @abstractmethod
     def _open(self) -> Any:
         """A client of the SDK."""

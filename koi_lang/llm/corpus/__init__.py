@@ -1,0 +1,1 @@
+"""A corpus: what providers sent, kept as it arrived, with what is to be read of it."""
