@@ -361,13 +361,17 @@ class StateChanged(EventData):
 # ---------------------------------------------------------------- actions and effects
 
 
-@event("action_started", kind="begun", detailed=["fields"])
+@event("action_started", kind="begun", detailed=["fields", "read_as"])
 class ActionStarted(EventData):
-    """An action that a model asks for begins; it is `unsafe` where it may not be done twice."""
+    """An action that a model asks for begins; it is `unsafe` where it may not be done twice.
+
+    `read_as` says how it was read where the model wrote it otherwise.
+    """
 
     intent: str
     id: str
     fields: Mapping[str, Any] = OMITTED
+    read_as: Sequence[str] = OMITTED
     unsafe: bool = OMITTED
     lasting: bool = OMITTED
 

@@ -349,7 +349,7 @@ def branches(*then: Any, **fields: Any) -> dict[str, Any]:
     [
         (act("repeat", count=0, actions=[]), "`count` must be between 1 and 1000, not 0"),
         (act("repeat", count=2000, actions=[]), "`count` must be between 1 and 1000, not 2000"),
-        (act("repeat", count="3", actions=[]), "`count` must be a whole number, not '3'"),
+        (act("repeat", count="three", actions=[]), "`count` must be a whole number, not 'three'"),
         (loop(max_iterations=0), "`max_iterations` must be between 1 and 1000, not 0"),
         (
             loop(actions=[say("ran"), {"total": 3}]),

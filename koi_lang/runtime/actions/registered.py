@@ -148,13 +148,17 @@ def check(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ActionError: says what is wrong with every field at once, and which unknown ones are misspelt.
     """
-    known = kind.schema["properties"]
-    renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}
-    taken = {**renamed, **{name: value for name, value in fields.items() if name in known}}
+    taken = known_fields(kind, fields)
     wrong = [*problems(taken, kind.schema), *_misspelt(kind, fields)]
     if wrong:
         raise ActionError(f"`{kind.name}` cannot be carried out: {'; '.join(wrong)}", help=f"Use {kind.signature}.")
     return taken
+
+
+def known_fields(kind: ActionKind, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of some fields that an action knows, under their proper names."""
+    renamed = {kind.aliases[name]: value for name, value in fields.items() if name in kind.aliases}
+    return {**renamed, **{name: value for name, value in fields.items() if name in kind.schema["properties"]}}
 
 
 def _misspelt(kind: ActionKind, fields: Mapping[str, Any]) -> Iterator[str]:

@@ -12,21 +12,21 @@ from koi_lang.errors import AgentError
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
-from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
-from koi_lang.runtime.actions.lookup import actions_of, find_action
-from koi_lang.runtime.actions.registered import ActionContext, ActionError
+from koi_lang.runtime.actions.lookup import find_action
+from koi_lang.runtime.actions.registered import ActionContext, ActionError, ActionKind
 from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.guards.write_quota import require_quota
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_block import ActionBlock
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
+from koi_lang.runtime.playbook.lenient_fields import read_fields
+from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
@@ -42,8 +42,9 @@ class PlaybookAction(RunningAction):
 
     Attributes:
         names: what its references can mention.
-        action: as the model wrote it.
+        action: as the model wrote it, by the name that it is known by.
         is_delegated: whether it is for a team member; `kind` says for which one once that is known.
+        read_as: how it was read where the model wrote it otherwise.
         filled: its fields with their references replaced, once somebody needed them.
     """
 
@@ -51,12 +52,19 @@ class PlaybookAction(RunningAction):
     names: ActionScope
     action: Action
     is_delegated: bool
+    read_as: list[str]
     filled: dict[str, Any] | None = None
 
     def fill(self) -> dict[str, Any]:
-        """The fields with their references replaced. Raises AgentError when that gets too large."""
+        """The fields with their references replaced, as the action asks for them.
+
+        Raises:
+            AgentError: that gets too large.
+        """
         if self.filled is None:
-            self.filled = self.names.substitute(self.action.data)
+            filled = self.names.substitute(self.action.data)
+            self.filled, notes = read_fields(self.kind, filled, self.context.agent.state)
+            self.read_as += notes
         return self.filled
 
 
@@ -132,7 +140,7 @@ def require_known(running: PlaybookAction, fields: Fields, next: Rest) -> Awaita
         return next(running, fields)
     if agent.role.allows("delegate") and delegation.reachable(agent):
         return next(running, fields)
-    help = suggestion(action.intent, [kind.name for kind in actions_of(agent)], "action")
+    help = suggestion(action.intent, list(known_names(running.call)), "action")
     raise ActionError(f"there is no action `{action.intent}`", help=help)
 
 
@@ -140,9 +148,19 @@ async def resolve(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     """Find the team member that something delegated is for. Raises AgentError or LimitReachedError."""
     if not running.is_delegated:
         return await next(running, fields)
-    running.kind = await delegation.resolve_kind(running.call, running.action.intent)
+    running.kind = await _find_member(running)
     payload = {name: value for name, value in fields.items() if name != "condition"}
     return await next(running, {"data": fields.get("data", payload)})
+
+
+async def _find_member(running: PlaybookAction) -> ActionKind:
+    """The member and event that an intent names. Raises AgentError, which suggests actions where one may be meant."""
+    try:
+        return await delegation.resolve_kind(running.call, running.action.intent)
+    except delegation.NobodyError as error:
+        if not running.action.delegated:
+            error.help = suggestion(running.action.intent, list(known_names(running.call)), "action")
+        raise
 
 
 def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitable[Any]:
@@ -167,8 +185,9 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
         LimitReachedError: a limit of this call, or of one around it, ends it.
     """
     call.repeated = 0
-    action = known_by_tool(call, action)
-    ended = await capture(_carry_out(begin(call, action, call.names), action.data))
+    running = begin(call, action, call.names)
+    action = running.action
+    ended = await capture(_carry_out(running, action.data))
     if ended.error is not None:
         return _fail(call, action, ended.error)
     call.failures.record_success()
@@ -177,22 +196,17 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
 
 async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScope) -> Any:
     """The result of an action in a loop or branch; SKIPPED when its condition does not hold. Raises KoiError."""
-    action = known_by_tool(call, action)
-    return await _carry_out_nested(begin(call, action, names), action.data)
-
-
-def known_by_tool(call: PlaybookCall, action: Action) -> Action:
-    """An action that is called by the name of a tool, such as `Skill__function`, as the one it stands for."""
-    if TOOL_MARK not in action.intent or find_action(call.agent.run, action.intent) is not None:
-        return action
-    return named_action(call.offered_tools().set, action)
+    running = begin(call, action, names)
+    return await _carry_out_nested(running, running.action.data)
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:
     """An action of which nothing has been done yet."""
+    action, notes = read_intent(call, action)
     kind = None if action.delegated else find_action(call.agent.run, action.intent)
     context = ActionContext(call.agent.run, call.agent, call, partial(_open_block, call, names))
-    return PlaybookAction(context, kind or delegation.as_unresolved(action.intent), call, names, action, kind is None)
+    is_delegated, kind = kind is None, kind or delegation.as_unresolved(action.intent)
+    return PlaybookAction(context, kind, call, names, action, is_delegated, notes)
 
 
 def _open_block(call: PlaybookCall, names: ActionScope, actions: Sequence[Any], where: str) -> ActionBlock:
@@ -215,7 +229,8 @@ def _start_fields(running: PlaybookAction) -> dict[str, Any]:
     if not running.call.agent.run.detailed:
         return {}
     lasting = {"unsafe": True, "lasting": True} if running.kind.lasting else {}
-    return {"fields": running.fill(), **lasting}
+    fields = running.fill()
+    return {"fields": fields, **({"read_as": running.read_as} if running.read_as else {}), **lasting}
 
 
 def _result_fields(running: PlaybookAction, value: Any) -> dict[str, Any]:

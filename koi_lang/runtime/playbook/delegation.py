@@ -19,6 +19,7 @@ from koi_lang.runtime.context import delegating
 from koi_lang.runtime.guards.write_quota import count_written, no_quota
 from koi_lang.runtime.mcp.remote import RemoteAgent
 from koi_lang.runtime.routing.lexical import Route, RouteMatch, rank
+from koi_lang.runtime.schema import Schema
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, CallPort
@@ -30,6 +31,10 @@ SURE = 0.8
 PAYLOAD = {"type": "object", "properties": {"data": {}}, "required": ["data"]}
 # Agent and event of everything that is being carried out around the current code; parallel branches have their own.
 _under_way: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("koi_under_way", default=())
+
+
+class NobodyError(AgentError):
+    """An intent names nobody that an agent can reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,14 @@ async def resolve(agent: AgentPort, intent: str, spending: BudgetAccount) -> tup
     if liked is not None:
         return liked
     known = [f"{member.key}::{event}" for member in members for event in member.events]
-    raise AgentError(f"nobody `{agent.name}` can reach handles `{intent}`", help=suggestion(intent, known, "target"))
+    raise NobodyError(f"nobody `{agent.name}` can reach handles `{intent}`", help=suggestion(intent, known, "target"))
+
+
+def payload_schema(agent: AgentPort, intent: str) -> Schema:
+    """What the event takes that a qualified name means plainly; empty (anything) for other names."""
+    named = _split_qualified(list(_members(agent)), intent)
+    event = None if named is None else _same(named[0].events, named[1])
+    return {} if named is None or event is None else named[0].agent.about.handlers[event].schema
 
 
 @dataclass(frozen=True, slots=True)

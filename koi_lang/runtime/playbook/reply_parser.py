@@ -237,7 +237,7 @@ class ReplyReader:
             return
         current = self._open[-1]
         if current.is_list or current.key is not None:
-            key, text = _as_key(current.key), self._piece[start:end]
+            key, text = current.key or "", self._piece[start:end]
             if self._half_escape or "\\" in text:
                 text, self._half_escape = _unescape(self._half_escape + text)
             self._listener.string_delta(key, text)
@@ -285,8 +285,8 @@ class ReplyReader:
             opened.group = self._group(parent)
         self._open.append(opened)
         if self._listener is not None:
-            key = _as_key(parent.key if parent is not None else None)
-            self._listener.object_begun(key, is_action=opened.place == "action")
+            key = parent.key if parent is not None else None
+            self._listener.object_begun(key or "", is_action=opened.place == "action")
 
     def _place(self, parent: _Open, is_list: bool) -> Literal["action", "steps", "value"]:
         """What begins inside of a list or object."""
@@ -356,10 +356,10 @@ def _unescape(raw: str) -> tuple[str, str]:
     return ESCAPE.sub(mean, raw), half
 
 
-def _as_key(raw: str | None) -> str:
+def _as_key(raw: str) -> str:
     """A key without escapes; halves of characters are joined."""
-    if raw is None or "\\" not in raw:
-        return raw or ""
+    if "\\" not in raw:
+        return raw
     return _unescape(raw)[0].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

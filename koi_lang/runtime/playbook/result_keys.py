@@ -15,7 +15,7 @@ VERBS = "return|respond|answer|reply|output|finish|end|devuelve|retorna|regresa|
 OBJECT = re.compile(rf"\b(?:{VERBS})\b[^.{{}}]{{0,80}}(?<!\$)\{{(?!\{{)", re.IGNORECASE)
 # Texts, what stands for something (`<what you say>`), names and numbers, marks.
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<=[\s:,{\[(])\'(?:[^\'\\\n]|\\.)*+\'|<[^<>{}\n]*+>|[\w$-]++|[{}\[\](),:]')
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 # Stands for what comes in from outside.
 HOLE = "value"
 # Of one object no more is looked at.

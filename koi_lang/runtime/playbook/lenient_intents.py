@@ -1,0 +1,113 @@
+"""What an action is called by a model, read as the action that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.llm.tools import TOOL_MARK
+from koi_lang.runtime.actions.lookup import actions_of, find_action
+from koi_lang.runtime.agents.declarations import by_name
+from koi_lang.runtime.playbook.action_parsing import Action
+from koi_lang.runtime.playbook.delegation import payload_schema, reachable
+from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
+from koi_lang.runtime.playbook.result_keys import shapes_of
+from koi_lang.runtime.playbook.tool_offer import named_action
+from koi_lang.runtime.schema import of_function, problems
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.playbook.call import PlaybookCall
+    from koi_lang.runtime.ports import AgentPort
+
+
+def read_intent(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
+    """An action by the name that it is known by, and how it was read where a model wrote it otherwise."""
+    if not action.delegated and find_action(call.agent.run, action.intent) is not None:
+        return _unwrap_result(call, action) if action.intent == "return" else (action, [])
+    if TOOL_MARK in action.intent:
+        return named_action(call.offered_tools().set, action), []
+    read = None if action.delegated else _of_skill(call.agent, action) or _of_server(call, action)
+    if read is not None:
+        return read, [f"`{action.intent}` as `{read.intent}`"]
+    return _unwrap_payload(call.agent, action)
+
+
+def _unwrap_result(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
+    """A result without the object of its own that it stands in, where the playbook says which keys it has."""
+    result = action.data.get("data")
+    name, value = next(iter(result.items())) if isinstance(result, dict) and len(result) == 1 else ("", None)
+    if name not in WRAPPERS:
+        return action, []
+    shapes, inner = shapes_of(call.playbook), as_object(value)
+    if inner is None or any(name in keys for keys in shapes) or not any(inner.keys() <= keys for keys in shapes):
+        return action, []
+    return replace(action, data={**action.data, "data": inner}), [f"`{name}` as `data`"]
+
+
+def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]]:
+    """What a member is given without the object of its own that it stands in, where its event says what it takes."""
+    schema = payload_schema(agent, action.intent)
+    rest = {name: value for name, value in action.data.items() if name != "condition"}
+    payload = rest.get("data", rest)
+    if not schema.get("properties") or not any(problems(payload, schema)):
+        return action, []
+    inner = as_object(payload)
+    inner = None if inner is None else unwrap(inner, schema)
+    if inner is None or inner == payload or any(problems(inner, schema)):
+        return action, []
+    what = "a text of JSON" if isinstance(payload, str) else f"`{next(iter(payload))}`"
+    return _instead(action, action.intent, {"data": inner}), [f"{what} as the payload"]
+
+
+def _of_skill(agent: AgentPort, action: Action) -> Action | None:
+    """`Skill.function` as a call of that function."""
+    name, mark, function = action.intent.partition(".")
+    skill = next((known for known in agent.about.skills() if known.name == name), None)
+    if not mark or skill is None or function not in skill.functions or _is_member(agent, name):
+        return None
+    input = unwrap(action.data, of_function(skill.functions[function]))
+    return _instead(action, "call_skill", {"skill": name, "function": function, "input": input})
+
+
+def _of_server(call: PlaybookCall, action: Action) -> Action | None:
+    """`server.tool` as a call of that tool, where the server is known to have it."""
+    name, mark, tool = action.intent.partition(".")
+    is_known = name in by_name(call.agent.about.mcps()) and tool in call.tools.get("names", {}).get(name, ())
+    if not mark or not is_known or _is_member(call.agent, name):
+        return None
+    return _instead(action, "call_mcp", {"mcp": name, "tool": tool, "input": unwrap(action.data, {})})
+
+
+def _is_member(agent: AgentPort, name: str) -> bool:
+    return any(name.lower() in (member.key.lower(), member.agent.about.name.lower()) for member in reachable(agent))
+
+
+def _instead(action: Action, intent: str, fields: dict[str, Any]) -> Action:
+    condition = {"condition": action.data["condition"]} if "condition" in action.data else {}
+    return replace(action, intent=intent, data={**fields, **condition})
+
+
+def unwrap(fields: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function is given, also where that stands in an object of its own, which is no parameter of it.
+
+    Args:
+        schema: of its parameters; empty where they are not known.
+    """
+    given = {name: value for name, value in fields.items() if name != "condition"}
+    wrappers = [name for name in ("data", *WRAPPERS) if name in given and name not in schema.get("properties", {})]
+    inner = as_object(given[wrappers[0]]) if len(wrappers) == 1 else None
+    if inner is None or any(name != wrappers[0] and inner.get(name, given) != given[name] for name in given):
+        return given
+    return inner
+
+
+def known_names(call: PlaybookCall) -> Iterator[str]:
+    """All that the agent of a call may name as an intent."""
+    agent = call.agent
+    yield from (kind.name for kind in actions_of(agent))
+    yield from (f"{skill.name}.{function}" for skill in agent.about.skills() for function in skill.functions)
+    if agent.role.allows("delegate"):
+        yield from (f"{member.key}::{event}" for member in reachable(agent) for event in member.events)
+    if agent.role.allows("call_mcp"):
+        yield from (f"{server}.{tool}" for server, tools in call.tools.get("names", {}).items() for tool in tools)

@@ -1,0 +1,235 @@
+"""What models write otherwise than they are told to: read where one thing can be meant, refused where two can."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.playbook.playing import Played, Player, act, ask, done
+from tests.running import RecordingHost
+
+PROGRAM = """
+role Worker { can execute, can delegate }
+skill Weather {
+  affordance "Weather of cities"
+  export async function forecast(city: string, days: number = 1): Promise<any> { return `${city} ${days}` }
+  export async function plain(input: string): Promise<any> { return input }
+}
+agent Helper : Worker {
+  on greet(args: { name: string }) { return `Hi ${args.name}` }
+  on store(args: { input: any }) { return `stored ${JSON.stringify(args.input)}` }
+  on free(args) { return `free ${JSON.stringify(args)}` }
+}
+team Two { helper = Helper lead = Main }
+agent Main : Worker {
+  uses team Two
+  uses skill Weather
+  state { count = 0, title = "" }
+  on go(args) { playbook \"\"\"Work, then return { "ok": true }.\"\"\" }
+}
+"""
+PRINTED, SPELT = ("a",), {"name": "Ada"}
+SKILL = {"skill": "Weather", "function": "forecast"}
+TWO = [act("print", message="a")] * 2
+
+# A slip, what comes of it (what is printed, or the result of the action), and how it was read.
+SLIPS: dict[str, tuple[dict[str, Any], Any, str]] = {
+    "content": ({"intent": "print", "content": "a"}, PRINTED, "`content` as `message`"),
+    "value": ({"intent": "print", "value": "a"}, PRINTED, "`value` as `message`"),
+    "output": ({"intent": "print", "output": "a"}, PRINTED, "`output` as `message`"),
+    "args of print": ({"intent": "print", "args": {"message": "a"}}, PRINTED, "`args` as the fields of the action"),
+    "input of print": ({"intent": "print", "input": {"message": "a"}}, PRINTED, "`input` as the fields of the action"),
+    "params of print": (
+        {"intent": "print", "params": '{"message":"a"}'},
+        PRINTED,
+        "`params` as the fields of the action",
+    ),
+    "message asked": ({"intent": "prompt_user", "message": "Q"}, {"answer": "yes"}, "`message` as `question`"),
+    "choices": (
+        {"intent": "prompt_user", "question": "Q", "choices": ["yes", "no"]},
+        {"answer": "yes"},
+        "`choices` as `options`",
+    ),
+    "options as JSON": (
+        {"intent": "prompt_user", "question": "Q", "options": '["yes","no"]'},
+        {"answer": "yes"},
+        """`options` '["yes","no"]' as [ 'yes', 'no' ]""",
+    ),
+    "times": ({"intent": "repeat", "times": 1, "actions": TWO[:1]}, PRINTED, "`times` as `count`"),
+    "n": ({"intent": "repeat", "n": 1, "actions": TWO[:1]}, PRINTED, "`n` as `count`"),
+    "count as text": ({"intent": "repeat", "count": "1", "actions": TWO[:1]}, PRINTED, "`count` '1' as 1"),
+    "actions as JSON": (
+        {"intent": "repeat", "count": 1, "actions": json.dumps(TWO[:1])},
+        PRINTED,
+        "`actions` '[{",
+    ),
+    "steps": ({"intent": "repeat", "count": 1, "steps": TWO[:1]}, PRINTED, "`steps` as `actions`"),
+    "do": ({"intent": "if", "condition": "1 > 0", "do": TWO[:1]}, PRINTED, "`do` as `then`"),
+    "null rounds": (
+        {"intent": "while", "condition": "1 > 2", "actions": TWO[:1], "max_iterations": None},
+        PRINTED,
+        "`max_iterations` without its null",
+    ),
+    "updates at the top": (
+        {"intent": "update_state", "count": 3, "title": "T"},
+        {"state_updated": True, "state": {"count": 3, "title": "T"}},
+        "`count`, `title` as fields of `updates`",
+    ),
+    "updates in data": (
+        {"intent": "update_state", "values": {"count": 3}},
+        {"state_updated": True, "state": {"count": 3, "title": ""}},
+        "`values` as `updates`",
+    ),
+    "updates as JSON": (
+        {"intent": "update_state", "updates": '{"count": 3}'},
+        {"state_updated": True, "state": {"count": 3, "title": ""}},
+        """`updates` '{"count": 3}' as { count: 3 }""",
+    ),
+    "args of a skill": ({"intent": "call_skill", **SKILL, "args": {"city": "Rome"}}, "Rome 1", "`args` as `input`"),
+    "parameters of a skill": (
+        {"intent": "call_skill", **SKILL, "parameters": {"city": "Rome"}},
+        "Rome 1",
+        "`parameters` as `input`",
+    ),
+    "name of a skill": (
+        {"intent": "call_skill", "name": "Weather", "function": "forecast", "input": {"city": "Rome"}},
+        "Rome 1",
+        "`name` as `skill`",
+    ),
+    "a function": ({"intent": "Weather.forecast", "city": "Rome"}, "Rome 1", "`Weather.forecast` as `call_skill`"),
+    "a function with data": (
+        {"intent": "Weather.forecast", "data": {"city": "Rome", "days": 2}},
+        "Rome 2",
+        "`Weather.forecast` as `call_skill`",
+    ),
+    "a function with args": (
+        {"intent": "Weather.forecast", "args": {"city": "Rome"}},
+        "Rome 1",
+        "`Weather.forecast` as `call_skill`",
+    ),
+    "a function with input": ({"intent": "Weather.plain", "input": "x"}, "x", "`Weather.plain` as `call_skill`"),
+    "a member with args": (
+        {"actionType": "delegate", "intent": "helper::greet", "args": SPELT},
+        "Hi Ada",
+        "`args` as the payload",
+    ),
+    "a member with payload": (
+        {"actionType": "delegate", "intent": "helper::greet", "data": {"payload": SPELT}},
+        "Hi Ada",
+        "`payload` as the payload",
+    ),
+    "a member with JSON": (
+        {"actionType": "delegate", "intent": "helper::greet", "data": '{"name":"Ada"}'},
+        "Hi Ada",
+        "a text of JSON as the payload",
+    ),
+    "a result in args": ({"intent": "return", "args": {"ok": True}}, {"ok": True}, "`args` as `data`"),
+    "a result in payload": ({"intent": "return", "payload": {"ok": True}}, {"ok": True}, "`payload` as `data`"),
+}
+
+
+def carried_out(play: Player, slip: dict[str, Any]) -> Played:
+    """What an action does, and the end of its playbook."""
+    return play(PROGRAM, [slip, done()], host=RecordingHost(answers=["yes"]), detailed=True)
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_with_one_meaning_is_read(play: Player, name: str) -> None:
+    """It costs no further request, and the journal says how it was read."""
+    slip, expected, note = SLIPS[name]
+    played = carried_out(play, slip)
+    (begun, *_) = [event.fields for event in played.events if event.type == "action_started"]
+    ended = [event.fields.get("result") for event in played.events if event.type == "action_ended"]
+
+    assert (None, 1 + (slip["intent"] != "return")) == (played.error, len(played.requests)), played.feedback
+    assert expected in (played.printed, *ended)
+    assert any(line.startswith(note) for line in begun["read_as"]), begun
+
+
+def test_what_fits_is_left_as_it_is(play: Player) -> None:
+    """Nothing is noted, and nothing changes, where an action is as it should be, or means what it says."""
+    for action in (
+        act("print", message={"value": "a", "args": {"message": "b"}}),
+        ask("helper::store", {"input": {"args": 1}}),
+        ask("helper::free", {"args": {"name": "Ada"}}),
+        act("call_skill", skill="Weather", function="plain", input={"input": "x"}),
+        act("update_state", updates={"count": "3", "args": None}),
+        act("return", data={"args": {"other": True}}),
+        act("return", data='{"ok":true}'),
+        act("return", total=3, input={"a": 1}),
+    ):
+        played = carried_out(play, action)
+        begun = [event.fields for event in played.events if event.type == "action_started"]
+
+        assert None is played.error
+        assert "read_as" not in begun[0], begun[0]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "null that is needed": (act("prompt_user", question=None), "`question` must be a text, not null"),
+    "a number too large": (act("repeat", count="1e400", actions=TWO), "`count` must be a whole number"),
+    "hexadecimal": (act("repeat", count="0x10", actions=TWO), "`count` must be a whole number"),
+    "blanks": (act("repeat", count=" 2 ", actions=TWO), "`count` must be a whole number"),
+    "NaN": (act("repeat", count="NaN", actions=TWO), "`count` must be a whole number"),
+    "digits without end": (act("repeat", count="9" * 100_000, actions=TWO), "`count` must be a whole number"),
+    "other digits": (act("repeat", count="\u0663", actions=TWO), "`count` must be a whole number"),
+    "yes": (act("shell", command="echo a", description="d", background="yes"), "`background` must be true or false"),
+    "a text for a list": (act("repeat", count=1, actions="print a"), "`actions` must be a list"),
+    "an object for a list": (act("repeat", count=1, actions='{"intent":"print"}'), "`actions` must be a list"),
+    "JSON without end": (act("update_state", updates='{"a":' * 10), "`updates` must be an object"),
+    "deep JSON": (act("update_state", updates='{"a":' * 100_000 + "1" + "}" * 100_000), "`updates` must be an object"),
+    "large JSON": (act("update_state", updates='{"a":"' + "x" * 10_000_000 + '"}'), "`updates` must be an object"),
+    "two wrappers": ({"intent": "print", "args": {"message": "a"}, "params": {"message": "b"}}, "`message` is missing"),
+    "no function of it": ({"intent": "Weather.rain", "city": "Rome"}, "`Weather.rain`"),
+    "a skill it has not": ({"intent": "Other.forecast", "city": "Rome"}, "`Other.forecast`"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_may_mean_two_things_is_refused(play: Player, name: str) -> None:
+    """The model hears what is wrong; nothing is guessed, and nothing takes long."""
+    action, problem = REFUSED[name]
+    played = carried_out(play, action)
+
+    assert ((), 2) == (played.printed, len(played.requests))
+    assert problem in played.feedback[1]
+
+
+NARROW = """
+role Talker { can think }
+skill Weather { affordance "w" export async function forecast(city: string): Promise<any> { return city } }
+agent Main : Talker { state { count = 0 } on go(args) { playbook "Work." } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "problem"),
+    [
+        ({"intent": "update_state", "count": 3}, "needs the permission `execute`"),
+        ({"intent": "repeat", "times": "2", "steps": TWO}, "needs the permission `execute`"),
+        ({"intent": "shell", "cmd": "echo a", "reason": "r"}, "needs the permission `execute`"),
+        ({"intent": "Weather.forecast", "city": "Rome"}, "there is no action `Weather.forecast`"),
+        ({"intent": "registry.get", "name": "k"}, "there is no action `registry.get`"),
+        ({"intent": "files.read", "path": "x"}, "there is no action `files.read`"),
+    ],
+    ids=str,
+)
+def test_no_reading_widens_what_a_role_allows(play: Player, action: dict[str, Any], problem: str) -> None:
+    """Whatever an action is read as, the role is asked; skills that an agent does not use are not found."""
+    played = play(NARROW, [action, done()], detailed=True)
+
+    assert problem in played.feedback[1]
+    assert {"count": 0} == played.state("Main")
+
+
+def test_an_unknown_intent_suggests_all_that_could_be_meant(play: Player) -> None:
+    """Actions, and functions of skills."""
+    for intent, meant in (
+        ("prnt", "print"),
+        ("Weather.forecst", "Weather.forecast"),
+    ):
+        played = play(PROGRAM, [{"intent": intent}, done()])
+
+        assert f"did you mean `{meant}`?" in played.feedback[1], played.feedback[1]
