@@ -78,7 +78,7 @@ class _Simplifier:
         part, seen = self._resolve(part, seen)
         if depth > DEEPEST:
             return {"type": "object"}
-        return _described(self._typed(part, depth, seen), part)
+        return _describe(self._with_type(part, depth, seen), part)
 
     def _resolve(self, part: Mapping[str, Any], seen: tuple[str, ...]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """A part with what it refers to, and with what it must be, too; a reference to itself is any object."""
@@ -101,7 +101,7 @@ class _Simplifier:
             found = found.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
         return found
 
-    def _typed(self, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
+    def _with_type(self, part: Mapping[str, Any], depth: int, seen: tuple[str, ...]) -> Schema:
         """A part without what is said of it in words."""
         types = [name for name in _types_of(part) if name in TYPES]
         if len(types) == 1:
@@ -134,7 +134,7 @@ class _Simplifier:
         return "null" in _types_of(part) or any(map(_is_null, [*_list_of(part, "anyOf"), *_list_of(part, "oneOf")]))
 
 
-def _described(simple: Schema, part: Mapping[str, Any]) -> Schema:
+def _describe(simple: Schema, part: Mapping[str, Any]) -> Schema:
     """A part with what its author says of it, on one line, and what a type does not say of it."""
     said = one_line(part["description"], MOST_SAID) if isinstance(part.get("description"), str) else ""
     told = {key: part[key] for key in TOLD if key in part}
