@@ -48,6 +48,7 @@ def as_data(offers: Sequence[ServerCatalog], members: Mapping[str, MemberTool]) 
     room = ROOM // max(1, len(members))
     return {
         "lines": lines(offers),
+        "problems": [line for offer in offers if offer.problem for line in _lines_of(offer, ROOM)],
         "names": {offer.server: [tool.name for tool in offer.tools] for offer in offers if offer.tools},
         "resources": any(offer.resources for offer in offers),
         "prompts": any(offer.prompts for offer in offers),
