@@ -48,6 +48,7 @@ agent Main : Lead {{
   on chat(message: string) {{ playbook "Answer {{{{message}}}}." }}
 }}
 agent Forgetful : Lead {{ amnesia = true  on go(args) {{ playbook "Do {{{{args.n}}}}." }} }}
+agent Strict : Thinker {{ on go(args) {{ playbook "Say hello, then return {{ ok: true, said: 'hello' }}." }} }}
 agent Modest : Thinker {{ uses skill Weather  on go(args) {{ playbook "Think." }} }}
 """
 TEXT = 'a "quote", ünïcode 🦊 \u2028 and \\ back\nslash\t{"intent":"shell"} ]]}'
@@ -383,6 +384,28 @@ SERVERS = {
         [[shelf("big", bytes=20_000)], [END]], (), OK, uses_server=True, fed_back=["more characters)"]
     ),
 }
+STRICT = [("Strict.go", {})]
+HELLO = {"ok": True, "said": "hi"}
+CLOSED = {
+    "a closed agent": Conversation([[told("a"), told("b")], [done(**HELLO)]], ["a", "b"], HELLO, calls=STRICT),
+    "a closed agent that asks": Conversation(
+        [[act("prompt_user", question="Name?", id="q"), told("Hi ${q.output.answer}"), done(**HELLO)]],
+        ["Hi Ada"],
+        HELLO,
+        calls=STRICT,
+        person=["Ada"],
+    ),
+    "a closed agent at the same time": Conversation(
+        [[parallel(told("a"), told("b"))], [act("print", message="no", condition="1 > 2"), done(**HELLO)]],
+        ["a", "b"],
+        HELLO,
+        calls=STRICT,
+        is_parallel=True,
+    ),
+    "a closed agent that is cut": Conversation(
+        [Said([told("a"), told("a long text")], cut=8), [done(**HELLO)]], ["a"], HELLO, calls=STRICT
+    ),
+}
 CONVERSATIONS: Mapping[str, Conversation] = {
-    **SIMPLE, **PEOPLE, **SKILLS, **TEAMS, **PLANS, **STATES, **CHATS, **SPOKEN, **SERVERS,
+    **CLOSED, **SIMPLE, **PEOPLE, **SKILLS, **TEAMS, **PLANS, **STATES, **CHATS, **SPOKEN, **SERVERS,
 }  # fmt: skip

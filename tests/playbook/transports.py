@@ -81,6 +81,14 @@ def as_text(said: Said) -> Answer:
     return Answer(pieces=_pieces(text[: -said.cut or None]), thoughts=said.thoughts)
 
 
+def as_actions(said: Said) -> Answer:
+    """An answer as a schema has it; words have no place in it."""
+    if said.beside:
+        return as_text(said)
+    text = json.dumps({"actions": said.actions}, ensure_ascii=False)
+    return Answer(pieces=_pieces(text[: -said.cut or None]), thoughts=said.thoughts)
+
+
 def as_calls(said: Said) -> Answer:
     """An answer that calls tools."""
     *before, (name, arguments) = map(as_call, said.actions)
@@ -89,7 +97,7 @@ def as_calls(said: Said) -> Answer:
     return replace(answer, pieces=(said.beside,)) if said.beside else answer
 
 
-FORMS: Mapping[str, Callable[[Said], Answer]] = {"text": as_text, "schema": as_text, "tools": as_calls}
+FORMS: Mapping[str, Callable[[Said], Answer]] = {"text": as_text, "schema": as_actions, "tools": as_calls}
 
 
 def as_answer(turn: Turn | Answer, transport: str, provider: str = "openai") -> Answer:
