@@ -123,8 +123,8 @@ class _ChunkReader(StreamState):
 
     def read(self, part: Any) -> str:
         self.begun = True
-        self.usage = _usage(field(part, "usage")) or self.usage
-        choice = first(field(part, "choices"))
+        choice = _first_choice(part)
+        self.usage = _usage_in(part, choice) or self.usage
         self.stop_reason = word(choice, "finish_reason") or self.stop_reason
         if self.stop_reason == "content_filter":
             self.refusal = self.refusal or ""
@@ -136,6 +136,8 @@ class _ChunkReader(StreamState):
         calls = field(delta, "tool_calls")
         for call in calls if isinstance(calls, list) else ():
             self.called += self._read_call(call)
+        if (call := field(delta, "function_call")) is not None:  # how servers that follow older versions say it
+            self.called += self._read_call({"function": call})
         content = field(delta, "content")
         self.thought = next(filter(None, (word(delta, name) for name in THOUGHTS)), "") or thought_of(content)
         return text_of(content)
@@ -150,12 +152,25 @@ class _ChunkReader(StreamState):
         return self.calls.add((key, self._turns[key]), word(field(call, "function"), "arguments"))
 
 
+def _first_choice(part: Any) -> Any:
+    """The choice of a chunk that is the answer; None where it has none, or one beside the answer."""
+    choices = field(part, "choices")
+    return first([each for each in choices if not field(each, "index")]) if isinstance(choices, list) else None
+
+
+def _usage_in(part: Any, choice: Any) -> Usage | None:
+    """What a chunk counts; Moonshot counts within the choice, Groq also in a field of its own."""
+    places = field(part, "usage"), field(choice, "usage"), field(field(part, "x_groq"), "usage")
+    return next(filter(None, map(_usage, places)), None)
+
+
 def _usage(usage: Any) -> Usage | None:
     """What was counted; None where nothing was, or what cannot be read."""
     details = field(usage, "prompt_tokens_details")
     try:
         given, made = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
-        cached, stored = count(details, "cached_tokens"), count(details, "cache_write_tokens")
+        cached = count(details, "cached_tokens") or count(usage, "cached_tokens")  # Moonshot has no details
+        stored = count(details, "cache_write_tokens")
         thought = count(field(usage, "completion_tokens_details"), "reasoning_tokens")
         # Google and xAI leave thoughts out of the answer, and count them in the total alone.
         made = max(made, count(usage, "total_tokens") - given)
