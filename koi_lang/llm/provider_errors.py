@@ -32,6 +32,7 @@ STATUS_OF_TYPE = {
 # How codes begin for images that cannot be read.
 BAD_IMAGE = ("image_", "invalid_image", "invalid_base64_image", "unsupported_image", "empty_image")
 OUT_OF_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
+NO_CREDIT = "credit balance is too low"  # Anthropic, with the status 400
 
 # OpenRouter has the model, but nobody behind it who takes what a request has, such as tools or images.
 NO_ENDPOINT = "No endpoints found that"
@@ -212,7 +213,7 @@ def _without_status(
 
 
 def _meaning(status: int, document: ErrorDocument) -> int:
-    if document.code in OUT_OF_CREDIT:
+    if document.code in OUT_OF_CREDIT or (status == 400 and NO_CREDIT in document.message):
         return 402
     if status == 404 and NO_ENDPOINT in document.message:
         return 400

@@ -32,6 +32,8 @@ from koi_lang.llm.vision import seen
 from koi_lang.llm.whole_answers import is_error, read_document
 
 CUT_SHORT = frozenset({"length", "max_tokens"})
+# Why an answer ends that its provider could not complete: Mistral and OpenRouter, then DeepSeek.
+BROKEN = frozenset({"error", "insufficient_system_resource"})
 
 
 class SdkModel(ABC):
@@ -168,7 +170,7 @@ class SdkModel(ABC):
             return overflow(model)
         if ending.refusal is not None:
             return refusal_error(self.provider, ending.refusal, self.connection)
-        if not ending.stop_reason:
+        if not ending.stop_reason or ending.stop_reason in BROKEN:
             return broken_off(self.provider, begun=ending.begun)
         called_tool = ending.calls.has_called and not ending.reads_calls
         if not ending.said and (called_tool or ending.stop_reason in CUT_SHORT):
