@@ -201,9 +201,15 @@ def _usage(usage: Any) -> Usage | None:
 
 
 def _with_output(known: Usage | None, usage: Any) -> Usage | None:
-    """What was counted before, with the tokens of the whole answer; None where they cannot be read."""
+    """What was counted before, with the tokens of the whole answer; None where they cannot be read.
+
+    Tools of the provider add to the request while it is answered; it is counted once more then.
+    """
     if not (known and usage):
         return known
+    again = _usage(usage)
+    if again is not None and again.input_tokens > known.input_tokens:
+        known = again
     try:
         made = count(usage, "output_tokens")
         thought = count(field(usage, "output_tokens_details"), "thinking_tokens")
