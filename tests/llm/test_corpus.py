@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from koi_lang.llm.corpus.checking import check_entry, entry_folders
-from koi_lang.llm.corpus.entries import CorpusStream, StreamAbout, read_entry, write_entry
+from koi_lang.llm.corpus.entries import WIRES, CorpusStream, StreamAbout, read_entry, write_entry
 from koi_lang.llm.corpus.replaying import read_again
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
@@ -38,12 +38,18 @@ def test_pieces_do_not_matter(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stream_says_where_it_is_from(name: str) -> None:
-    """None of them was recorded, and each names the page that it was written from, and what it is about."""
+    """None of them was recorded, and each names the page that it was written from, and its variant."""
     about = read_entry(CORPUS / name).about
 
     assert about.source.startswith("written from the documentation: ")
     assert about.variant
     assert "2026-01-01" < about.date
+
+
+def test_the_wire_formats_are_there() -> None:
+    """There are as many streams as the manual says, of each format that can be kept."""
+    assert len(NAMES) > 160
+    assert set(WIRES) == {read_entry(CORPUS / name).about.wire for name in NAMES}
 
 
 def _entry(folder: Path, **expected: object) -> Path:
