@@ -85,6 +85,7 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
         history=going.history,
         id=going.run,
         seed=going.seed,
+        **({} if going.history is None else {"today": going.today}),
     )
     try:
         with recording(run, ready, going) as journal, host.status.show_run(run), _typing(host, run):

@@ -233,6 +233,7 @@ class RunPort(Protocol):
     """What agents, actions, models and hooks may reach of a run; see `Run`."""
 
     id: str
+    today: str
     events: Events
     recorder: Recorder
     recorded: RecordedRun

@@ -63,6 +63,7 @@ class Run:
     Attributes:
         id: names the run.
         seed: what random numbers of the program follow from.
+        today: date and place that models are told; empty where they are told none.
         recorded: what an earlier part of it came to.
         recorder: its way to the outside.
         host: the person and the terminal.
@@ -85,6 +86,7 @@ class Run:
     def __init__(self, services: Services, factories: Factories = MADE_WHEN_USED) -> None:
         self.id = services.id or os.urandom(6).hex()
         self.seed = services.seed or os.urandom(16).hex()
+        self.today = services.today
         self.detailed, self.redact = services.detailed, services.redact
         self.recorded = RecordedRun(services.history)
         self.events = Events(self.id, known=None if self.recorded.is_live else self.recorded.has_happened)

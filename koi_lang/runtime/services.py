@@ -67,6 +67,7 @@ class Services:
         history: what an earlier run came to, where this one goes on from it or repeats it.
         id: names the run; empty makes a new name.
         seed: what random numbers of the program follow from; empty makes a new one.
+        today: date and place that models are told; empty tells none.
         models: the settings of models by purpose, such as `small`, for agents that declare none for it.
         added: what extensions add; for one run only.
         note: is told what the person may have got wrong, a line each.
@@ -90,6 +91,7 @@ class Services:
     history: History | None = None
     id: str = ""
     seed: str = ""
+    today: str = ""
     models: Mapping[str, Callable[[], Mapping[str, Any]]] = field(default_factory=dict)
     connect_embedder: ConnectEmbedder | None = None
     added: Additions = NOTHING_ADDED

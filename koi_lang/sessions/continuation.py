@@ -21,6 +21,7 @@ class Continuation:
         history: what is known of it.
         run: id of the run that goes on; empty for a new one, such as a branch.
         seed: what its random numbers follow from.
+        today: date and place that its models were told.
         end: of its journal; None for a run with a new one.
         parent: the run that a branch goes on from, and the number of the last entry that counts for it.
         words: of the command line that began it.
@@ -33,6 +34,7 @@ class Continuation:
     history: History | None = None
     run: str = ""
     seed: str = ""
+    today: str = ""
     end: End | None = None
     parent: tuple[str, int] | None = None
     words: Sequence[str] = ()

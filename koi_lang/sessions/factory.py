@@ -76,6 +76,8 @@ class SessionFactory:
         found = collect_extensions([*(() if options.no_extensions else find_installed()), *of_program(ready.module)])
         self._choice.providers = found.added.providers
         own = {"limits": options.session_limits, "detailed": True, "added": found.added}
+        if going.history is not None:
+            own["today"] = going.today
         run = ready.run(host, consumers, self._note, history=going.history, id=going.run, seed=going.seed, **own)
         with recording(run, ready, going) as journal:
             yield PreparedRun(run, journal, found.rpc)

@@ -23,6 +23,7 @@ from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.options import RunOptions
 from koi_lang.setup.preferences import Preferences, preferences
+from koi_lang.system.date_and_place import today
 
 if TYPE_CHECKING:
     from koi_lang.llm import sdk_imports
@@ -89,6 +90,7 @@ class Prepared:
             "limits": self.options.limits_here,
             "allow": self.options.allowed_here,
             "redact": self.redactor(),
+            "today": today(settings.variable("TZ")),
             "models": self.wanted.blocks(),
             "note": note,
             "sign_in": sign_in_with(self.wanted.keys),

@@ -60,7 +60,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
         return writer
     words = tuple(going.words) or tuple(options.words)
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
-    header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent)
+    header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
     return runs.create(header)
 
 

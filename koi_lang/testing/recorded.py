@@ -169,6 +169,7 @@ async def _replay(
         added=additions(module, use_installed="--no-extensions" not in journal.header.words),
         id=journal.header.run,
         seed=journal.header.seed,
+        today=journal.header.today,
     )
     error = ""
     try:

@@ -74,6 +74,7 @@ class Header:
         payload: fields that its `run` statements passed on.
         limits: of the command line and `koi.toml`.
         seed: what its random numbers follow from.
+        today: date and place that its models were told; empty where they were told none.
         parent: for a branch, the id of the run it goes on from and the number of the last entry that counts for it.
     """
 
@@ -87,6 +88,7 @@ class Header:
     limits: Mapping[str, Any] = field(default_factory=dict)
     seed: str = ""
     parent: tuple[str, int] | None = None
+    today: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -101,6 +103,7 @@ class Header:
             "payload": dict(self.payload),
             "limits": dict(self.limits),
             "seed": self.seed,
+            **({"today": self.today} if self.today else {}),
             **({"parent": list(self.parent)} if self.parent else {}),
         }
 
@@ -274,14 +277,19 @@ def header_of(line: bytes, name: str) -> Header:
 
 def _header(data: Mapping[str, Any]) -> Header | None:
     texts = [data.get(name) for name in ("run", "program", "hash", "version")]
-    words, started, seed = data.get("words", []), data.get("started"), data.get("seed", "")
+    words, started = data.get("words", []), data.get("started")
+    seed, today = data.get("seed", ""), data.get("today", "")
     payload, limits = data.get("payload", {}), data.get("limits", {})
-    if not all(isinstance(text, str) for text in (*texts, seed)) or not _is_number(started) or not _are_texts(words):
+    if (
+        not all(isinstance(text, str) for text in (*texts, seed, today))
+        or not _is_number(started)
+        or not _are_texts(words)
+    ):
         return None
     if not isinstance(payload, dict) or not isinstance(limits, dict):
         return None
     run, program, hash, version = map(str, texts)
-    given = (tuple(words), payload, limits, seed, _parent(data.get("parent")))
+    given = (tuple(words), payload, limits, seed, _parent(data.get("parent")), today)
     return Header(run, float(started or 0), program, hash, version, *given)
 
 

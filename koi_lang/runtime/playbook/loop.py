@@ -52,7 +52,7 @@ async def turns_of(call: PlaybookCall, parts: Parts) -> AsyncGenerator[Turn, Non
     Nothing happens between two of them. Raises PlaybookError or ProviderError.
     """
     said = call.conversation = Conversation.of(call.agent, call.spending, recall_messages(call))
-    messages = said.begin(said.told.begin(call.args, call.agent.state))
+    messages = said.begin(said.told.begin(call.args, call.agent.state, call.agent.run.today))
     work = ActivePlaybook(call.agent.name, call.event, messages, call.parent is not None)
     with call.agent.run.steering.working(work), open_for_wishes(said):
         while not call.ended:

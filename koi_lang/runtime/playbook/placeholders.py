@@ -16,7 +16,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import Message
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
 
-ARGS, STATE = "args", "state"
+ARGS, STATE, TODAY = "args", "state", "today"
 # A path from the payload or the state.
 PATH = re.compile(rf"(?:{ARGS}|{STATE})(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([\w$]+)|\[(\d+)\]")
@@ -119,11 +119,17 @@ class ToldValues:
             if isinstance(message, DataMessage):
                 self._note(message)
 
-    def begin(self, args: Any, state: Mapping[str, Any]) -> DataMessage:
-        """What a call begins with: its payload, and what of the state is not as it was told; images are shown."""
+    def begin(self, args: Any, state: Mapping[str, Any], today: str = "") -> DataMessage:
+        """What a call begins with: its payload, and what of the state is not as it was told; images are shown.
+
+        Args:
+            today: date and place; empty tells none.
+        """
         begin = BEGIN_AGAIN if STATE in self._told else BEGIN
         digest = _digest(prompt_text(dict(state)))
         told, values = ({}, {}) if self._told.get(STATE) == digest else self._tell_state(state, digest)
+        if today and self._told.get(TODAY) != (when := _digest(today)):
+            told, values = {**told, TODAY: today}, {**values, TODAY: when}
         text = f"{begin}\nContext: {prompt_text({ARGS: args, **told})}"
         return self._note(DataMessage("user", text, images_in(args), values=tuple(values.items())))
 
