@@ -15,8 +15,10 @@ INTERNAL = re.compile("[\ufdd0-\ufdef]")
 VALUE = "\ufdd0[\ufde0-\ufdef]+\ufdd1"
 _VALUE = re.compile(VALUE)
 _IN_CODE = {ord(character): f"\\u{ord(character):04x}" for character in "${}"}
-# What the runtime takes for a reference, as `runtime.playbook.references` says it.
+# What the runtime takes for a reference, as `runtime.playbook.holes` says it.
 REFERENCE = re.compile(r"\$\{[^{}]+\}|\{\{[^{}]+\}\}")
+# In front of a reference a backslash makes it plain text, and two stand for one.
+ONE, TWO = "\\", "\\\\"
 LONGEST_SHOWN = 60
 
 
@@ -98,16 +100,22 @@ def without_references(parts: Iterable[tuple[str, bool]]) -> str:
     if REFERENCE.search(text) is None:
         return text
     written = bytes(own for part, own in listed for _ in range(len(part)))
-    done, pieces = 0, []
-    while found := REFERENCE.search(text, done):
+    done, pieces = 0, list[str]()
+    for found in REFERENCE.finditer(text):
         start, end = found.span()
-        if all(written[start:end]):
-            pieces.append(text[done:end])
-            done = end
-        else:
-            pieces += [text[done:start], "${", code_of(text[start]), "}"]
-            done = start + 1
+        first = _first_backslash(text, start)
+        own = all(written[start:end])
+        pieces += [text[done:first], *(ONE if own and at else TWO for at in written[first:start])]
+        pieces += [text[start:end] if own else ONE + text[start:end]]
+        done = end
     return "".join([*pieces, text[done:]])
+
+
+def _first_backslash(text: str, end: int) -> int:
+    """Where the backslashes begin that stand in front of a place."""
+    while end and text[end - 1] == ONE:
+        end -= 1
+    return end
 
 
 def _digits(number: int) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.playbook.references import HOLE, KEPT, PATH, ActionScope
+from koi_lang.runtime.playbook.holes import open_holes, spelled_in
+from koi_lang.runtime.playbook.references import KEPT, PATH, ActionScope
 
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
 LAST = re.compile(r"(previousResult|lastResult)(?![\w$-])")
@@ -23,8 +24,8 @@ def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
     """Raise AgentError where a field refers to an action that failed or was skipped, or to what it did not give."""
     for key, value in fields.items():
         for text in _texts(value) if key not in KEPT else ():
-            for hole in HOLE.finditer(text):
-                _require(names, (hole[1] or hole[2]).strip(), hole[0], text)
+            for hole in open_holes(text):
+                _require(names, spelled_in(hole), hole[0], text)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -14,10 +14,10 @@ from koi_lang.js.operators import truth
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.size import require_room, written_weight
+from koi_lang.runtime.playbook.holes import HOLE, fill_holes, is_literal, spelled_in
 from koi_lang.runtime.prompts import value_text
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
-HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")
 # A hole in quotes of its own, as in `"${user.output.name}" == "Ada"`.
 QUOTED = re.compile(rf"""(["'])({HOLE.pattern})\1""")
 # Ids may hold `-`, so `first-step.output.n` is looked up as a path before it is computed as a difference.
@@ -98,7 +98,9 @@ class ActionScope:
         return filled
 
     def resolve(self, value: Any) -> Any:
-        """A value with its references replaced, at any depth; what refers to nothing known stays as written.
+        r"""A value with its references replaced, at any depth; what refers to nothing known stays as written.
+
+        `\${…}` becomes `${…}`.
 
         Raises:
             AgentError: what comes of it is too large.
@@ -130,11 +132,11 @@ class ActionScope:
             require_room(size)  # before it is written down
             return value_text(value)
 
-        return HOLE.sub(put, text)
+        return fill_holes(text, put)
 
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
         """What a hole stands for: what is found at its path, else what its expression gives."""
-        spelled = (hole[1] or hole[2]).strip()
+        spelled = spelled_in(hole)
         if PATH.fullmatch(spelled):
             found = _by_path(spelled, self._all)
             if found is not undefined or PLAIN_PATH.fullmatch(spelled):
@@ -161,7 +163,9 @@ class ActionScope:
 
     def _operand(self, hole: re.Match[str], given: dict[str, Any]) -> str:
         """A hole as part of an expression; what a path finds gets a name, so that any id can stand in it."""
-        spelled = (hole[1] or hole[2]).strip()
+        if is_literal(hole):
+            return hole[0]
+        spelled = spelled_in(hole)
         found = _by_path(spelled, self._all) if PATH.fullmatch(spelled) and not spelled.isdigit() else undefined
         if found is undefined:
             return f"({spelled})"

@@ -1,0 +1,44 @@
+r"""Holes in texts of actions: `${…}` and `{{…}}`, and the backslashes in front of them.
+
+One backslash has the hole stand there as it is written, two stand for a backslash: `\${x}` is the text `${x}`, `\\${x}`
+a backslash and a value, `\\\${x}` the text `\${x}`. Elsewhere a backslash is a character like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")
+
+
+def spelled_in(hole: re.Match[str]) -> str:
+    """The expression in a hole."""
+    return str(hole[1] or hole[2]).strip()
+
+
+def is_literal(hole: re.Match[str]) -> bool:
+    """Whether a hole stands for nothing but itself."""
+    return _backslashes(hole) % 2 == 1
+
+
+def open_holes(text: str) -> Iterator[re.Match[str]]:
+    """The holes of a text that stand for values."""
+    return (hole for hole in HOLE.finditer(text) if not is_literal(hole))
+
+
+def fill_holes(text: str, write: Callable[[re.Match[str]], str]) -> str:
+    """A text with what stands for its holes."""
+    pieces, done = list[str](), 0
+    for hole in HOLE.finditer(text):
+        count = _backslashes(hole)
+        pieces += [text[done : hole.start() - count], "\\" * (count // 2), hole[0] if count % 2 else write(hole)]
+        done = hole.end()
+    return "".join([*pieces, text[done:]])
+
+
+def _backslashes(hole: re.Match[str]) -> int:
+    text, start = hole.string, hole.start()
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return hole.start() - start

@@ -1,0 +1,95 @@
+r"""What stands for a value in an answer, and how `${` is written as text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koi_lang.llm.rehearsal.values import without_references
+from koi_lang.program.safe_expressions import evaluate
+from koi_lang.runtime.playbook.missing_references import require_results
+from koi_lang.runtime.playbook.references import ActionScope
+from tests.playbook.playing import Player, act, done, solo
+from tests.playbook.transports import MODELS, talk
+
+
+def scope(**args: object) -> ActionScope:
+    """What references can mention."""
+    return ActionScope(evaluate, args, {"n": 2})
+
+
+@pytest.mark.parametrize(
+    ("written", "filled"),
+    [
+        (r"\${args.n}", "${args.n}"),
+        (r"\\${args.n}", r"\3"),
+        (r"\\\${args.n}", r"\${args.n}"),
+        (r"\\\\${args.n}\\", r"\\3\\"),
+        (r"\{{args.n}}", "{{args.n}}"),
+        (r"a \${args.n} costs $${args.n}", "a ${args.n} costs $3"),
+        (r"\$${args.n}", r"\$3"),
+        (r"\${HOME} and ${HOME}", "${HOME} and ${HOME}"),
+        (r"C:\new\{args} \$ \n", r"C:\new\{args} \$ \n"),
+        (r"\${args.n", r"\${args.n"),
+        (r"\${}", r"\${}"),
+        (r"${\${args.n}}", "${${args.n}}"),
+        (r"${args.n}\${args.n}${state.n}", "3${args.n}2"),
+    ],
+)
+def test_backslashes(written: str, filled: str) -> None:
+    """One has what follows stand as it is, two stand for one; in front of anything else they are characters."""
+    assert {"a": [filled]} == scope(n=3).resolve({"a": [written]})
+
+
+def test_a_literal_refers_to_nothing() -> None:
+    """What is not there is no error, and has no type of its own."""
+    require_results(scope(), {"message": r"\${nobody.output.x}"})
+
+    assert "${state.n}" == scope().resolve(r"\${state.n}")
+
+
+def test_a_literal_in_a_condition() -> None:
+    """In quotes it is what it is in code: text."""
+    assert scope(text="${state.n}").evaluate_condition(r"""args.text == '\${state.n}'""")
+    assert not scope(text="2").evaluate_condition(r"""args.text == '\${state.n}'""")
+
+
+@given(st.text("$\\{}x", max_size=12))
+def test_a_rehearsal_writes_any_value(value: str) -> None:
+    """What is no reference of its author arrives as it is, between backslashes of the author, too."""
+    answer = without_references([("a", True), (value, False), ("${args.x}\\", True), (value, False)])
+
+    assert f"a{value}<x>\\{value}" == scope(x="<x>").resolve(answer)
+
+
+@given(st.text("\\$", max_size=6))
+def test_backslashes_of_a_value(value: str) -> None:
+    """They have no reference of the author stand as it is."""
+    assert f"{value}1." == scope(x=1).resolve(without_references([(value, False), ("${args.x}.", True)]))
+
+
+@pytest.mark.parametrize("text", ["\\" * 2_000_000, "${" * 1_000_000, "\\${x}" * 400_000], ids=["\\", "${", "\\${x}"])
+def test_long_texts_take_time_in_proportion(text: str) -> None:
+    """However many backslashes there are."""
+    began = time.process_time()
+    scope().resolve(text)
+
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("transport", ["text", "tools"])
+@pytest.mark.parametrize("provider", list(MODELS))
+def test_a_model_writes_a_literal(play: Player, provider: str, transport: str) -> None:
+    """In an action and in one within a plan."""
+    says = [
+        act("print", message=r"\${args.n} is ${args.n}"),
+        act("repeat", count=1, actions=[act("print", message=r"\${state}")]),
+    ]
+    played, *_ = talk(
+        play, solo("think", "execute"), [[*says, done()]], (provider, transport), calls=[("Main.go", {"n": 3})]
+    )
+
+    assert (None, ("${args.n} is 3", "${state}")) == (played.error, played.printed)
