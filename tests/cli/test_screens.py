@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.cli.screens import Shown, golden
-from tests.llm.server import Answer, ModelServer
+from tests.llm.server import Answer, Asked, ModelServer
 from tests.playbook.playing import act, ask, done
 from tests.projects import Project
 
@@ -324,6 +324,49 @@ def test_what_a_model_writes(project: Project, start: Start, accept: bool) -> No
     actual = asyncio.run(run())
 
     assert golden("writing", actual, accept) == actual
+
+
+LONG = "\\n\\n".join(f"**{number}** \\u001b[2Jline" for number in range(1, 92))
+
+
+def test_a_long_text_scrolls_above_those_at_work(start: Start) -> None:
+    """The end of a text, rendered, has at most half of the terminal; its line only names the action."""
+    pieces = (f'{{"intent": "print", "message": "{LONG}', '"}')
+
+    async def run() -> str:
+        async with ModelServer([Answer(pieces, pause=True), '{"intent": "return"}'], ["gpt-4o"]) as server:
+            shown = start({}, ("run", "a.koi", "-m", "openai/gpt-4o"), **key_for(server))
+            during = await asyncio.to_thread(shown.until, "90 line")
+            server.go_on.set()
+            await asyncio.to_thread(shown.end)
+            return during
+
+    *lines, worker = asyncio.run(run()).splitlines()
+
+    assert ["89 line", "", "90 line", "", "91"] == lines
+    assert worker.startswith("● Lead: writing print #s")
+
+
+def test_what_is_written_for_another_agent_stays_in_its_line(start: Start) -> None:
+    """A delegate's `return` is not for the person, and neither is what it thinks, of which the end is shown."""
+    thoughts = ("one thought\n", "and another one\n" * 20, "the end of it ")
+
+    def answer(asked: Asked) -> Answer:
+        if "Lead them" in json.dumps(asked.body):
+            return Answer((json.dumps(ask("ann::check")),))
+        return Answer(('{"intent": "return", "data": {"text": "for Lead alone ', '"}}'), pause=True, thoughts=thoughts)
+
+    async def run() -> str:
+        async with ModelServer(answer, ["gpt-4o"]) as server:
+            shown = start({}, ("run", "a.koi", "-m", "openai/gpt-4o"), columns=100, **key_for(server))
+            during = await asyncio.to_thread(shown.until, "for Lead")
+            server.go_on.set()
+            return during
+
+    screen = asyncio.run(run())
+
+    assert '● Ann: writing return "for Lead alone…"' in screen
+    assert 3 == len(screen.splitlines())
 
 
 def test_a_request_that_is_repeated(start: Start) -> None:

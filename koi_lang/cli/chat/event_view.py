@@ -11,9 +11,9 @@ from koi_lang.cli.ui.activity import Activity, trying_again
 from koi_lang.cli.ui.activity_text import doing_now
 from koi_lang.cli.ui.markdown import GrowingMarkdown
 from koi_lang.cli.ui.text import harmless, one_line
+from koi_lang.cli.ui.written_now import WrittenNow
 from koi_lang.events import (
     AnswerDelta,
-    AnswerDiscarded,
     CallEnded,
     CallStarted,
     ConversationCompacted,
@@ -22,15 +22,11 @@ from koi_lang.events import (
     MessageDelivered,
     ModelAsked,
     OutputDelta,
-    PersonAsked,
     RetryStarted,
     ThoughtDelta,
     unless_omitted,
 )
 from koi_lang.runtime.playbook.steering import PERSON
-from koi_lang.runtime.playbook.written_answer import CALL_LLM
-from koi_lang.runtime.playbook.written_texts import RETURN
-from koi_lang.runtime.replay.location import Path
 from koi_lang.sessions.message_targets import text_of
 
 PRINT = "print"
@@ -54,8 +50,7 @@ class EventView:
         self.screen = screen
         self.failed, self.model = 0, ""
         self._work = Activity(lambda: asyncio.get_running_loop().time(), redact)
-        self._printed = 0
-        self._written: dict[tuple[Path, int], GrowingMarkdown] = {}
+        self._written = WrittenNow(lambda: GrowingMarkdown(screen.look))
         self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
 
     def follow(self, event: Event) -> None:
@@ -67,12 +62,15 @@ class EventView:
             self._work.think(event.path, event.data.text)
             return
         if isinstance(event.data, OutputDelta):
-            self._take_written(event.path, event.data)
+            growing = self._written.take(event, event.data)
+            if growing is not None:
+                self.screen.show_writing(growing)
             return
         outcome = self._work.follow(event)
         if isinstance(event.data, CallEnded) and not event.data.ok:
             self._work.end()
-        self._forget_written(event)
+        if self._written.forget(event):
+            self.screen.show_writing(self._written.last)
         if event.recalled:
             self._show(event, self._earlier.append, self._earlier.append)
             return
@@ -81,46 +79,18 @@ class EventView:
             self.screen.note(action_line(outcome, self.screen.look, self.screen.columns()))
         self._tell(event)
 
-    # ------------------------------------------------------------ texts while they are written
-
-    def _take_written(self, path: Path, written: OutputDelta) -> None:
-        """Show a text for the person as far as it has come; what a delegate returns is for another agent."""
-        is_for_another = len(path) > 2 and written.action in (RETURN, CALL_LLM)
-        if is_for_another or (written.action == RETURN and self._printed):
-            return
-        growing = self._written.setdefault((path, written.number), GrowingMarkdown(self.screen.look))
-        growing.add(written.text)
-        self.screen.show_writing(growing)
-
-    def _forget_written(self, event: Event) -> None:
-        """Do not show any more what has been said, or will not be."""
-        before = len(self._written)
-        match event.data:
-            case CallEnded():
-                self._written.clear()
-            case ModelAsked() | AnswerDiscarded():
-                self._written = {key: text for key, text in self._written.items() if key[0][:-1] != event.path[:-1]}
-            case LinePrinted() | PersonAsked():
-                said = next((key for key in self._written if key[0][:-1] == event.path[: len(key[0]) - 1]), None)
-                if said is not None:
-                    del self._written[said]
-        if len(self._written) < before:
-            self.screen.show_writing(next(reversed(self._written.values()), None))
-
     # ------------------------------------------------------------ what has happened
 
     def _show(self, event: Event, show: Callable[[str], None], answer: Callable[[str], None]) -> None:
         """Show what was printed, and answers, which are Markdown, now or in an earlier part of the conversation."""
         match event.data:
             case CallStarted(name=name, args=args):
-                self._printed = 0
                 if event.recalled:
                     given = unless_omitted(args)
                     show(f"> {format_call(name, given, text_of(given))}")
             case LinePrinted(message=message):
-                self._printed += 1
                 (answer if _is_of_model(event) else show)(harmless(message))
-            case CallEnded(ok=True, result=result) if not self._printed:
+            case CallEnded(ok=True, result=result) if not self._written.has_printed:
                 given = unless_omitted(result)
                 if text := answer_in(given):
                     answer(harmless(text))

@@ -15,7 +15,17 @@ from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handl
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
 from koi_lang.cli.ui.text import CYAN, GREEN, RED, WEAK, Theme, duration, fit_text, look_of, width, writable
-from koi_lang.events import ActionStarted, AnswerDelta, Event, ModelAsked, RetryStarted, RunEnded, ThoughtDelta
+from koi_lang.cli.ui.written_now import RedactedMarkdown, WrittenNow
+from koi_lang.events import (
+    ActionStarted,
+    AnswerDelta,
+    Event,
+    ModelAsked,
+    OutputDelta,
+    RetryStarted,
+    RunEnded,
+    ThoughtDelta,
+)
 from koi_lang.runtime.run import Run
 
 INDENT = "  "
@@ -74,6 +84,7 @@ class LiveView(LineReporter):
         super().__init__(stream)
         self._look, self._bill = look, bill
         self._work = Activity(_now, redact)
+        self._written = WrittenNow(lambda: RedactedMarkdown(look, redact))
         self._block = StatusArea(stream, self._lines, look.more)
 
     @contextmanager
@@ -97,7 +108,11 @@ class LiveView(LineReporter):
             if self._work.think(event.path, event.data.text):
                 self._block.change()
             return
+        if isinstance(event.data, OutputDelta):
+            self._written.take(event, event.data)
+            return  # it is part of a piece of the answer, which is told as well
         outcome = self._work.follow(event)
+        self._written.forget(event)
         if isinstance(event.data, RunEnded):
             self._work.end()
             self._block.close()
@@ -139,12 +154,17 @@ class LiveView(LineReporter):
         return f"{look.paint(mark, code)} {text}{look.paint(time, WEAK)}"
 
     def _lines(self, columns: int, most: int) -> list[str]:
-        """The block: a line for everybody at work, and what it has taken; the rest is counted."""
+        """The block: a text that is being written, a line for everybody at work, and what it has taken.
+
+        The text has at most half of the lines; the workers that do not fit are counted.
+        """
         workers = self._work.workers()
         total = self._bill.line() if workers else None
-        room = max(most - (total is not None), 1)
+        path, written = self._written.first or ((), None)
+        text = [] if written is None else written.last_lines(columns, most // 2)
+        room = max(most - (total is not None) - len(text), 1)
         shown = workers if len(workers) <= room else workers[: room - 1]
-        lines = [self._line(worker, columns) for worker in shown]
+        lines = [*text, *(self._line(worker, columns, is_seen=bool(text) and worker.asked == path) for worker in shown)]
         if len(shown) < len(workers):
             left = fit_text(f"{self._look.more} and {len(workers) - len(shown)} more", columns, self._look.more)
             lines.append(self._look.paint(left, WEAK))
@@ -152,13 +172,14 @@ class LiveView(LineReporter):
             lines.append(self._look.paint(fit_text(total, columns, self._look.more), WEAK))
         return lines[:most]
 
-    def _line(self, worker: ActiveAgent, columns: int) -> str:
+    def _line(self, worker: ActiveAgent, columns: int, *, is_seen: bool) -> str:
+        """What somebody is at; of a text that is seen above, only the action."""
         look = self._look
         indent = INDENT * worker.depth if columns >= NARROW else ""
         time = f" {duration(_now() - worker.since)}"
         head = f"{self._work.label(worker)}: "
         room = columns - len(indent) - len(look.at_work) - 1 - len(time)
-        now = doing_now(self._work, worker, room - width(head), look.more)
+        now = doing_now(self._work, worker, 0 if is_seen else room - width(head), look.more)
         text = fit_text(head + now, room, look.more)
         return f"{indent}{look.paint(look.at_work, CYAN)} {text}{look.paint(time, WEAK)}"
 
