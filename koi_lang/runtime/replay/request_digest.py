@@ -13,7 +13,7 @@ from koi_lang.llm.transcript import Messages
 from koi_lang.runtime.replay.location import Location
 
 # Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
-FORM = "3"
+FORM = "4"
 
 
 @dataclass(frozen=True, slots=True)
