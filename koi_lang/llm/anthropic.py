@@ -42,6 +42,7 @@ class Anthropic(SdkModel):
         aliases: short names of models, for those who do not care which version.
     """
 
+    wire: ClassVar[str] = "messages"
     aliases: ClassVar[Mapping[str, str]] = {
         "sonnet": "claude-sonnet-5-5",
         "opus": "claude-opus-5-5",

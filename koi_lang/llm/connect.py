@@ -32,6 +32,7 @@ from koi_lang.llm.sdk_model import SdkModel
 
 if TYPE_CHECKING:
     from koi_lang.llm import answer_cache, rehearsal
+    from koi_lang.llm.corpus.recording import StreamStore
 else:
     answer_cache = lazy_module("koi_lang.llm.answer_cache")
     rehearsal = lazy_module("koi_lang.llm.rehearsal")
@@ -58,6 +59,7 @@ class ModelEnvironment:
             `llm` block and what finds keys.
         note: is told what of the options a model does not take, a sentence each.
         refused: what models were found not to take of requests; those that share it find it out once.
+        streams: keeps what providers send, for a corpus; None keeps nothing.
     """
 
     on_event: OnEvent = ignore_event
@@ -69,6 +71,7 @@ class ModelEnvironment:
     providers: Mapping[str, Provider | Make] = field(default_factory=dict)
     note: Note = lambda line: None
     refused: Refused = field(default_factory=dict)
+    streams: StreamStore | None = None
 
 
 NOTHING_AROUND = ModelEnvironment()
@@ -127,7 +130,7 @@ def _model(options: Mapping[str, Any], key: KeyLookup, on_note: Note | None, aro
         return _make_scripted(options.get("answers"))
     connection = connection_to(choice, options, key, row)
     adapter = _adapter(connection)
-    adapter.note, adapter.refused = around.note, around.refused
+    adapter.note, adapter.refused, adapter.streams = around.note, around.refused, around.streams
     for line in untaken_options(adapter.connection):
         around.note(line)
     model = retry(adapter, sleep=around.sleep, on_event=around.on_event)

@@ -49,6 +49,7 @@ class OpenAIResponses(OpenAI):
     """A model behind the Responses interface; the provider is told to keep nothing of a conversation."""
 
     path: ClassVar[str] = "/responses"
+    wire: ClassVar[str] = "responses"
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""

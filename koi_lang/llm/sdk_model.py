@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.errors import RequestError
 from koi_lang.llm.action_schema import action_schema, open_tools
@@ -31,6 +31,9 @@ from koi_lang.llm.usage import Candidate, usage_of
 from koi_lang.llm.vision import seen
 from koi_lang.llm.whole_answers import is_error, read_document
 
+if TYPE_CHECKING:
+    from koi_lang.llm.corpus.recording import StreamStore
+
 CUT_SHORT = frozenset({"length", "max_tokens"})
 # Why an answer ends that its provider could not complete: Mistral and OpenRouter, then DeepSeek.
 BROKEN = frozenset({"error", "insufficient_system_resource"})
@@ -45,10 +48,15 @@ class SdkModel(ABC):
     Attributes:
         refused: what was found out so, to be shared by those who ask the same models.
         note: is told what a model does not take, once for each.
+        streams: keeps what the provider sends; None keeps nothing.
+        wire: the format of that, as a corpus calls it.
     """
+
+    wire: ClassVar[str] = "chat"
 
     def __init__(self, connection: ProviderConnection) -> None:
         self.refused: Refused = {}
+        self.streams: StreamStore | None = None
         self.note: Callable[[str], None] = lambda line: None
         self.connection = connection
         self.provider = connection.provider.name
@@ -184,8 +192,9 @@ class SdkModel(ABC):
             await client.close()
 
     def _http_client(self, make: Callable[..., Any]) -> Any:
-        """The HTTP client of the SDK, with what the connection adds; None for the usual one."""
-        return make(**self.connection.http) if self.connection.http else None
+        """The HTTP client of the SDK, with what the connection adds, and what keeps streams; None for the usual one."""
+        kept = self.streams.hooks(self.connection, self.wire) if self.streams is not None else {}
+        return make(**self.connection.http, **kept) if self.connection.http or kept else None
 
     @abstractmethod
     def _open(self) -> Any:

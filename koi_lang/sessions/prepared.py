@@ -19,6 +19,7 @@ from koi_lang.program.runs import run_of
 from koi_lang.runtime.events import Consumer
 from koi_lang.runtime.hooks.additions import Additions
 from koi_lang.runtime.host import Host
+from koi_lang.runtime.journal.store import streams_folder
 from koi_lang.runtime.run import Run
 from koi_lang.sessions.browser import sign_in_with
 from koi_lang.sessions.options import RunOptions
@@ -27,10 +28,13 @@ from koi_lang.system.date_and_place import today
 
 if TYPE_CHECKING:
     from koi_lang.llm import sdk_imports
+    from koi_lang.llm.corpus import recording as stream_recording
+    from koi_lang.llm.corpus.recording import StreamStore
     from koi_lang.llm.messages import Adapter
     from koi_lang.llm.request_trial import Refused
     from koi_lang.setup import availability
 else:
+    stream_recording = lazy_module("koi_lang.llm.corpus.recording")
     sdk_imports = lazy_module("koi_lang.llm.sdk_imports")
     availability = lazy_module("koi_lang.setup.availability")
 
@@ -165,10 +169,18 @@ class Prepared:
             providers=run.added.providers,
             note=note_option,
             refused=self.refused,
+            streams=_streams_of(run),
         )
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
         return model
+
+
+def _streams_of(run: Run) -> StreamStore | None:
+    """What keeps the streams of a run beside its journal, where the person asks for that: KOI_KEEP_STREAMS."""
+    if not run.detailed or settings.variable("KOI_KEEP_STREAMS") != "1":
+        return None
+    return stream_recording.StreamStore(streams_folder(run.folder, run.id), run.redact, run.host.log)
 
 
 def prepare_program(

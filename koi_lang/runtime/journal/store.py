@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 else:
     shutil = lazy_module("shutil")
 
-SUFFIX, TORN, OUTPUT = ".jsonl", ".torn", ".output"
+SUFFIX, TORN, OUTPUT, STREAMS = ".jsonl", ".torn", ".output", ".streams"
 LAST = "last"
 PIECE = 1 << 16
 
@@ -38,6 +38,11 @@ def path_of(folder: Path, run: str) -> Path:
 def output_folder(folder: Path, run: str) -> Path:
     """Where a run keeps long output of its commands; removed with its journal."""
     return path_of(folder, run).with_suffix(OUTPUT)
+
+
+def streams_folder(folder: Path, run: str) -> Path:
+    """Where a run keeps what providers sent; removed with its journal."""
+    return path_of(folder, run).with_suffix(STREAMS)
 
 
 def remove_output(folder: Path) -> None:
@@ -115,7 +120,8 @@ def repair(path: Path) -> int:
 def delete(path: Path) -> None:
     """Remove a journal, what was cut off it and what was kept beside it. Raises JournalError when its run goes on."""
     with _alone(path):
-        remove_output(path.with_suffix(OUTPUT))
+        for suffix in (OUTPUT, STREAMS):
+            remove_output(path.with_suffix(suffix))
         path.unlink()
         path.with_suffix(TORN).unlink(missing_ok=True)
 

@@ -1,0 +1,196 @@
+"""What providers send, kept as it arrives: bodies without headers and addresses, and without secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import httpx2
+
+from koi_lang.errors import CorpusError, reason
+from koi_lang.llm.connection import ProviderConnection
+from koi_lang.llm.corpus.entries import EVENTS, STREAM, CorpusStream, StreamAbout, write_entry
+from koi_lang.version import __version__
+
+Redact: TypeAlias = Callable[[str], str]
+# Of one body, and of all bodies of a run, in bytes; longer ones are not kept.
+LARGEST, LARGEST_RUN = 8 << 20, 256 << 20
+MOST_STREAMS = 1000
+# Fields in which texts grow from event to event.
+GROWING = frozenset("arguments content delta partial_json reasoning reasoning_content refusal text thinking".split())
+# By which events tell the texts apart that grow at the same time.
+NUMBERS = ("index", "output_index", "summary_index", "content_index")
+MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+")
+
+
+class StreamStore:
+    """The folder of a run in which streams are kept, a folder each, by their numbers.
+
+    Args:
+        redact: takes secrets out of a text.
+        note: is told why nothing is kept, a line each.
+    """
+
+    def __init__(self, folder: Path, redact: Redact, note: Callable[[str], None]) -> None:
+        self._folder, self._redact, self._note = folder, redact, note
+
+    def hooks(self, connection: ProviderConnection, wire: str) -> dict[str, Any]:
+        """Arguments for an HTTP client of a connection, with which the bodies of its responses are kept."""
+
+        make_stream = partial(_stream_of, connection, wire)
+
+        async def ask_for_plain_text(request: httpx2.Request) -> None:
+            request.headers["accept-encoding"] = "identity"
+
+        async def follow(response: httpx2.Response) -> None:
+            if "content-encoding" not in response.headers and not response.is_redirect:
+                response.stream = _FollowedStream(response.stream, partial(self._keep, partial(make_stream, response)))
+
+        return {"event_hooks": {"request": [ask_for_plain_text], "response": [follow]}}
+
+    async def _keep(self, make_stream: Callable[[bytes, str], CorpusStream], body: bytes, ending: str) -> None:
+        try:
+            await asyncio.to_thread(lambda: self._write(make_stream(body, ending)))
+        except OSError as error:
+            self._note(f"a stream is not kept: {reason(error)}")
+        except CorpusError as error:
+            self._note(f"a stream is not kept: {error.message}")
+
+    def _write(self, stream: CorpusStream) -> None:
+        clean = without_secrets(stream, self._redact)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        known = list(self._folder.glob(f"*/{STREAM}"))
+        size = sum(path.lstat().st_size for path in known)
+        if self._folder.is_symlink() or len(known) >= MOST_STREAMS or size + len(clean.text) > LARGEST_RUN:
+            raise CorpusError("there are as many of this run as there may be")
+        write_entry(self._new_folder(len(known) + 1), clean)
+
+    def _new_folder(self, number: int) -> Path:
+        """A folder that was not there, by the next number that is free."""
+        while True:
+            try:
+                folder = self._folder / f"{number:04}"
+                folder.mkdir(mode=0o700)
+            except FileExistsError:
+                number += 1
+            else:
+                return folder
+
+
+def without_secrets(stream: CorpusStream, redact: Redact) -> CorpusStream:
+    """A stream with its secrets replaced. Raises CorpusError where one is spread over several events."""
+    text = "\n".join(_redact_line(line, redact) for line in stream.text.split("\n"))
+    if redact(text) != text or any(redact(grown) != grown for grown in _growing_texts(text)):
+        raise CorpusError("a secret is spread over several of its lines")
+    written = redact(json.dumps(stream.body, ensure_ascii=False))
+    about = replace(stream.about, model=redact(stream.about.model))
+    return CorpusStream(about, text, json.loads(written))
+
+
+def _redact_line(line: str, redact: Redact) -> str:
+    """A line of a body; the JSON of an event stays JSON."""
+    name, colon, value = line.partition(":")
+    if name != "data" or not colon:
+        return redact(line)
+    blank = value[: len(value) - len(value.lstrip())]
+    return f"{name}:{blank}{redact(value[len(blank) :])}"
+
+
+def _growing_texts(text: str) -> Iterator[str]:
+    """The texts that the events of a stream say piece by piece, each as a whole."""
+    grown: dict[tuple[Any, ...], list[str]] = {}
+    for line in text.splitlines():
+        if line.startswith("data:"):
+            _add_pieces(line.removeprefix("data:"), grown)
+    return map("".join, grown.values())
+
+
+def _add_pieces(event: str, grown: dict[tuple[Any, ...], list[str]]) -> None:
+    try:
+        pieces = list(_pieces_in(json.loads(event), ()))
+    except (ValueError, RecursionError):
+        return
+    for place, piece in pieces:
+        grown.setdefault(place, []).append(piece)
+
+
+def _pieces_in(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """The texts of an event that may go on in the next one, with their places."""
+    if isinstance(value, dict):
+        inner = (*place, *(value[name] for name in NUMBERS if isinstance(value.get(name), int)))
+        for name, item in value.items():
+            yield from _pieces_in(item, (*inner, name))
+    elif isinstance(value, list):
+        for item in value:
+            yield from _pieces_in(item, place)
+    elif isinstance(value, str) and place and place[-1] in GROWING:
+        yield place, value
+
+
+def _stream_of(
+    connection: ProviderConnection, wire: str, response: httpx2.Response, body: bytes, ending: str
+) -> CorpusStream:
+    """What arrived, without what the connection keeps to itself. Raises CorpusError where that is too long."""
+    if len(body) > LARGEST:
+        raise CorpusError(f"it is larger than {LARGEST >> 20} MiB")
+    kind = MEDIA_TYPE.match(response.headers.get("content-type", "").lower())
+    about = StreamAbout(
+        connection.provider.name,
+        wire,
+        connection.model,
+        "recorded",
+        date=datetime.now(UTC).date().isoformat(),
+        status=response.status_code,
+        content_type=kind[0] if kind else EVENTS,
+        ending=ending,
+        koi=__version__,
+    )
+    text = connection.hide_in(body.decode("utf-8", "replace"))
+    return CorpusStream(about, text, _read_request(response.request.content, connection))
+
+
+def _read_request(body: bytes, connection: ProviderConnection) -> Any:
+    """The data of a request without what `extra_body` has added; None where it is none, or too long."""
+    try:
+        data = json.loads(connection.hide_in(body.decode("utf-8", "replace"))) if len(body) <= LARGEST else None
+    except (ValueError, RecursionError):
+        return None
+    own = connection.extra_body
+    return {name: value for name, value in data.items() if name not in own} if isinstance(data, dict) else None
+
+
+class _FollowedStream(httpx2.AsyncByteStream):
+    """A body that goes on to its reader, and is kept as far as it was read."""
+
+    def __init__(self, stream: Any, keep: Callable[[bytes, str], Awaitable[None]]) -> None:
+        self._stream = stream
+        self._keep: Callable[[bytes, str], Awaitable[None]] | None = keep
+        self._body, self._ending = bytearray(), "complete"
+        self.elapsed: Any = None  # clients ask for it
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._stream:
+                if len(self._body) <= LARGEST:
+                    self._body += piece
+                yield piece
+        except httpx2.TimeoutException:
+            self._ending = "silent"
+            raise
+        except httpx2.TransportError:
+            self._ending = "cut"
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        self.elapsed = getattr(self._stream, "elapsed", None)
+        keep, self._keep = self._keep, None
+        if keep is not None:
+            await keep(bytes(self._body), self._ending)
