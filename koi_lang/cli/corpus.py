@@ -9,7 +9,10 @@ import click
 
 from koi_lang.cli.ui.text import count_text
 from koi_lang.errors import EXIT_FAILED, CorpusError
+from koi_lang.llm.corpus.adding import add_stream
 from koi_lang.llm.corpus.checking import StreamCheck, check_entry, entry_folders
+from koi_lang.runtime.journal import store
+from koi_lang.sessions.options import RunOptions
 from koi_lang.text_width import clean
 
 FOLDER = "corpus"
@@ -18,6 +21,37 @@ FOLDER = "corpus"
 @click.group()
 def command() -> None:
     """Keep what providers sent, and hold the readers against it."""
+
+
+@command.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), default=FOLDER, help="Instead of `corpus`.")
+def add(runs: tuple[str, ...], folder: Path) -> None:
+    """Add the streams of recorded runs, which were kept with KOI_KEEP_STREAMS=1, to the folder `corpus`.
+
+    RUN is the beginning of an id, or `last`. What is read of each stream stands beside it, to be looked at.
+    """
+    redact = RunOptions().key_lookup().redactor()
+    added = 0
+    for source, name in [found for run in runs for found in _kept_streams(run)]:
+        try:
+            asyncio.run(add_stream(source, folder / name, redact))
+        except CorpusError as error:
+            click.echo(clean(f"{name} left out: {error.message}"), err=True)
+        else:
+            added += 1
+    where = clean(str(folder))
+    click.echo(f"{count_text(added, 'stream')} added to {where}; look at what they say before you hand them on")
+
+
+def _kept_streams(run: str) -> list[tuple[Path, str]]:
+    """The folders of the streams of a run, each with its name in a corpus. Raises CorpusError when there are none."""
+    journal = store.find(Path.cwd(), run)
+    found = entry_folders(journal.with_suffix(store.STREAMS))
+    if not found:
+        help = "They are kept while a program runs with `KOI_KEEP_STREAMS=1` in the environment."
+        raise CorpusError(f"no stream of the run `{journal.stem}` was kept", help=help)
+    return [(each, f"{journal.stem}-{each.name}") for each in found]
 
 
 @command.command()
@@ -30,7 +64,7 @@ def check(ctx: click.Context, folder: Path) -> None:
     """
     found = entry_folders(folder)
     if not found:
-        raise CorpusError(f"there is no stream in `{folder}`", help="Name a folder whose folders hold `about.json`.")
+        raise CorpusError(f"there is no stream in `{folder}`", help="`koi corpus add RUN` makes one.")
     checked = asyncio.run(_check_all(folder, found))
     failing = [each for each in checked if each.problems]
     click.echo(f"{count_text(len(checked) - len(failing), 'stream')} read as expected")

@@ -1,0 +1,41 @@
+"""Streams that were kept while a program ran, added to a corpus with what is read of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from koi_lang.errors import CorpusError, reason
+from koi_lang.llm.corpus.entries import CorpusStream, read_entry, write_entry
+from koi_lang.llm.corpus.recording import Redact, without_secrets
+from koi_lang.llm.corpus.replaying import read_again
+
+
+async def add_stream(source: Path, target: Path, redact: Redact) -> None:
+    """Write a stream into a new folder, with what the readers make of it for the person to look at.
+
+    Args:
+        redact: takes secrets out of a text.
+
+    Raises:
+        CorpusError: it cannot be read or written, the folder is there, or there is a secret in what is read of it.
+    """
+    stream = without_secrets(read_entry(source), redact)
+    expected = await read_again(stream)
+    told = json.dumps(expected, ensure_ascii=False)
+    said = [expected.get(name, "") for name in ("text", "thoughts", "fault")]
+    if any(redact(text) != text for text in (told, *said)):
+        raise CorpusError("there is a secret in what is read of it")
+    _write_new(target, stream, expected)
+
+
+def _write_new(target: Path, stream: CorpusStream, expected: Mapping[str, Any]) -> None:
+    try:
+        target.mkdir(parents=True)
+        write_entry(target, stream, expected)
+    except FileExistsError as error:
+        raise CorpusError("it is there already") from error
+    except OSError as error:
+        raise CorpusError(f"it cannot be written: {reason(error)}") from error
