@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from koi_lang.llm.chat_thoughts import fields_of_calls, fields_of_message
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, merge_turns
@@ -12,14 +13,18 @@ from koi_lang.llm.tool_turns import Exchange, exchanges, with_images_apart
 from koi_lang.llm.tools import NativeTool, ToolOffer
 
 
-def messages_of(request: Request) -> list[dict[str, Any]]:
-    """The messages of a request, the system text first; calls of tools are told as such where it offers tools."""
+def messages_of(request: Request, thoughts: str = "") -> list[dict[str, Any]]:
+    """The messages of a request, the system text first; calls of tools are told as such where it offers tools.
+
+    Args:
+        thoughts: as in `Provider`.
+    """
     if request.offer is None:
         turns = merge_turns((Message("system", request.system), *request.messages))
         return [_message(turn) for turn in turns if turn.text or turn.images]
     told = [_message(Message("system", request.offer.system))]
     for turn in exchanges(request.messages):
-        told += _exchange(turn) if isinstance(turn, Exchange) else [_message(turn)]
+        told += _exchange(turn, thoughts) if isinstance(turn, Exchange) else [_message(turn)]
     return told
 
 
@@ -35,14 +40,16 @@ def _tool(tool: NativeTool) -> dict[str, Any]:
     return {"type": "function", "function": function | is_strict}
 
 
-def _exchange(exchange: Exchange) -> Iterator[dict[str, Any]]:
+def _exchange(exchange: Exchange, thoughts: str) -> Iterator[dict[str, Any]]:
     """Calls and their results; images of results are shown by the person, since results are texts there."""
+    own = fields_of_calls(exchange.thoughts, thoughts, len(exchange.calls))
     yield {
         "role": "assistant",
         "content": None,
+        **fields_of_message(exchange.thoughts, thoughts),
         "tool_calls": [
-            {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for id, call in exchange.calls
+            {"id": id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}, **fields}
+            for (id, call), fields in zip(exchange.calls, own, strict=True)
         ],
     }
     for id, result in exchange.results:

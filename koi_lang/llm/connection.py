@@ -41,6 +41,8 @@ class Provider:
         forces_tools: whether it can be told that an answer must call a tool.
         responses: whether it has the Responses interface, for models that are behind it alone.
         cache_key: whether it finds what it has read before by a key of requests.
+        thoughts: the field of an answer in which it wants back, with calls of tools, what was thought before them: of
+            `chat_thoughts`; empty where it wants nothing, or has an interface of its own for that.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Provider:
     forces_tools: bool = True
     responses: bool = False
     cache_key: bool = False
+    thoughts: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

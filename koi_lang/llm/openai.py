@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.chat_messages import messages_of, tools_of
+from koi_lang.llm.chat_thoughts import ThoughtKeeper
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Request, Usage
 from koi_lang.llm.models import card_of
@@ -63,7 +64,7 @@ class OpenAI(SdkModel):
     def _body(self, request: Request) -> dict[str, Any]:
         """The body of a request, its fields in the order in which the SDK sends them."""
         card, row = card_of(request.model), self.connection.provider
-        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request)}
+        body: dict[str, Any] = {"model": request.model, "stream": True, "messages": messages_of(request, row.thoughts)}
         if request.offer is not None:
             body |= tools_of(request.offer, is_forced=row.forces_tools)
         if request.max_tokens is not None:
@@ -103,7 +104,7 @@ class OpenAI(SdkModel):
         return {"response_format": {"type": "json_object"}} if wants_json and row.json_mode else {}
 
     def _ending(self, offer: ToolOffer | None) -> StreamState:
-        return _ChunkReader(offer)
+        return _ChunkReader(offer, self.connection.provider.thoughts)
 
     def _split(self, document: Any) -> Iterable[Any]:
         return parts_of_completion(document)
@@ -116,10 +117,12 @@ class OpenAI(SdkModel):
 
 
 class _ChunkReader(StreamState):
-    def __init__(self, offer: ToolOffer | None) -> None:
+    def __init__(self, offer: ToolOffer | None, thoughts: str) -> None:
         super().__init__(offer)
+        self._kept = ThoughtKeeper(thoughts if offer is not None else "")
         # How many calls have begun at each index: some servers give all of them the same one.
         self._turns: dict[Any, int] = {}
+        self._calls_begun = 0
 
     def read(self, part: Any) -> str:
         self.begun = True
@@ -128,7 +131,9 @@ class _ChunkReader(StreamState):
         self.stop_reason = word(choice, "finish_reason") or self.stop_reason
         if self.stop_reason == "content_filter":
             self.refusal = self.refusal or ""
-        return self._text(field(choice, "delta"))
+        text = self._text(field(choice, "delta"))
+        self.thoughts = self._kept.texts if self.stop_reason else None
+        return text
 
     def _text(self, delta: Any) -> str:
         if refusal := word(delta, "refusal"):
@@ -138,6 +143,7 @@ class _ChunkReader(StreamState):
             self.called += self._read_call(call)
         if (call := field(delta, "function_call")) is not None:  # how servers that follow older versions say it
             self.called += self._read_call({"function": call})
+        self._kept.add_delta(delta)
         content = field(delta, "content")
         self.thought = next(filter(None, (word(delta, name) for name in THOUGHTS)), "") or thought_of(content)
         return text_of(content)
@@ -149,6 +155,8 @@ class _ChunkReader(StreamState):
         if known is None or (name and (known.is_complete or (id and id != known.id))):
             self._turns[key] = self._turns.get(key, 0) + 1
             self.calls.call((key, self._turns[key]), name, id)
+            self._calls_begun += 1
+        self._kept.add_call(self._calls_begun - 1, call)
         return self.calls.add((key, self._turns[key]), word(field(call, "function"), "arguments"))
 
 

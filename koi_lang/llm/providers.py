@@ -42,6 +42,7 @@ PROVIDERS = (
         json_schema=True,
         prefixes=("gemini-",),
         seed="",
+        thoughts="extra_content",
     ),
     Provider(
         "groq",
@@ -60,6 +61,7 @@ PROVIDERS = (
         prefixes=("deepseek-",),
         effort_form="switch",
         seed="",
+        thoughts="reasoning_content",
     ),
     Provider(
         "moonshot",
@@ -69,6 +71,7 @@ PROVIDERS = (
         prefixes=("kimi-",),
         effort_form="switch",
         seed="",
+        thoughts="reasoning_content",
     ),
     Provider("xai", ("XAI_API_KEY",), "grok-4.3", "https://api.x.ai/v1", json_schema=True, prefixes=("grok-",)),
     Provider(
