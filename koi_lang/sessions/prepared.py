@@ -169,18 +169,18 @@ class Prepared:
             providers=run.added.providers,
             note=note_option,
             refused=self.refused,
-            streams=_streams_of(run),
+            streams=self._streams_of(run),
         )
         if model.provider == "rehearsal":
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
         return model
 
-
-def _streams_of(run: Run) -> StreamStore | None:
-    """What keeps the streams of a run beside its journal, where the person asks for that: KOI_KEEP_STREAMS."""
-    if not run.detailed or settings.variable("KOI_KEEP_STREAMS") != "1":
-        return None
-    return stream_recording.StreamStore(streams_folder(run.folder, run.id), run.redact, run.host.log)
+    def _streams_of(self, run: Run) -> StreamStore | None:
+        """What keeps the streams of a run beside its journal, where the person asks for that: KOI_KEEP_STREAMS."""
+        is_recorded = run.detailed and self.options.record is not False
+        if not is_recorded or settings.variable("KOI_KEEP_STREAMS") != "1":
+            return None
+        return stream_recording.StreamStore(streams_folder(run.folder, run.id), run.redact, run.host.log)
 
 
 def prepare_program(

@@ -70,17 +70,23 @@ def test_nothing_is_kept_unasked(project: Project) -> None:
     assert "KOI_KEEP_STREAMS=1" in done.stderr
 
 
-def test_nothing_is_kept_without_a_journal(project: Project) -> None:
-    """A run that is not to be recorded leaves no stream."""
+@pytest.mark.parametrize(("words", "kept"), [(("--no-record",), 0), ((), 1)], ids=["alone", "recorded"])
+def test_a_conversation_without_a_journal_leaves_no_stream(
+    project: Project, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], kept: int
+) -> None:
+    """Streams are kept beside a journal only, also where a run tells its surface all that happens."""
     project.write("a.koi", PROGRAM)
 
-    async def run() -> None:
+    async def talk() -> None:
         async with ModelServer([GREETING]) as server:
-            await koi(project, "run", "--no-record", "a.koi", OPENAI_BASE_URL=f"{server.url}/v1", **KEEP)
+            for name, value in {**KEEP, "OPENAI_BASE_URL": f"{server.url}/v1"}.items():
+                monkeypatch.setenv(name, value)
+            await asyncio.to_thread(project.koi, "chat", *words, "a.koi", stdin="hi\n")
+            await asyncio.to_thread(project.koi, "run", *words, "a.koi")
 
-    asyncio.run(run())
+    asyncio.run(talk())
 
-    assert [] == _kept(project)
+    assert 2 * kept == len(_kept(project))
 
 
 ECHO = f'{{"batch":[{{"intent":"print","message":"{KEY} {OTHER}"}},{{"intent":"return","data":{{}}}}]}}'
