@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, chats, compiling, journal, mcp, playbooks, registry, sending, starting
+from benchmarks import asking, chats, compiling, journal, mcp, playbooks, registry, sending, starting, talking
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
@@ -19,6 +19,7 @@ SUBJECTS = {
     "playbooks": playbooks,
     "asking": asking,
     "chats": chats,
+    "talking": talking,
     "journal": journal,
     "mcp": mcp,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 from typing import Any
@@ -11,6 +12,8 @@ from koi_lang.errors import ProviderError
 from koi_lang.llm.model_choice import choose
 from koi_lang.llm.providers import STAND_INS, KeyLookup, provider_named
 
+# What the SDKs load for their first request; where a release has it elsewhere, that request does load it.
+CONNECTIONS = ("h11", "httpcore2._async", "anyio._backends._asyncio")
 SDKS: Mapping[str, str] = {"openai": "openai", "anthropic": "anthropic", "bedrock": "anthropic"}
 
 
@@ -36,3 +39,6 @@ def begin_imports(blocks: Iterable[Mapping[str, Any]], key: KeyLookup) -> None:
 def _import_all(names: Iterable[str]) -> None:
     for name in names:
         import_module(name)
+    for name in CONNECTIONS:
+        with suppress(ImportError):
+            import_module(name)

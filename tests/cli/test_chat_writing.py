@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+
 import pytest
 
+from koi_lang.cli.chat import editor
 from koi_lang.events import Event, LinePrinted, OutputDelta
+from koi_lang.llm import sdk_imports
 from tests.cli.chatting import CTRL_D, WAIT, Typed, chatting, let_go, say, typed
 from tests.cli.screens import Shown
 from tests.playbook.playing import done
@@ -97,6 +102,21 @@ def test_what_code_has_a_model_write_is_seen(project: Project, monkeypatch: pyte
         assert talk.editor._writing is None
 
     typed(project, test)
+
+
+def test_what_answers_need_is_loaded_while_the_person_types(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it after Enter; all of it is there in the releases that are installed."""
+    monkeypatch.chdir(project.folder)
+    monkeypatch.syspath_prepend(project.folder)
+    monkeypatch.setattr(editor, "LOADED_AHEAD", (*editor.LOADED_AHEAD, "loaded_ahead"))
+    project.write("loaded_ahead.py", "")
+
+    async def test(talk: Typed) -> None:
+        await talk.until(lambda: "loaded_ahead" in sys.modules)
+
+    typed(project, test)
+    for name in sdk_imports.CONNECTIONS:
+        import_module(name)
 
 
 def test_texts_of_an_earlier_part_do_not_stay(project: Project, terminals: list[Shown]) -> None:

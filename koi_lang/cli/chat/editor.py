@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -21,7 +23,7 @@ from koi_lang.cli.chat.history import InputHistory
 from koi_lang.cli.chat.images import pasted_files
 from koi_lang.cli.chat.scrollback import CapturedStream, Scrollback
 from koi_lang.cli.chat.view import GrowingText, Request, options_of, request_text
-from koi_lang.cli.ui.markdown import render_markdown, wrap_text
+from koi_lang.cli.ui.markdown import LEAST_COLUMNS, render_markdown, wrap_text
 from koi_lang.cli.ui.text import COLOUR, RED, WEAK, Theme, fit_text, one_line
 from koi_lang.errors import KoiError
 from koi_lang.runtime.concurrency.tasks import together
@@ -32,6 +34,15 @@ from koi_lang.sessions.client_host import APPROVAL
 KEY_S, SEQUENCE_S = 0.25, 0.05
 # Between two drawings of what grows.
 REDRAW_S = 0.04
+# What carries out playbooks, and a text with which all that renders texts is loaded.
+LOADED_AHEAD = (
+    "koi_lang.runtime.model_calls.gateway",
+    "koi_lang.runtime.budget.reservations",
+    "koi_lang.runtime.playbook.loop",
+    "koi_lang.runtime.playbook.call",
+    "concurrent.futures.thread",
+)
+SAMPLE = "`a` **b**\n\n```\nc\n```"
 STYLE = Style.from_dict({"bottom-toolbar": "noreverse"})
 AGAIN = "press Ctrl-C again, or Ctrl-D, to end the conversation"
 
@@ -214,6 +225,7 @@ class Editor:
 
     async def run(self) -> None:
         """Hand over what is typed until the conversation is over."""
+        Thread(target=_load_ahead, args=(self.look,), daemon=True, name="load ahead").start()
         with self._strays(), self._session.app.input.raw_mode():
             async with together() as group:
                 tasks = [group.create_task(self._paper.write()), group.create_task(self._hand_over())]
@@ -262,6 +274,13 @@ class Editor:
                 self.put_back(draft)
         if self._session.app.is_running:
             self._session.app.exit(result="")
+
+
+def _load_ahead(look: Theme) -> None:
+    """Load what the first answer needs, while the person types."""
+    for name in LOADED_AHEAD:
+        import_module(name)
+    render_markdown(SAMPLE, LEAST_COLUMNS, look)
 
 
 class InputCompleter(Completer):
