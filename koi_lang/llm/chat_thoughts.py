@@ -8,8 +8,10 @@ from typing import Any
 
 from koi_lang.llm.stream_fields import field, word
 
-# Fields in which thoughts come, and go back: of a message, and of a call.
-REASONING, EXTRA = "reasoning_content", "extra_content"
+# Fields in which thoughts come, and go back: of a message as a text and as a list, and of a call.
+REASONING, DETAILS, EXTRA = "reasoning_content", "reasoning_details", "extra_content"
+# Of an item of such a list, the texts that come in pieces.
+GROWING = ("text", "summary", "data")
 # What Google takes for the signature of thoughts that are not known: a run was resumed, or another model thought.
 UNKNOWN = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 
@@ -22,13 +24,26 @@ class ThoughtKeeper:
     """
 
     def __init__(self, name: str) -> None:
-        self._name, self._said = name, ""
+        self._name = name
+        self._said: list[str] = []
+        self._details: list[_Detail] = []
         self._extra: dict[int, Any] = {}
 
     def add_delta(self, delta: Any) -> None:
         """Take in a delta of a message."""
         if self._name == REASONING:
-            self._said += word(delta, REASONING)
+            self._said.append(word(delta, REASONING))
+        details = field(delta, DETAILS) if self._name == DETAILS else None
+        for detail in details if isinstance(details, list) else ():
+            if isinstance(detail, Mapping):
+                self._add_detail(detail)
+
+    def _add_detail(self, detail: Mapping[str, Any]) -> None:
+        """Take in an item, or a piece of the last one, which has the same type and index."""
+        place = detail.get("type"), detail.get("index")
+        if not self._details or self._details[-1].place != place:
+            self._details.append(_Detail(place))
+        self._details[-1].add(detail)
 
     def add_call(self, number: int, call: Any) -> None:
         """Take in a piece of a call, the n-th of the answer."""
@@ -44,17 +59,42 @@ class ThoughtKeeper:
         return tuple(json.dumps(each, ensure_ascii=False) for each in self._blocks())
 
     def _blocks(self) -> Iterator[dict[str, Any]]:
-        if self._said:
-            yield {"field": REASONING, "value": self._said}
+        if said := "".join(self._said):
+            yield {"field": REASONING, "value": said}
+        if self._details:
+            yield {"field": DETAILS, "value": [detail.value for detail in self._details]}
         for number, extra in self._extra.items():
             yield {"field": EXTRA, "call": number, "value": extra}
 
 
+class _Detail:
+    """An item of a list of thoughts, which comes in pieces."""
+
+    def __init__(self, place: tuple[Any, Any]) -> None:
+        self.place = place
+        self._fields: dict[str, Any] = {}
+        self._grown: dict[str, list[str]] = {}
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        """Take in a piece; what says nothing takes nothing away."""
+        for name, value in piece.items():
+            if name in GROWING and isinstance(value, str):
+                self._grown.setdefault(name, []).append(value)
+            elif value is not None:
+                self._fields[name] = value
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The whole item."""
+        return {**self._fields, **{name: "".join(pieces) for name, pieces in self._grown.items()}}
+
+
 def fields_of_message(texts: tuple[str, ...] | None, name: str) -> dict[str, Any]:
     """The fields of a message that calls tools, for what was kept of it; a text that is not known is empty."""
-    if name != REASONING:
-        return {}
-    return {REASONING: next((each["value"] for each in _blocks_of(texts, REASONING)), "")}
+    kept = [each["value"] for each in _blocks_of(texts, name)]
+    if name == REASONING:
+        return {name: kept[0] if kept else ""}
+    return {name: kept[0]} if name == DETAILS and kept else {}
 
 
 def fields_of_calls(texts: tuple[str, ...] | None, name: str, count: int) -> list[dict[str, Any]]:

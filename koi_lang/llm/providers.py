@@ -98,6 +98,7 @@ PROVIDERS = (
         "https://openrouter.ai/api/v1",
         json_schema=True,
         effort_form="openrouter",
+        thoughts="reasoning_details",
     ),
     Provider(
         "mistral",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
 
+from koi_lang.llm.chat_thoughts import ThoughtKeeper
 from koi_lang.llm.connect import provider_named
 from koi_lang.llm.messages import Message, Request, StreamEnd
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
@@ -79,7 +81,37 @@ def test_reasoning_goes_back_with_calls(provider: str) -> None:
     assert "" == _again(provider, None)[0]["reasoning_content"]
 
 
-@pytest.mark.parametrize("provider", ["openai", "groq", "mistral", "openrouter"])
+def test_details_go_back_whole() -> None:
+    """Pieces of one item are joined, the signature at the end of it too, and items stay in their order."""
+    pieces = [
+        {"type": "reasoning.text", "text": "The person ", "format": "f", "index": 0, "signature": None},
+        {"type": "reasoning.text", "text": "asks.", "format": "f", "index": 0},
+        {"type": "reasoning.text", "signature": "c2ln", "format": "f", "index": 0},
+        {"type": "reasoning.encrypted", "data": "ZW5j", "id": "r1", "format": "f", "index": 1},
+    ]
+    raw = "".join(_chunk({"reasoning_details": [piece, "text", None]}) for piece in pieces)
+    _, kept = _again("openrouter", None, Answer((), raw=raw + _chunk({"tool_calls": [_call(0)]}, "tool_calls")))
+    text = {"type": "reasoning.text", "text": "The person asks.", "format": "f", "index": 0, "signature": "c2ln"}
+
+    assert [text, pieces[-1]] == _again("openrouter", kept)[0]["reasoning_details"]
+    assert "reasoning_details" not in _again("openrouter", None)[0]
+
+
+def test_many_pieces_take_time_in_proportion() -> None:
+    """A hundred thousand pieces are joined once."""
+    keepers = [ThoughtKeeper(name) for name in ("reasoning_content", "reasoning_details")]
+    delta = {"reasoning_content": "x" * 50, "reasoning_details": [{"type": "reasoning.text", "text": "x" * 50}]}
+    start = time.process_time()
+    for keeper in keepers:
+        for _ in range(100_000):
+            keeper.add_delta(delta)
+    lengths = [len(text) for keeper in keepers for text in keeper.texts or ()]
+
+    assert all(5_000_000 < length < 5_001_000 for length in lengths)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("provider", ["openai", "groq", "mistral"])
 def test_others_get_nothing_that_they_do_not_know(provider: str) -> None:
     """What another model thought is no field of theirs."""
     kept = ('{"field": "reasoning_content", "value": "Hm."}', '{"field": "extra_content", "call": 0, "value": {}}')
