@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 HOLE = re.compile(r"\$\{([^{}]+)\}|\{\{([^{}]+)\}\}")
 
@@ -35,6 +36,15 @@ def fill_holes(text: str, write: Callable[[re.Match[str]], str]) -> str:
         pieces += [text[done : hole.start() - count], "\\" * (count // 2), hole[0] if count % 2 else write(hole)]
         done = hole.end()
     return "".join([*pieces, text[done:]])
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """The texts in a value, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item)
 
 
 def _backslashes(hole: re.Match[str]) -> int:

@@ -26,6 +26,7 @@ from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import name_values
 from koi_lang.runtime.playbook.references import ActionScope
 from koi_lang.runtime.playbook.steering import ActivePlaybook, QueuedMessage
+from koi_lang.runtime.playbook.told_expressions import ToldData
 from koi_lang.runtime.playbook.tool_results import calls_of, results_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.prompts import PromptContext, join_parts
@@ -153,6 +154,7 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         offer = call.offered_tools().with_playbook(playbook)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
+    call.names.begin_answer(ToldData(messages.snapshot(), call.tools, call.playbook))
     key = prompting.make_cache_key(system, playbook)
     return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
 

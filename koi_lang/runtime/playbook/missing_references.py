@@ -6,13 +6,13 @@ Text may hold `${…}` for other reasons, such as code that a model writes: what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.playbook.holes import open_holes, spelled_in
+from koi_lang.runtime.playbook.holes import open_holes, spelled_in, texts_in
 from koi_lang.runtime.playbook.references import KEPT, PATH, ActionScope
 
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
@@ -23,18 +23,10 @@ MOST_LISTED = 8
 def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
     """Raise AgentError where a field refers to an action that failed or was skipped, or to what it did not give."""
     for key, value in fields.items():
-        for text in _texts(value) if key not in KEPT else ():
+        for text in texts_in(value) if key not in KEPT else ():
             for hole in open_holes(text):
-                _require(names, spelled_in(hole), hole[0], text)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value, at any depth."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+                if not names.is_told(hole):
+                    _require(names, spelled_in(hole), hole[0], text)
 
 
 def _require(names: ActionScope, spelled: str, hole: str, text: str) -> None:

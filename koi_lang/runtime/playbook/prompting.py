@@ -21,6 +21,7 @@ from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.outside_text import flatten_lines
 from koi_lang.runtime.playbook.repeated_results import is_written_by_model
+from koi_lang.runtime.playbook.told_expressions import NOTHING, FeedbackMessage, expressions_in, expressions_of
 from koi_lang.runtime.schema import of_function, signature_text
 
 if TYPE_CHECKING:
@@ -162,11 +163,13 @@ class Feedback:
     Attributes:
         images: those of its result.
         for_callers: the same for models that call tools, where they are told something else.
+        told: the expressions in what came in.
     """
 
     text: str
     images: tuple[Image, ...] = ()
     for_callers: str = ""
+    told: frozenset[str] = NOTHING
 
 
 def success_feedback(action: Action, value: Any) -> Feedback:
@@ -180,15 +183,17 @@ def success_feedback(action: Action, value: Any) -> Feedback:
     shown, most = _result_text(value), MOST_OF_A_SCHEMA if action.intent == "get_mcp_tool_info" else MOST_RESULT
     if len(shown) > most:
         shown = f"{shown[:most]}… ({len(shown) - most} more characters)"
-    return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value))
+    return Feedback(f"{DONE} {_label(action)} -> {shown}", images_in(value), told=expressions_in(shown))
 
 
 def failure_feedback(action: Action, error: KoiError) -> Feedback:
-    """Feedback on an action that was not."""
+    """Feedback on an action that was not; what its error has from the action itself did not come in."""
+    told = expressions_in(error.message)
+    told -= expressions_of(dict(action.data)) if told else NOTHING
     if isinstance(error, PermissionDeniedError):
-        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.")
+        return Feedback(f"{DENIED} {_label(action)} DENIED: {error.message}. Do not try it again.", told=told)
     help = f". {error.help}" if error.help else ""
-    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}")
+    return Feedback(f"{FAILED} {_label(action)} failed: {error.message}{help}", told=told)
 
 
 def unreadable(message: str, *, is_rest: bool) -> Feedback:
@@ -217,7 +222,8 @@ def joined_feedback(
     """
     images = (image for item in items for image in item.images if sees)
     lines = [*(flatten_lines(item.text) for item in items), *([] if is_last else ["Continue."])]
-    return Message("user", "\n".join(lines), tuple(images), results=results)
+    told = NOTHING.union(*(item.told for item in items))
+    return FeedbackMessage("user", "\n".join(lines), tuple(images), results=results, told=told)
 
 
 def _result_text(value: Any) -> str:

@@ -15,6 +15,7 @@ from koi_lang.js.properties import get
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.size import require_room, written_weight
 from koi_lang.runtime.playbook.holes import HOLE, fill_holes, is_literal, spelled_in
+from koi_lang.runtime.playbook.told_expressions import ToldData
 from koi_lang.runtime.prompts import value_text
 
 Evaluate = Callable[[str, Mapping[str, Any]], Any]
@@ -22,6 +23,7 @@ Evaluate = Callable[[str, Mapping[str, Any]], Any]
 QUOTED = re.compile(rf"""(["'])({HOLE.pattern})\1""")
 # Ids may hold `-`, so `first-step.output.n` is looked up as a path before it is computed as a difference.
 PATH = re.compile(r"[\w$-]+(?:\.[\w$-]+|\[\d+\])*")
+NAME = re.compile(r"(?<![\w$.])(?!\d)[\w$]+")
 LINK = re.compile(r"\.?([\w$-]+)|\[(\d+)\]")
 PLAIN_PATH = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*|\[\d+\])*")
 # Text for people and models, nested actions and conditions keep their holes: they are resolved when their turn comes.
@@ -45,24 +47,33 @@ class ActionScope:
         self._all: ChainMap[str, Any] = ChainMap(self._own, {"args": args, "state": state})
         self.missing: dict[str, str] = {}
         self.copied: set[str] = set()
+        self._told: ToldData | None = None
+        self._answer: set[str] = set()
+
+    def begin_answer(self, told: ToldData) -> None:
+        """Have what comes next be part of another answer, by a model that has been told that much."""
+        self._told, self._answer = told, set()
 
     def child_scope(self) -> ActionScope:
         """Names for the body of a loop or branch."""
         inner = ActionScope(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
         inner.missing, inner.copied = self.missing, self.copied
+        inner._told, inner._answer = self._told, self._answer
         return inner
 
     def add(self, own: Mapping[str, Any]) -> None:
         """Give names of this block a value, such as the counters of a loop."""
         self._own.update(own)
         self.copied -= own.keys()
+        self._answer |= own.keys()
 
     def record(self, intent: str, id: str, value: Any) -> None:
         """Keep the result of an action; results with an id stay visible outside of a nested block."""
         value = _open_result(value)
         if id:
             self.missing.pop(id, None)
+            self._answer.add(id)
             self._keep(id, {"output": value})
         if intent in SILENT:
             return
@@ -82,10 +93,23 @@ class ActionScope:
         """Keep in mind that an action gave no result, and why."""
         if id:
             self.missing[id] = why
+            self._answer |= {id} - self._all.keys()
 
     def results(self) -> list[str]:
         """The ids that references find a result by."""
         return [id for id, value in self._all.items() if isinstance(value, dict) and value.keys() == {"output"}]
+
+    def is_told(self, hole: re.Match[str]) -> bool:
+        """Whether the model has a hole from data, so that it is text, unless it is about results of the same answer."""
+        spelled = spelled_in(hole)
+        return self._told is not None and not self._is_of_answer(spelled) and self._told.holds(spelled)
+
+    def _is_of_answer(self, spelled: str) -> bool:
+        """Whether an expression mentions actions of the answer that is being carried out, and nothing else."""
+        if PATH.fullmatch(spelled) and self.find(spelled) is not undefined:
+            return LINK.findall(spelled)[0][0] in self._answer
+        mentioned = NAME.findall(spelled)
+        return bool(mentioned) and self._answer.issuperset(mentioned)
 
     def find(self, path: str) -> Any:
         """What stands at a path such as `id.output.list[0]`; undefined where it leads to nothing."""
@@ -137,6 +161,8 @@ class ActionScope:
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
         """What a hole stands for: what is found at its path, else what its expression gives."""
         spelled = spelled_in(hole)
+        if self.is_told(hole):
+            return otherwise
         if PATH.fullmatch(spelled):
             found = _by_path(spelled, self._all)
             if found is not undefined or PLAIN_PATH.fullmatch(spelled):
