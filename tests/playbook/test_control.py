@@ -81,7 +81,7 @@ def test_references(play: Player, text: str, expected: str) -> None:
         ("${maybe.output.n}", "`maybe` was skipped, because its condition does not hold"),
         ("${first.output.anwser}", "`${first.output.anwser}` has no value: `first.output` has `answer`"),
         ("${first.output.answer.deep.x} x", "`first.output` has `answer`"),
-        ("${nobody.output.x}", "there is no result `nobody`. There are results of `first`."),
+        ("${nobody.output.x}", "there is no result `nobody`. There are results of `first`. A text"),
         ("said ${frist.output.answer}", "there is no result `frist`. Did you mean `first`?"),
         ("${inner.output.x}", "`inner` failed"),
         ("${previousResult.nothing}", "`previousResult` has `answer`"),

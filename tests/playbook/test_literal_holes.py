@@ -93,3 +93,12 @@ def test_a_model_writes_a_literal(play: Player, provider: str, transport: str) -
     )
 
     assert (None, ("${args.n} is 3", "${state}")) == (played.error, played.printed)
+
+
+def test_a_model_learns_how_to_write_a_literal(play: Player) -> None:
+    """Where it refers to a result that nobody has; what it is told works."""
+    text = "${nobody.output.x}"
+    played = play(solo("think", "execute"), [act("print", message=text), act("print", message=f"\\{text}"), done()])
+
+    assert r"A text `${…}` is written `\\${…}` in JSON" in played.feedback[1]
+    assert (text,) == played.printed

@@ -18,6 +18,7 @@ from koi_lang.runtime.playbook.references import KEPT, PATH, ActionScope
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
 LAST = re.compile(r"(previousResult|lastResult)(?![\w$-])")
 MOST_LISTED = 8
+AS_TEXT = r"A text `${…}` is written `\\${…}` in JSON."
 
 
 def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
@@ -48,10 +49,10 @@ def _require(names: ActionScope, spelled: str, hole: str, text: str) -> None:
         _raise_empty(root[0], names.find(root[0]), hole)
 
 
-def _suggest_result(near: str | None, known: list[str]) -> str | None:
+def _suggest_result(near: str | None, known: list[str]) -> str:
     if near is not None:
         return f"Did you mean `{near}`?"
-    return f"There are results of {_list_names(known)}." if known else None
+    return f"There are results of {_list_names(known)}. {AS_TEXT}" if known else AS_TEXT
 
 
 def _raise_empty(root: str, value: Any, hole: str) -> None:
