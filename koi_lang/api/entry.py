@@ -42,6 +42,7 @@ class OpenOptions(TypedDict, total=False):
     Attributes:
         model: `provider/model`, or an object that answers, such as `koi_lang.ScriptedModel([…])`. Without one
             `koi.toml` and the program decide.
+        effort: how much models think: `none`, `low`, `medium` or `high`. Without it the program decides.
         budget: the most that all calls together may take: `usd`, `tokens`, `requests`; `turns` of each playbook,
             `time` in seconds of each call, and `concurrency`, requests at once. They add to what agents declare.
         payload: fields that `run` statements pass on beside their own.
@@ -59,6 +60,7 @@ class OpenOptions(TypedDict, total=False):
     """
 
     model: str | Adapter | None
+    effort: str | None
     budget: Mapping[str, float] | None
     payload: Mapping[str, Any] | None
     allow: Sequence[str]
@@ -134,6 +136,7 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
         payload=dict(options.get("payload") or {}),
         record=options.get("record"),
         model=model if isinstance(model, str) else None,
+        effort=options.get("effort"),
         keys=None if keys is None else os.fspath(keys),
         no_extensions=not options.get("extensions", True),
         folder=folder,
@@ -149,7 +152,8 @@ def _prepare_program(program: Place | ModuleType, options: OpenOptions, command:
 
 def _words(said: RunOptions) -> Iterator[str]:
     """The words of a command line that say the same, for who goes on with the run."""
-    values = {"-m": said.model, "--keys": said.keys, "--args": json.dumps(said.payload) if said.payload else None}
+    args = json.dumps(said.payload) if said.payload else None
+    values = {"-m": said.model, "-e": said.effort, "--keys": said.keys, "--args": args}
     values |= {f"--max-{name}": str(most) for name, most in said.limits.items()}
     for option, value in values.items():
         yield from () if value is None else (option, value)

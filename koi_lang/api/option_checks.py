@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
+from koi_lang.efforts import EFFORTS, effort_help
 from koi_lang.errors import UsageError
 
 # How values are shown that are none.
@@ -47,6 +48,7 @@ def _is_switch(given: Any) -> bool:
 # Of each option: whether it may be None, what a value has to be, and what to give.
 CHECKS: dict[str, tuple[bool, Callable[[Any], bool], str]] = {
     "model": (True, _is_model, 'Give `"provider/model"`, or an object such as `koi_lang.ScriptedModel([…])`.'),
+    "effort": (True, lambda given: given in EFFORTS, effort_help(None)),
     "budget": (True, _is_object, 'Give limits by their names, such as `budget={"usd": 0.1}`.'),
     "payload": (True, _is_object, 'Give fields by their names, such as `payload={"topic": "tea"}`.'),
     "allow": (False, _is_list_of_texts, 'Give a list of rules, such as `allow=["shell"]`.'),

@@ -33,6 +33,8 @@ def test_every_option_is_checked() -> None:
         ("approve", True, "Give a function"),
         ("output", 3, "Give a function"),
         ("output", async_output, "not async"),
+        ("effort", "hihg", "There are `none`"),
+        ("effort", ["high"], "There are `none`"),
         ("budget", 5, "`budget={"),
         ("payload", 3, "`payload={"),
         ("allow", "shell", '`allow=["shell"]`'),

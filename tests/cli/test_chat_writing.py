@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 
 from koi_lang.cli.chat import editor
-from koi_lang.events import Event, LinePrinted, OutputDelta
+from koi_lang.events import CallStarted, Event, LinePrinted, OutputDelta, ThoughtDelta
 from koi_lang.llm import sdk_imports
 from tests.cli.chatting import CTRL_D, PROGRAM, WAIT, Typed, chatting, let_go, say, typed
 from tests.cli.screens import Shown
@@ -157,6 +157,28 @@ def test_what_answers_need_is_loaded_while_the_person_types(project: Project, mo
     typed(project, test)
     for name in sdk_imports.CONNECTIONS:
         import_module(name)
+
+
+def test_thoughts_are_unfolded(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`/thoughts` shows those of the last turn, without secrets and without what would steer the terminal."""
+    monkeypatch.chdir(project.folder)
+
+    async def test(talk: Typed) -> None:
+        view, path = talk.chat.telling, ("Main.chat#1", "model#1")
+        talk.press("/thoughts\r")
+        await talk.until_shown("no model has shown what it thought")
+        for event in (
+            CallStarted("c", "Main.chat", {}),
+            ThoughtDelta("of the turn before"),
+            CallStarted("c", "Main.chat", {}),
+        ):
+            view.follow(Event(1, 0.0, "r", "Main", event, path))
+        for piece in ("first ", "then\x1b[2J"):
+            view.follow(Event(0, 0.0, "r", "Main", ThoughtDelta(piece), path))
+        talk.press("/thoughts\r")
+        await talk.until_shown("first then")
+
+    assert "turn before" not in typed(project, test).shown
 
 
 def test_texts_of_an_earlier_part_do_not_stay(project: Project, terminals: list[Shown]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -49,6 +50,19 @@ def ended(machine: Machine, *words: str, said: str = "") -> tuple[Any, list[Any]
             return done, [request.body for request in server.requests]
 
     return asyncio.run(use())
+
+
+def test_python_says_how_much_models_think(machine: Machine) -> None:
+    """`effort` counts for all agents, as `-e` does."""
+    machine.project.write("a.py", 'import koi_lang\nkoi_lang.run("a.koi", effort="high")\n')
+
+    async def use() -> list[Any]:
+        async with ModelServer([THINKING], models=["o3"]) as server:
+            machine.use(server)
+            await asyncio.to_thread(machine.project.run, sys.executable, "a.py")
+            return [request.body.get("reasoning_effort") for request in server.requests]
+
+    assert ["high", "high"] == asyncio.run(use())
 
 
 def test_a_run_says_once_what_its_models_lack(machine: Machine) -> None:

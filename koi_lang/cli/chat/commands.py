@@ -140,6 +140,12 @@ async def effort(chat: ChatConversation, given: str) -> None:
 
 
 @command()
+async def thoughts(chat: ChatConversation, given: str) -> None:
+    """Show what models thought in the last turn, as far as they show it."""
+    chat.screen.note(chat.telling.thoughts() or "no model has shown what it thought")
+
+
+@command()
 async def cost(chat: ChatConversation, given: str) -> None:
     """Show what the conversation took: requests, tokens, money."""
     statistics = chat.session.statistics

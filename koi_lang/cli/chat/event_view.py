@@ -32,6 +32,8 @@ from koi_lang.sessions.message_targets import text_of
 PRINT = "print"
 # Lines of an earlier part of a conversation that are shown when it goes on.
 MOST_EARLIER = 24
+# Pieces of thoughts of a turn that can be shown.
+MOST_THOUGHTS = 20_000
 
 
 class EventView:
@@ -51,6 +53,8 @@ class EventView:
         self.failed, self.model = 0, ""
         self._work = Activity(lambda: asyncio.get_running_loop().time(), redact)
         self._written = WrittenNow(lambda: GrowingMarkdown(screen.look))
+        self._redact = redact
+        self._thoughts: deque[str] = deque(maxlen=MOST_THOUGHTS)
         self._earlier: deque[str] = deque(maxlen=MOST_EARLIER)
 
     def follow(self, event: Event) -> None:
@@ -60,6 +64,7 @@ class EventView:
             return
         if isinstance(event.data, ThoughtDelta):
             self._work.think(event.path, event.data.text)
+            self._thoughts.append(event.data.text)
             return
         if isinstance(event.data, OutputDelta):
             growing = self._written.take(event, event.data)
@@ -85,6 +90,7 @@ class EventView:
         """Show what was printed, and answers, which are Markdown, now or in an earlier part of the conversation."""
         match event.data:
             case CallStarted(name=name, args=args):
+                self._thoughts.clear()
                 if event.recalled:
                     given = unless_omitted(args)
                     show(f"> {format_call(name, given, text_of(given))}")
@@ -102,6 +108,8 @@ class EventView:
         match event.data:
             case ModelAsked(model=model):
                 self.model = model
+                if self._thoughts:
+                    self._thoughts.append("\n\n")
             case RetryStarted() as retry:
                 self.screen.note(one_line(f"{trying_again(retry)}: {retry.error}"))
             case ConversationCompacted(tokens_before=before, tokens_after=after):
@@ -125,6 +133,10 @@ class EventView:
         self._earlier.clear()
         for line in lines:
             self.screen.note(line)
+
+    def thoughts(self) -> str:
+        """What models have shown of their thoughts since the last message, without secrets."""
+        return self._redact(harmless("".join(self._thoughts))).strip()
 
     def state(self) -> str:
         """Who is at work, and with what; empty where nobody is."""
