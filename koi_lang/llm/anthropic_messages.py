@@ -10,7 +10,7 @@ from typing import Any
 from koi_lang.llm.images import Image
 from koi_lang.llm.json_schemas import can_be_sent
 from koi_lang.llm.messages import Message, Request, merge_turns
-from koi_lang.llm.tool_turns import Exchange, exchanges
+from koi_lang.llm.tool_turns import Exchange, exchanges, own_thoughts
 from koi_lang.llm.tools import NativeTool, ToolCall, ToolOffer, ToolResult
 
 REMEMBERED_TURNS = 2
@@ -39,8 +39,8 @@ def messages_of(request: Request, *, thinks: bool = False) -> list[dict[str, Any
     if request.offer is None:
         turns = [_turn(turn) for turn in merge_turns(said)]
     else:
-        known = [_without_unexplained_calls(turn) for turn in said] if thinks else said
-        turns = [each for turn in exchanges(known) for each in _as_turns(turn)]
+        known = [_without_unexplained_calls(turn, request.model) for turn in said] if thinks else said
+        turns = [each for turn in exchanges(known, request.model) for each in _as_turns(turn)]
     asked = [index for index, turn in enumerate(turns) if turn["role"] == "user"]
     for index in asked[-REMEMBERED_TURNS:]:
         turns[index]["content"] = _end_memory(turns[index]["content"])
@@ -60,9 +60,9 @@ def _tool(tool: NativeTool) -> dict[str, Any]:
     return {**described, "eager_input_streaming": True, **is_strict}
 
 
-def _without_unexplained_calls(turn: Message) -> Message:
+def _without_unexplained_calls(turn: Message, model: str) -> Message:
     """A turn without its calls, where it is not known what a Claude thought before them."""
-    return replace(turn, calls=()) if turn.calls and _thoughts(turn.thoughts) is None else turn
+    return replace(turn, calls=()) if turn.calls and _thoughts(own_thoughts(turn, model)) is None else turn
 
 
 def _as_turns(turn: Message | Exchange) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ def messages_of(request: Request, thoughts: str = "") -> list[dict[str, Any]]:
         turns = merge_turns((Message("system", request.system), *request.messages))
         return [_message(turn) for turn in turns if turn.text or turn.images]
     told = [_message(Message("system", request.offer.system))]
-    for turn in exchanges(request.messages):
+    for turn in exchanges(request.messages, request.model):
         told += _exchange(turn, thoughts) if isinstance(turn, Exchange) else [_message(turn)]
     return told
 

@@ -17,6 +17,19 @@ MOST_REQUESTS = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Thoughts:
+    """What a model thought before an answer, to be given back to it: another one cannot read it, or may not.
+
+    Attributes:
+        model: that thought so.
+        blocks: each as JSON that only its provider understands.
+    """
+
+    model: str
+    blocks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation.
 
@@ -25,8 +38,7 @@ class Message:
         calls: the same text as calls of tools, where it can be said so.
         results: what came of the calls in the message before, one for each, then what else the text tells; the same for
             models that call tools.
-        thoughts: what its model thought, a block each, as JSON that only its provider understands; None where that is
-            not known.
+        thoughts: what its model thought; None where that is not known.
     """
 
     role: Role
@@ -34,7 +46,7 @@ class Message:
     images: tuple[Image, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
-    thoughts: tuple[str, ...] | None = None
+    thoughts: Thoughts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +186,7 @@ class StreamEnd:
     stop_reason: str
     answered_by: str = ""
     replayed: bool = False
-    thoughts: tuple[str, ...] | None = None
+    thoughts: Thoughts | None = None
 
 
 Delta: TypeAlias = TextDelta | ThinkingDelta | Discarded | StreamEnd

@@ -12,7 +12,7 @@ from koi_lang.errors import RequestError
 from koi_lang.llm.action_schema import action_schema, open_tools
 from koi_lang.llm.connection import ProviderConnection
 from koi_lang.llm.context_overflow import FULL
-from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd
+from koi_lang.llm.messages import Delta, Discarded, Request, StreamEnd, Thoughts
 from koi_lang.llm.models import card_of
 from koi_lang.llm.provider_errors import (
     broken_off,
@@ -92,7 +92,8 @@ class SdkModel(ABC):
         if fault := self._fault(ending, request.model):
             fault.discarded, fault.attempts = _discarded_usage(request, ending), trial.attempts
             raise fault
-        yield StreamEnd(ending.usage, ending.stop_reason, thoughts=ending.thoughts)
+        thoughts = None if ending.thoughts is None else Thoughts(request.model, ending.thoughts)
+        yield StreamEnd(ending.usage, ending.stop_reason, thoughts=thoughts)
 
     def _refused_by(self, model: str) -> set[str]:
         """Names of what a model is known to refuse."""

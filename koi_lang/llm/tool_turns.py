@@ -19,7 +19,7 @@ class Exchange:
         calls: with the ids by which results name them; they are ours, whatever the model called its calls.
         results: one for each call.
         rest: what the person says beside them; None where that is nothing.
-        thoughts: as in `Message`.
+        thoughts: the blocks of what the model thought before; None where that is not known.
     """
 
     calls: tuple[tuple[str, ToolCall], ...]
@@ -28,8 +28,12 @@ class Exchange:
     thoughts: tuple[str, ...] | None
 
 
-def exchanges(messages: Sequence[Message]) -> Iterator[Message | Exchange]:
-    """The messages in order, neighbours of one role joined; what is no complete exchange is told as text."""
+def exchanges(messages: Sequence[Message], model: str) -> Iterator[Message | Exchange]:
+    """The messages in order, neighbours of one role joined; what is no complete exchange is told as text.
+
+    Args:
+        model: to which they are told; what others thought is left out.
+    """
     plain: list[Message] = []
     number = 0
     while number < len(messages):
@@ -42,7 +46,7 @@ def exchanges(messages: Sequence[Message]) -> Iterator[Message | Exchange]:
         plain, after = [], number + 2
         while after < len(messages) and messages[after].role == "user":
             after += 1
-        yield _exchange(answer, told, messages[number + 2 : after], number)
+        yield _exchange(answer, told, messages[number + 2 : after], number, model)
         number = after
     yield from merge_turns(plain)
 
@@ -62,7 +66,7 @@ def _without_calls(message: Message) -> Message:
     return Message(message.role, "\n".join(result.text for result in message.results), message.images)
 
 
-def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int) -> Exchange:
+def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int, model: str) -> Exchange:
     ids = [f"call_{number}_{place}" for place in range(len(answer.calls))]
     beside = told.results[len(ids) :]
     rest = merge_turns((*(Message("user", result.text) for result in beside), *more))
@@ -70,10 +74,16 @@ def _exchange(answer: Message, told: Message, more: Sequence[Message], number: i
         tuple(zip(ids, answer.calls, strict=True)),
         tuple((id, _as_shown(result, told)) for id, result in zip(ids, told.results, strict=False)),
         rest[0] if rest else None,
-        answer.thoughts,
+        own_thoughts(answer, model),
     )
 
 
 def _as_shown(result: ToolResult, told: Message) -> ToolResult:
     """A result with as many of its images as the model is shown."""
     return replace(result, images=tuple(image for image in result.images if image in told.images))
+
+
+def own_thoughts(answer: Message, model: str) -> tuple[str, ...] | None:
+    """What a model thought before an answer of its own, a block each; None where that is not known, or another did."""
+    thoughts = answer.thoughts
+    return thoughts.blocks if thoughts is not None and thoughts.model == model else None

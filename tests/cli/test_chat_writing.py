@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 from importlib import import_module
 
@@ -12,10 +10,8 @@ import pytest
 from koi_lang.cli.chat import editor
 from koi_lang.events import CallStarted, Event, LinePrinted, OutputDelta, ThoughtDelta
 from koi_lang.llm import sdk_imports
-from tests.cli.chatting import CTRL_D, PROGRAM, WAIT, Typed, chatting, let_go, say, typed
+from tests.cli.chatting import CTRL_D, WAIT, Typed, chatting, let_go, say, typed
 from tests.cli.screens import Shown
-from tests.llm.server import Answer, ModelServer
-from tests.llm.wire import call
 from tests.playbook.playing import done
 from tests.projects import Project
 
@@ -49,42 +45,6 @@ def test_a_long_text_scrolls_while_it_is_written(project: Project, terminals: li
 
     assert 20 == before.count(". line")
     assert b" 400 \x1b[0mline" in shown.written or b" 400 line" in shown.written
-
-
-@pytest.mark.parametrize("transport", ["text", "tools"])
-def test_an_answer_scrolls_while_its_server_still_sends(
-    project: Project, terminals: list[Shown], transport: str
-) -> None:
-    """Its end is seen while the rest has not come; in the end each line stands there once, in order."""
-    project.write("a.koi", PROGRAM.replace("on chat", f'llm default = {{ transport: "{transport}" }} on chat'))
-    cut = LINES.index("\n300. ")
-    first, rest = (json.dumps(part)[1:-1] for part in (LINES[:cut], LINES[cut:]))
-    pieces = (f'{{"message": "{first}', f'{rest}"}}')
-    written = Answer(calls=(("print", pieces),), pause=True)
-    if transport == "text":
-        written = Answer((f'{{"intent": "print", {pieces[0][1:]}', pieces[1]), pause=True)
-    ended = Answer(calls=(call("return"),)) if transport == "tools" else '{"intent": "return"}'
-
-    async def run() -> tuple[str, Shown]:
-        async with ModelServer([written, ended], ["gpt-4o"]) as server:
-            keys = {"OPENAI_API_KEY": "sk-not-a-real-key-000000", "OPENAI_BASE_URL": f"{server.url}/v1"}
-            shown = Shown(project.folder, ["chat", "a.koi", "-m", "openai/gpt-4o"], 90, 40, **keys)
-            terminals.append(shown)
-            shown.screen.write_process_input = shown.child.send
-            await asyncio.to_thread(shown.until, "idle")
-            shown.child.send("Count!\r")
-            before = await asyncio.to_thread(shown.until, "299. line")
-            server.go_on.set()
-            await asyncio.to_thread(shown.until, "400 line")
-            await asyncio.to_thread(shown.until, "idle")
-            return before, shown
-
-    before, shown = asyncio.run(run())
-    above = ["".join(line[column].data for column in range(90)).strip() for line in shown.screen.history.top]
-    seen = [int(line.split()[0]) for line in (*above, *shown.text().splitlines()) if line.strip().endswith(" line")]
-
-    assert 20 == before.count(". line")
-    assert list(range(1, 401)) == seen
 
 
 def test_what_is_not_said_does_not_stay(project: Project, terminals: list[Shown]) -> None:

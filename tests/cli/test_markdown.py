@@ -7,7 +7,7 @@ import time
 import pytest
 
 from koi_lang.cli.ui.markdown import GrowingMarkdown, render_markdown, wrap_text
-from koi_lang.cli.ui.text import ASCII, COLOUR, Theme, width
+from koi_lang.cli.ui.text import ASCII, COLOUR, Theme
 from tests.cli.chatting import chatting, say
 from tests.playbook.playing import done
 from tests.projects import Project
@@ -80,28 +80,6 @@ def test_a_text_that_grows_ends_as_the_whole(size: int) -> None:
         growing.lines(60 if start < len(whole) / 2 else 40)
 
     assert render_markdown(whole, 40, COLOURED) == growing.lines(40)
-
-
-HOSTILE = (
-    "a\x1b[2Jb\r\x1b]0;title\x07c \u202edone\u202c \x1b[31mred\x1b[0m \u2066x\u2069 | 漢字 |\n\n"
-    "| 漢字 | b |\n|---|---|\n| 🐟 | `x\x1b[1A` |\n\n```python\nif x:  # 漢\x1bc\n```\n" + "w" * 500 + " " + "漢" * 500
-)
-
-
-@pytest.mark.parametrize("size", [1, 2, 7])
-def test_a_hostile_text_is_harmless_wherever_it_is_cut(size: int) -> None:
-    """Nothing of an escape sequence is seen, and no direction is turned; wide letters, tables and code stay whole."""
-    growing = GrowingMarkdown(PLAIN)
-    for start in range(0, len(HOSTILE), size):
-        growing.add(HOSTILE[start : start + size])
-        for line in growing.last_lines(40, 5) if start % 35 == 0 else ():
-            assert line.isprintable()
-            assert width(line) <= 40
-
-    lines = growing.lines(40)
-    assert render_markdown(HOSTILE, 40, PLAIN) == lines
-    assert "abc done red x | 漢字 |" == lines[0]
-    assert 500 == "".join(lines).count("w") == "".join(lines).count("漢") - 4 + 1
 
 
 def test_nothing_is_left_out() -> None:

@@ -166,8 +166,7 @@ def _socket_of(writer: asyncio.StreamWriter) -> socket.socket:
 
 
 def _has_text(event: str, answer: Answer) -> bool:
-    pieces = answer.calls[0][1] if answer.calls else answer.pieces
-    return bool(pieces) and json.dumps(pieces[0]) in event
+    return bool(answer.pieces) and json.dumps(answer.pieces[0]) in event
 
 
 def _head(status: int, kind: str, headers: Mapping[str, str]) -> bytes:

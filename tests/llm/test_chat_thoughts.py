@@ -11,7 +11,7 @@ import pytest
 
 from koi_lang.llm.chat_thoughts import ThoughtKeeper
 from koi_lang.llm.connect import provider_named
-from koi_lang.llm.messages import Message, Request, StreamEnd
+from koi_lang.llm.messages import Message, Request, StreamEnd, Thoughts
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
 from tests.llm.server import Answer, ModelServer
 from tests.llm.test_adapters import adapter
@@ -26,7 +26,8 @@ CLAUDE = ('{"type": "thinking", "thinking": "Hm.", "signature": "s"}',)
 
 def _again(provider: str, thoughts: tuple[str, ...] | None, *answers: Answer) -> tuple[Any, Any]:
     """The message with two calls as a provider gets it back, and what is kept of its next answer."""
-    said = Message("assistant", "I looked.", calls=CALLS, thoughts=thoughts)
+    kept = None if thoughts is None else Thoughts("some-model", thoughts)
+    said = Message("assistant", "I looked.", calls=CALLS, thoughts=kept)
     results = (ToolResult("one"), ToolResult("two"))
     request = Request("", (*ASKED, said, Message("user", "one two", results=results)), json=True, offer=OFFER)
 
@@ -37,7 +38,7 @@ def _again(provider: str, thoughts: tuple[str, ...] | None, *answers: Answer) ->
                 ends = [delta async for delta in model(request) if isinstance(delta, StreamEnd)]
             finally:
                 await model.aclose()
-            return server.requests[0].body["messages"][2], ends[0].thoughts
+            return server.requests[0].body["messages"][2], None if ends[0].thoughts is None else ends[0].thoughts.blocks
 
     return asyncio.run(run())
 

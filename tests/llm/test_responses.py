@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from koi_lang.errors import AnswerTooLongError, ContextOverflowError
 from koi_lang.llm.images import Image
-from koi_lang.llm.messages import Delta, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.messages import Delta, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Thoughts, Usage
 from koi_lang.llm.tools import NativeTool, ToolCall, ToolOffer, ToolResult, ToolSet
 from tests.llm.refusals import REFUSALS
 from tests.llm.server import Answer, Asked, ModelServer
@@ -150,9 +150,16 @@ CALLS = (ToolCall("print", '{"message":"a"}'), ToolCall("return", "{}"))
 RESULTS = (ToolResult("1"), ToolResult("2", is_error=True))
 
 
+def blocks_of(end: StreamEnd) -> tuple[str, ...]:
+    """What the model thought, as it is kept."""
+    assert end.thoughts is not None
+    return end.thoughts.blocks
+
+
 def conversation(*thoughts: str) -> Request:
     """A request whose answer before called tools, after what the model thought."""
-    answered = Message("assistant", "…", calls=CALLS, thoughts=thoughts or None)
+    kept = Thoughts("gpt-5.4", thoughts) if thoughts else None
+    answered = Message("assistant", "…", calls=CALLS, thoughts=kept)
     shown = Message("user", "Look.", (Image("image/png", "aWNo"),))
     return replace(ASKING, messages=(*ASKING.messages, answered, Message("user", "…", results=RESULTS), shown))
 
@@ -201,7 +208,7 @@ def test_thoughts_are_shown_kept_and_counted() -> None:
     assert [ThinkingDelta("I "), ThinkingDelta("see."), TextDelta('{"intent":"print"}')] == [first, second, text]
     assert isinstance(end, StreamEnd)
     assert Usage(7, 3, 2, thinking_tokens=2) == end.usage
-    (kept,) = map(json.loads, end.thoughts or ())
+    (kept,) = map(json.loads, blocks_of(end))
     thought = kept["item"]
     assert (0, "secret", "I see.") == (kept["calls"], thought["encrypted_content"], thought["summary"][0]["text"])
 
@@ -226,7 +233,7 @@ def test_reasoning_that_cannot_be_sent_back_is_not_kept() -> None:
 
     _, end = read([done, item(1), piece(1, "{}"), ENDED])
 
-    assert () == end.thoughts
+    assert () == blocks_of(end)
 
 
 PRINTED = '{"intent":"print","message":"a"}'
@@ -308,7 +315,7 @@ def test_forty_at_once_are_not_mixed_up() -> None:
         assert isinstance(end, StreamEnd)
         text = "".join(delta.text for delta in texts if isinstance(delta, TextDelta))
         assert f'{{"intent":"print","message": "m{thought.text[1:]}"}}' == text
-        assert f'"text": "{thought.text}"' in (end.thoughts or ())[0]
+        assert f'"text": "{thought.text}"' in blocks_of(end)[0]
 
 
 def test_a_refusal_is_told_once() -> None:
@@ -324,7 +331,7 @@ def test_an_answer_in_one_document_is_read() -> None:
 
     assert [ThinkingDelta("hm"), TextDelta('{"intent":"print","message": "a"}')] == [thought, text]
     assert isinstance(end, StreamEnd)
-    assert ("completed", 1) == (end.stop_reason, len(end.thoughts or ()))
+    assert ("completed", 1) == (end.stop_reason, len(blocks_of(end)))
 
 
 # ---------------------------------------------------------------- failures

@@ -15,7 +15,17 @@ from koi_lang.llm.anthropic_messages import messages_of
 from koi_lang.llm.cards import CARDS
 from koi_lang.llm.connect import PROVIDERS, ModelEnvironment, connect
 from koi_lang.llm.effort_list import EFFORT_CARDS
-from koi_lang.llm.messages import Delta, Discarded, Message, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.messages import (
+    Delta,
+    Discarded,
+    Message,
+    Request,
+    StreamEnd,
+    TextDelta,
+    ThinkingDelta,
+    Thoughts,
+    Usage,
+)
 from koi_lang.llm.models import card_of
 from koi_lang.llm.thinking import FORMS
 from koi_lang.llm.tools import ToolCall, ToolOffer, ToolResult, ToolSet
@@ -292,23 +302,26 @@ SIGNED = '{"type": "thinking", "thinking": "Hm.", "signature": "s"}'
 
 
 @pytest.mark.parametrize(
-    ("thoughts", "kinds"),
+    ("thoughts", "thinker", "kinds"),
     [
-        ((SIGNED,), ["thinking", "tool_use"]),
-        ((), ["tool_use"]),
-        (None, []),
-        (('{"calls": 0, "item": {"type": "reasoning"}}',), []),
+        ((SIGNED,), "claude-opus-5-5", ["thinking", "tool_use"]),
+        ((), "claude-opus-5-5", ["tool_use"]),
+        ((SIGNED,), "claude-fable-5-2", []),
+        (None, "", []),
+        (('{"calls": 0, "item": {"type": "reasoning"}}',), "claude-opus-5-5", []),
     ],
 )
 def test_a_claude_that_thinks_sees_its_calls_where_its_thoughts_are_known(
-    thoughts: tuple[str, ...] | None, kinds: list[str]
+    thoughts: tuple[str, ...] | None, thinker: str, kinds: list[str]
 ) -> None:
     """Else, and where another model thought, it is told of them as text: it would miss its own thoughts."""
-    answered = Message("assistant", "I looked.", calls=CALLS, thoughts=thoughts)
+    kept = None if thoughts is None else Thoughts(thinker, thoughts)
+    answered = Message("assistant", "I looked.", calls=CALLS, thoughts=kept)
     told = Message("user", "Found.", results=(ToolResult("Found."),))
     offer = ToolOffer("Call tools.", ToolSet(()))
 
-    _, again, after = messages_of(Request("", (*REQUEST.messages, answered, told), offer=offer), thinks=True)
+    request = Request("", (*REQUEST.messages, answered, told), "claude-opus-5-5", offer=offer)
+    _, again, after = messages_of(request, thinks=True)
 
     assert kinds == ([block["type"] for block in again["content"]] if kinds else [])
     assert kinds or again["content"] == "I looked."

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from koi_lang.events import Event, OutputDelta
-from koi_lang.runtime.context import current_run
 from tests.llm.server import Answer
 from tests.llm.wire import call
 from tests.playbook.playing import Player, act, ask, done
@@ -44,26 +42,6 @@ def test_one_conversation_is_the_same_whichever_way_it_comes(play: Player, way: 
 
     assert ({"ok": True}, ("Hi Ada", "It has 7 degrees.")) == (played.result, played.printed)
     assert story(expected.events) == story(played.events)
-
-
-@pytest.mark.parametrize("way", WAYS, ids="-".join)
-def test_texts_for_people_arrive_whichever_way_they_come(play: Player, way: tuple[str, str]) -> None:
-    """Also as arguments of calls they are told while they are written, with all that is in them."""
-    seen: list[Event] = []
-    text = 'Dear *Ada*,\n\t"漢字" 🐟 \\ \x1b[2J and so on. ' * 20
-
-    def look_on() -> None:
-        current_run().events.subscribe(seen.append, transient=True)
-
-    turns = [[FORECAST], [act("print", message=text)], [done(text=text)]]
-    played, *_ = talk(play, TEAM, turns, way, played={"payload": {"name": "Ada"}}, meanwhile={0: look_on})
-    told = [event.data for event in seen if isinstance(event.data, OutputDelta)]
-
-    assert text == "\n".join(played.printed)
-    for action, field in (("print", "message"), ("return", "text")):
-        pieces = [each.text for each in told if (each.action, each.field) == (action, field)]
-        assert text == "".join(pieces)
-        assert len(pieces) > 10
 
 
 @PROVIDERS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
@@ -29,9 +28,6 @@ MOST_OPEN = 200
 LEAST_CELL = 6
 # The parser leaves out what is nested deeper; a list and each of its items are a level.
 DEEPEST = 12
-# Controls that turn the direction of what follows, and an escape sequence of which more may come.
-DIRECTION = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
-BEGUN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,40}|[\]PX^_][^\x07\x1b\x9c]{0,200}\x1b?)?\Z")
 # Highlights code in the sixteen colours of the terminal, whose background stays.
 CODE_THEME = "ansi_dark"
 
@@ -61,17 +57,13 @@ class GrowingMarkdown:
 
     def __init__(self, look: Theme) -> None:
         self._look = look
-        self._text = self._held = ""
+        self._text = ""
         self._columns = self._last_start = 0
         self._before_last: list[str] = []
 
     def add(self, text: str) -> None:
         """Take in what follows."""
-        text = self._held + text
-        begun = BEGUN_ESCAPE.search(text)
-        end = len(text) if begun is None else begun.start()
-        self._held = text[end:]
-        self._text += DIRECTION.sub("", COLOUR.sub("", harmless(text[:end])))
+        self._text += COLOUR.sub("", harmless(text))
 
     def last_lines(self, columns: int, most: int) -> list[str]:
         """The last lines of what there is so far, rendered; of a long block that is not complete, as it was written."""

@@ -75,7 +75,7 @@ async def _read(model: SdkModel, request: Request) -> dict[str, Any]:
 
 
 def _end(end: StreamEnd) -> dict[str, Any]:
-    kept = [json.loads(block) for block in end.thoughts or ()]
+    kept = [json.loads(block) for block in (end.thoughts.blocks if end.thoughts else ())]
     return {"kept": kept, "stop_reason": end.stop_reason, "usage": _usage(end.usage)}
 
 

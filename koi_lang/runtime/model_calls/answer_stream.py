@@ -19,7 +19,7 @@ from koi_lang.events import (
     ThoughtDelta,
 )
 from koi_lang.llm.layers import open_stream
-from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Usage
+from koi_lang.llm.messages import Adapter, Discarded, Request, StreamEnd, TextDelta, ThinkingDelta, Thoughts, Usage
 from koi_lang.llm.sdk_model import CUT_SHORT
 from koi_lang.llm.token_weight import weight
 from koi_lang.llm.usage import usage_of
@@ -81,7 +81,7 @@ class AnswerStream:
         self._is_open = False
 
     @property
-    def thoughts(self) -> tuple[str, ...] | None:
+    def thoughts(self) -> Thoughts | None:
         """What the model thought, for its provider; None where that is not known."""
         return self._end.thoughts
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from koi_lang.errors import KoiError, ProviderError
-from koi_lang.llm.messages import Request
+from koi_lang.llm.messages import Request, Thoughts
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.prompting import Feedback
 
@@ -56,7 +56,7 @@ class Turn:
     has_returned: bool = False
     problem: str = ""
     values: list[int] = field(default_factory=list)
-    thoughts: tuple[str, ...] | None = None
+    thoughts: Thoughts | None = None
     error: ProviderError | None = None
     tokens: int = 0
 
