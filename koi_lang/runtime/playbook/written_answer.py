@@ -31,7 +31,8 @@ class WrittenAnswer:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._held = ""
+        # Pieces, since a text that is an attribute is copied whenever it grows.
+        self._held: list[str] = []
         self._is_begun = self._is_thought = False
 
     def add(self, piece: str) -> None:
@@ -39,30 +40,30 @@ class WrittenAnswer:
         if self._is_begun:
             self._grow(piece)
             return
-        self._held += piece
+        self._held.append(piece)
         if self._is_thought and ENDS_TAG.isdisjoint(piece):
             return
-        text = without_thoughts(self._held)
+        text = without_thoughts("".join(self._held))
         self._is_thought = THOUGHT.match(text) is not None
         if not self._is_thought and BEGUN.match(text) is None:
             self._begin(text)
 
     def end(self) -> None:
         """Tell what was held back and belongs to the text all the same."""
-        rest = CLOSING_FENCE.sub("", self._held.rstrip()) if self._is_begun else plain_text(self._held)
-        self._held = ""
+        held, self._held = "".join(self._held), []
+        rest = CLOSING_FENCE.sub("", held.rstrip()) if self._is_begun else plain_text(held)
         if rest:
             self._tell(rest)
 
     def _begin(self, text: str) -> None:
-        self._is_begun, self._held = True, ""
+        self._is_begun, self._held = True, []
         self._grow(OPENING_FENCE.sub("", text.lstrip()))
 
     def _grow(self, piece: str) -> None:
         """Tell a piece but for blanks and backticks at its end, which may end the answer."""
         text = piece.rstrip(AROUND)
         if text:
-            self._tell(self._held + text)
-            self._held = piece[len(text) :]
+            self._tell("".join(self._held) + text)
+            self._held = [piece[len(text) :]]
         else:
-            self._held += piece
+            self._held.append(piece)
