@@ -29,7 +29,7 @@ class StreamAbout:
 
     Attributes:
         wire: the format that it is in, one of `WIRES`.
-        source: `recorded`, or `written from the documentation: PAGE`.
+        source: `recorded`, or `written from the documentation: PAGE`, or `written without the page at hand: PAGE`.
         variant: what is special about it.
         date: of the recording, or on which the source was read, `YYYY-MM-DD`.
         status: of the response.
