@@ -70,6 +70,7 @@ def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, 
 
     assert {"print", "return", "helper__greet", "Weather__forecast", "plan"} <= set(names)
     assert names == list(dict.fromkeys(names))
+    assert all((tool.get("function") or tool)["description"] for tool in body["tools"])
     assert {"call_skill", "if", "while", "repeat"}.isdisjoint(names)
     assert system.endswith("## Playbook\nGreet ⟨args.name⟩ and tell the weather.")
     assert "## Actions" not in system

@@ -12,10 +12,11 @@ from koi_lang.llm.tool_calls import CallText
 from koi_lang.llm.tools import LONGEST_NAME, TOOL_MARK, NativeTool, ToolOffer, ToolSet, fit_name
 from koi_lang.runtime.actions.control import CONTROL
 from koi_lang.runtime.actions.registered import ActionKind
+from koi_lang.runtime.agents.declarations import Handler
 from koi_lang.runtime.mcp.safe_text import quote_text
 from koi_lang.runtime.playbook import prompting
 from koi_lang.runtime.playbook.action_parsing import NAMING, Action, as_action
-from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.runtime.playbook.delegation import Delegate, reachable
 from koi_lang.runtime.playbook.tool_schemas import OPEN, simplify_schema
 from koi_lang.runtime.schema import of_function
 
@@ -139,7 +140,7 @@ def _handlers(agent: AgentPort) -> list[NativeTool]:
     return [
         _make_nested(
             f"{member.key}{TOOL_MARK}{handler.event}",
-            handler.affordance or member.agent.about.playbooks.get(handler.event, "") or member.agent.about.affordance,
+            _description(member, handler),
             handler.schema or ANY_OBJECT,
             {"actionType": "delegate", "intent": f"{member.key}::{handler.event}"},
             "data",
@@ -147,6 +148,13 @@ def _handlers(agent: AgentPort) -> list[NativeTool]:
         for member in members
         for handler in member.agent.about.handlers.values()
     ]
+
+
+def _description(member: Delegate, handler: Handler) -> str:
+    """What a member does; one that says nothing of it does what its name says."""
+    about = member.agent.about
+    told = handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
+    return told or f"Have `{member.key}` handle `{handler.event}`."
 
 
 def _delegate_tool(agent: AgentPort) -> NativeTool:
@@ -161,7 +169,7 @@ def _functions(agent: AgentPort) -> list[NativeTool]:
     return [
         _make_nested(
             f"{skill.name}{TOOL_MARK}{name}",
-            function.__doc__ or skill.affordance,
+            function.__doc__ or skill.affordance or f"The function `{name}` of `{skill.name}`.",
             of_function(function),
             {"intent": "call_skill", "skill": skill.name, "function": name},
             "input",
