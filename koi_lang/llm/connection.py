@@ -43,6 +43,7 @@ class Provider:
         cache_key: whether it finds what it has read before by a key of requests.
         thoughts: the field of an answer in which it wants back, with calls of tools, what was thought before them: of
             `chat_thoughts`; empty where it wants nothing, or has an interface of its own for that.
+        user_after_results: whether a person may speak directly after results of tools.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Provider:
     responses: bool = False
     cache_key: bool = False
     thoughts: str = ""
+    user_after_results: bool = True
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -110,6 +110,7 @@ PROVIDERS = (
         prefixes=("mistral-", "ministral-", "codestral-"),
         seed="random_seed",
         cache_key=True,
+        user_after_results=False,
     ),
     Provider(
         "bedrock",

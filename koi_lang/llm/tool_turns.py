@@ -67,7 +67,7 @@ def _without_calls(message: Message) -> Message:
 
 
 def _exchange(answer: Message, told: Message, more: Sequence[Message], number: int, model: str) -> Exchange:
-    ids = [f"call_{number}_{place}" for place in range(len(answer.calls))]
+    ids = [f"c{number:05}{place:03}" for place in range(len(answer.calls))]  # Mistral takes nine letters and digits
     beside = told.results[len(ids) :]
     rest = merge_turns((*(Message("user", result.text) for result in beside), *more))
     return Exchange(

@@ -170,8 +170,13 @@ def test_thoughts_stand_before_the_calls_that_followed_them() -> None:
     items = asked.body["input"][2:]
 
     assert items[1] == {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "e"}
-    assert items[0] == {"type": "function_call", "call_id": "call_1_0", "name": "print", "arguments": '{"message":"a"}'}
-    assert items[3] == {"type": "function_call_output", "call_id": "call_1_0", "output": "1"}
+    assert items[0] == {
+        "type": "function_call",
+        "call_id": "c00001000",
+        "name": "print",
+        "arguments": '{"message":"a"}',
+    }
+    assert items[3] == {"type": "function_call_output", "call_id": "c00001000", "output": "1"}
     image = {"type": "input_image", "detail": "auto", "image_url": "data:image/png;base64,aWNo"}
     assert items[5] == {"role": "user", "content": [image, {"type": "input_text", "text": "Look."}]}
 
