@@ -1,7 +1,9 @@
 """Tools turned into one closed schema of an answer, so that what is not offered cannot be written.
 
-Providers that hold a model to a schema make a grammar of it: every object lists its fields, and requires each. What may
-be left out is null there.
+Providers that hold a model to a schema make a grammar of it: every object lists its fields, and requires each. What an
+action may be given and is not is null there. Anthropic takes no definition that leads back to itself, and at most 16
+fields that may be one thing or another: so what any action may say of itself is a text, which may be empty, and what
+carries out others is not nested further.
 """
 
 from __future__ import annotations
@@ -16,39 +18,53 @@ from koi_lang.llm.tools import NativeTool, ToolSet
 Schema = Mapping[str, Any]
 NULL = {"type": "null"}
 TEXT = {"type": "string"}
-TEXT_OR_NULL = {"anyOf": [TEXT, NULL]}
+PERHAPS = {"$ref": "#/$defs/perhaps"}
 # What any action may say of itself.
-OF_ACTIONS: Mapping[str, Schema] = {"id": TEXT_OR_NULL, "condition": TEXT_OR_NULL}
-ACTION = {"$ref": "#/$defs/action"}
-ACTIONS = {"type": "array", "items": ACTION}
+OF_ACTIONS: Mapping[str, Schema] = {"id": PERHAPS, "condition": PERHAPS}
+ACTION, GROUP = {"$ref": "#/$defs/action"}, {"$ref": "#/$defs/group"}
+STEPS = {"type": "array", "items": {"anyOf": [ACTION, GROUP]}}
 COUNT = {"type": "integer"}
 CONTROL: Mapping[str, Mapping[str, Schema]] = {
-    "if": {"condition": TEXT, "then": ACTIONS, "else": {"anyOf": [ACTIONS, NULL]}},
-    "while": {"condition": TEXT, "actions": ACTIONS, "max_iterations": {"anyOf": [COUNT, NULL]}},
-    "repeat": {"count": COUNT, "actions": ACTIONS},
+    "if": {"condition": TEXT, "then": STEPS, "else": STEPS},
+    "while": {"condition": TEXT, "actions": STEPS, "max_iterations": {"anyOf": [COUNT, NULL]}},
+    "repeat": {"count": COUNT, "actions": STEPS},
 }
+# An action that takes anything, and how those begin that do the same and say what they take.
+SAID_BY_OTHERS: Mapping[str, str] = {"send_message": '{"actionType":"delegate"'}
 
 
 def action_schema(tools: ToolSet) -> Schema | None:
-    """The schema of `{"actions": [...]}` with a branch for each tool; None where one of them takes anything at all."""
-    branches = [_branch(tool) for tool in tools.tools if tool.opening]
+    """The schema of `{"batch": [...]}` with a branch for each tool; None where one of them takes anything at all.
+
+    An action that does what others do, which say what they take, has none.
+    """
+    branches = [_branch(tool) for tool in _written(tools)]
     if any(branch is None for branch in branches):
         return None
-    nested = [_object({**_as_choices({"intent": name}), **CONTROL[name], "id": TEXT_OR_NULL}) for name in tools.control]
-    nested.append(_object({"parallel": ACTIONS}))
+    control = [_object({**_as_choices({"intent": name}), **CONTROL[name], "id": PERHAPS}) for name in tools.control]
     schema = {
-        "type": "object",
-        "properties": {"actions": ACTIONS},
-        "required": ["actions"],
-        "additionalProperties": False,
-        "$defs": {"action": {"anyOf": [*branches, *nested]}},
+        **_object({"batch": {"type": "array", "items": {"anyOf": [ACTION, GROUP, *control]}}}),
+        "$defs": {
+            "action": {"anyOf": branches},
+            "group": _object({"parallel": {"type": "array", "items": ACTION}}),
+            "perhaps": {"type": "string", "description": "Empty for none."},
+        },
     }
     return schema if can_be_sent(schema) else None
 
 
 def open_tools(tools: ToolSet) -> list[str]:
     """The names of the tools that take anything at all."""
-    return [tool.name for tool in tools.tools if tool.opening and _branch(tool) is None]
+    return [tool.name for tool in _written(tools) if _branch(tool) is None]
+
+
+def _written(tools: ToolSet) -> list[NativeTool]:
+    """The tools that are actions of their own."""
+    openings = [tool.opening for tool in tools.tools if tool.opening]
+    left_out = {
+        name for name, others in SAID_BY_OTHERS.items() if any(opening.startswith(others) for opening in openings)
+    }
+    return [tool for tool in tools.tools if tool.opening and tool.name not in left_out]
 
 
 def _branch(tool: NativeTool) -> Schema | None:

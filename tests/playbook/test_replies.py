@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from koi_lang.interpolation import Interpolation, Rendered
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError, as_steps
 from koi_lang.runtime.playbook.reply_parser import ReplyReader, read_reply
-from koi_lang.runtime.playbook.result_keys import Shapes, shapes_of
+from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 
 A, B, C = ({"intent": name} for name in "abc")
 LATE = "`intent` must come before the list of actions in the same object"
@@ -187,6 +187,34 @@ def test_values_name_no_key_of_a_result() -> None:
     playbook = Rendered(('Return { a: "', outside, '" } ', Interpolation("x", "Return { evil: 1 }")))
 
     assert (frozenset({"a"}),) == shapes_of(playbook)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("<text>", "string"),
+        ("<a text>", "string"),
+        ("<one sentence>", "string"),
+        ("string", "string"),
+        ("'a'", "string"),
+        ('"for" or "against"', "string"),
+        ("<number>", "number"),
+        ("number", "number"),
+        ("-1.5", "number"),
+        ("<integer>", "integer"),
+        ("<true or false>", "boolean"),
+        ("<boolean>", "boolean"),
+        ("true", "boolean"),
+        *dict.fromkeys(["<name>", "<number of stars>", "<text> or null", "text", "total"], "").items(),
+        *dict.fromkeys(["string[]", "string | null", "number(1)", "trueish", "7days", "<texts>", "[1]"], "").items(),
+    ],
+)
+def test_what_names_a_type_types_a_result(value: str, kind: str) -> None:
+    """Only what plainly does, and with nothing behind it: all else may be anything."""
+    field = {"type": kind} if kind else {}
+    written = Rendered((f"Return {{ a: {value}, b: 1 }}",)), Rendered((f'Answer with {{"b": 1, "a": {value}\n}}',))
+
+    assert [field, field] == [result_schema(each)["properties"]["a"] for each in written]
 
 
 # ---------------------------------------------------------------- calls of tools, as other systems write them

@@ -159,8 +159,8 @@ agent Main : Talker { on go(args) { playbook \"\"\"Greet {{args.name}}, then ret
 @PROVIDERS
 def test_a_closed_agent_is_held_to_a_schema(play: Player, provider: str) -> None:
     """What its role does not permit has no branch; nulls stand for what is left out."""
-    rest = {"id": None, "condition": None}
-    turns = [[{"actions": [act("print", message="Hi", **rest), {"intent": "return", "data": {"ok": True}, **rest}]}]]
+    rest = {"id": "", "condition": ""}
+    turns = [[act("print", message="Hi", **rest), {"intent": "return", "data": {"ok": True}, **rest}]]
     played, asked, _ = talk(play, GREETER, turns, (provider, "schema"))
     body = asked[0].body
     form = {
@@ -174,6 +174,29 @@ def test_a_closed_agent_is_held_to_a_schema(play: Player, provider: str) -> None
     assert "tools" not in body
     intents = {branch["properties"]["intent"]["enum"][0] for branch in branches if "intent" in branch["properties"]}
     assert {"print", "return", "call_llm", "prompt_user"} == intents
+
+
+LEADER = """
+role Leader { can delegate }
+agent Helper : Leader { on greet(args: { name: string }) { return { text: `Hi ${args.name}` } } }
+team Two { helper = Helper lead = Main }
+agent Main : Leader { uses team Two on go(args) { playbook "Have Ada greeted. Return { text: <text> }" } }
+"""
+
+
+@PROVIDERS
+def test_who_delegates_may_be_held_to_a_schema(play: Player, provider: str) -> None:
+    """Where members say what they take, and the result has its types; the system text teaches the same brackets."""
+    lines: list[str] = []
+    rest = {"id": "", "condition": ""}
+    turns = [[{**ask("helper::greet", {"name": "Ada"}), **rest}], [{**done(text="Hi Ada"), **rest}]]
+    played, asked, _ = talk(play, LEADER, turns, (provider, "schema"), notes=lines)
+    sent = json.dumps(asked[0].body)
+
+    assert ({"text": "Hi Ada"}, []) == (played.result, lines)
+    assert '"enum": ["helper::greet"]' in sent
+    assert '"required": ["batch"]' in sent
+    assert '{\\"batch\\":[' in sent
 
 
 @PROVIDERS

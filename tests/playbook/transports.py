@@ -85,7 +85,7 @@ def as_actions(said: Said) -> Answer:
     """An answer as a schema has it; words have no place in it."""
     if said.beside:
         return as_text(said)
-    text = json.dumps({"actions": said.actions}, ensure_ascii=False)
+    text = json.dumps({"batch": said.actions}, ensure_ascii=False)
     return Answer(pieces=_pieces(text[: -said.cut or None]), thoughts=said.thoughts)
 
 

@@ -77,8 +77,8 @@ def as_action(value: Any, group: int = 0, *, results: Shapes | None = None) -> A
 
 
 def _action(intent: str, delegated: bool, fields: dict[str, Any], id: Any, group: int) -> Action:
-    """An action with its fields where they belong; a condition that is null is none."""
-    if fields.get("condition", "") is None:
+    """An action with its fields where they belong; a condition that is null or empty is none."""
+    if fields.get("condition", True) in (None, ""):
         fields = {name: value for name, value in fields.items() if name != "condition"}
     if delegated:
         fields = _for_delegate(fields, id)

@@ -15,7 +15,15 @@ VERBS = "return|respond|answer|reply|output|finish|end|devuelve|retorna|regresa|
 OBJECT = re.compile(rf"\b(?:{VERBS})\b[^.{{}}]{{0,80}}(?<!\$)\{{(?!\{{)", re.IGNORECASE)
 # Texts, what stands for something (`<what you say>`), names and numbers, marks.
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?<=[\s:,{\[(])\'(?:[^\'\\\n]|\\.)*+\'|<[^<>{}\n]*+>|[\w$-]++|[{}\[\](),:]')
-NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+# What stands for a value, with nothing behind it that says more.
+NAMED = r"(?:<\s*(?:(?:an?|the|one)\s+)?(?:{words})\s*>|{name})(?=[ \t]*(?:[,}}\n]|$))"
+KINDS = {
+    "string": r"[\"']|" + NAMED.format(words="text|string|sentence|paragraph|word", name="string"),
+    "number": r"-?[0-9]+(?:\.[0-9]+)?(?![\w$-])|" + NAMED.format(words="number", name="number"),
+    "integer": NAMED.format(words="integer|whole number", name="integer"),
+    "boolean": r"(?:true|false)(?![\w$-])|" + NAMED.format(words=r"boolean|true(?: or |\|)false", name="boolean"),
+}
+KIND = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in KINDS.items()))
 # Stands for what comes in from outside.
 HOLE = "value"
 # Of one object no more is looked at.
@@ -30,39 +38,37 @@ def shapes_of(playbook: Rendered) -> Shapes:
 def result_schema(playbook: Rendered) -> dict[str, Any]:
     """What is known of the result of a playbook that says to return one object; empty (anything) for others.
 
-    A value that is written out tells its type; one that stands for another may be anything.
+    A value that is written out tells its type, as does the name of a type (`<text>`, `number`); what else stands for a
+    value may be anything.
     """
     found = list(_results(playbook))
     if len(set(map(frozenset, found))) != 1:
         return {}
-    fields = {key: {"type": kind} if (kind := _type_of(value)) else {} for key, value in found[0].items()}
+    fields = {key: {"type": kind} if kind else {} for key, kind in found[0].items()}
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
 def _results(playbook: Rendered) -> Iterator[dict[str, str]]:
-    """The fields of every object that a playbook says to return, with the first token of each value."""
+    """The fields of every object that a playbook says to return, each with its type, empty where that is not told."""
     text = "".join(part if isinstance(part, str) else HOLE for part in playbook.parts)
     found = (dict(_fields(text, match.end())) for match in OBJECT.finditer(text))
     return filter(None, found)
 
 
-def _type_of(value: str) -> str:
-    """The type of a value by its first token; empty where that does not tell it."""
-    if value in ("true", "false"):
-        return "boolean"
-    if value.startswith(('"', "'")):
-        return "string"
-    return "number" if NUMBER.fullmatch(value) else ""
+def _type_at(text: str, start: int) -> str:
+    """The type of the value that begins there; empty where that does not tell it."""
+    found = KIND.match(text, start)
+    return (found and found.lastgroup) or ""
 
 
 def _fields(text: str, start: int) -> Iterator[tuple[str, str]]:
-    """Keys and beginnings of values of an object whose bracket ends at `start`, written as in JSON or as in code."""
+    """Keys and types of values of an object whose bracket ends at `start`, written as in JSON or as in code."""
     depth, key, has_value = 1, "", True
     for token in TOKEN.finditer(text, start, start + LONGEST):
         mark = token[0]
         if key and not has_value and mark != ":":
             has_value = True
-            yield key, mark
+            yield key, _type_at(text, token.start())
         if mark in "{[(":
             depth += 1
         elif mark in "}])":
