@@ -27,7 +27,8 @@ OF_TOOLS = re.compile(r"schema|strict|eager|parameters|extra", re.IGNORECASE)
 EFFORTS = ("reasoning_effort", "reasoning", "thinking", "enable_thinking")
 LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 # What only some models take of the description of a tool.
-TOOL_EXTRAS = ("strict", "eager_input_streaming")
+EAGER = "eager_input_streaming"
+TOOL_EXTRAS = ("strict", EAGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,11 @@ def _with_plain_tools(body: Body) -> Body:
     return {**body, "tools": [_plain_tool(tool) for tool in tools]} if isinstance(tools, list) else body
 
 
+def _without_eager(body: Body) -> Body:
+    tools = body.get("tools")
+    return {**body, "tools": [_drop(tool, EAGER) for tool in tools]} if isinstance(tools, list) else body
+
+
 def _plain_tool(tool: Body) -> Body:
     plain = {name: value for name, value in tool.items() if name not in TOOL_EXTRAS}
     if plain.get("type") == "function" and "function" not in plain:
@@ -147,6 +153,7 @@ DOWNGRADES = (
     Downgrade("cache_marks", "cache_marks", "takes no `cache_control`, so it is left out", _without_marks),
     _option("tool_choice"),
     _option("parallel_tool_calls"),
+    Downgrade("eager", "tools", f"takes no `{EAGER}`, so it is left out", _without_eager, re.compile(EAGER)),
     Downgrade("strict", "tools", "does not keep to schemas of tools", _with_plain_tools, OF_TOOLS),
     # Whoever makes the body says the same in text then.
     Downgrade(TOOLS, "tools", "takes no tools, so it writes its actions as text", without(*OFFERING)),

@@ -44,6 +44,15 @@ ELSEWHERE = (
     "`{provider}` has `{model}` behind its Responses interface alone",
     'Write `interface: "responses"` in the `llm` block of the agent.',
 )
+# What servers say of a path that they do not have, where they say more than a page does.
+NO_PATH = re.compile(
+    r"(404:? ?)?((page|file|resource|route|path) )?not found\.?|(invalid url|cannot post)\b.*",
+    re.IGNORECASE | re.DOTALL,
+)
+PATHS = ("/chat/completions", "/responses", "/v1/messages")
+NO_PATH_SENTENCE = "`{provider}` has no path at {where} that ends in `{path}`"
+NO_PATH_HELP = "Check the address: `base_url` is what stands before `{path}`."
+NO_RESPONSES = ' Where there is no Responses interface, write `interface: "chat"` in the `llm` block.'
 TOO_LONG = "Split the work, or choose a model that reads more."
 
 # What a status means: the sentence, and what to do about it.
@@ -94,7 +103,11 @@ def explain(
         return _without_status(error, connection, document, begun=begun)
     out_of_credit = document.code in OUT_OF_CREDIT
     sentence, help, status = _tell_status(status, document, body or {})
+    path = _missing_path(error, status, document)
+    if path:
+        sentence, help = NO_PATH_SENTENCE, NO_PATH_HELP + (NO_RESPONSES if path == "/responses" else "")
     words = {
+        "path": path,
         "provider": connection.provider.name,
         "key": " or ".join(connection.provider.keys) or "no key",
         "model": model,
@@ -153,6 +166,16 @@ def broken_off(provider: str, *, begun: bool) -> RequestError:
     return RequestError(f"`{provider}` sent no answer", help="Check that `base_url` is the address of its API.")
 
 
+def page_error(provider: str) -> RequestError:
+    """The error for a page in place of an answer; the same address gives it again."""
+    failure = RequestError(
+        f"`{provider}` sent a page for people instead of an answer",
+        help="Check that `base_url` is the address of its API, and that no proxy answers in its place.",
+    )
+    failure.repeatable = False
+    return failure
+
+
 def refusal_error(provider: str, reason: str, connection: ProviderConnection) -> RequestError:
     """The error for an answer that is a refusal; the same request would be refused again."""
     detail = f": {_line(reason, connection)}" if reason.strip() else ""
@@ -190,6 +213,15 @@ def _tell_status(status: int, document: ErrorDocument, body: Mapping[str, Any]) 
     if part is None:
         return *MEANINGS[meaning], 401 if meaning == 401 else status
     return f"`{{provider}}` rejects {part.called}: {{detail}}", part.help, 404 if part.name == "model" else status
+
+
+def _missing_path(error: Exception, status: int, document: ErrorDocument) -> str:
+    """How the address ended that a server does not have; empty where it has, or knows it by another name."""
+    message = document.message.strip()[:LONGEST_LOOK]
+    if status != 404 or (message and not NO_PATH.fullmatch(message)):
+        return ""
+    asked = urlsplit(str(getattr(getattr(error, "request", None), "url", ""))).path
+    return next((path for path in PATHS if asked.endswith(path)), "")
 
 
 def _without_status(

@@ -94,9 +94,10 @@ class _Retry(Layer):
             self._give_up(first, attempt, failure, f"{failure.message} ({attempt} attempts)")
         delay_s = self._pauses.after(attempt) if failure.retry_after_s is None else failure.retry_after_s
         if delay_s > self._pauses.cap_s:
-            asked = f"`{self.provider}` asks to wait {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
+            asked = f"a wait of {delay_s:.0f} s, longer than the {self._pauses.cap_s:g} s allowed"
             failure.repeatable = False  # not within the time that anybody waits
-            self._give_up(first, attempt, failure, asked)
+            failure.help = f"Try again in {delay_s:.0f} s, or choose another model with `koi run -m provider/model`."
+            self._give_up(first, attempt, failure, f"{failure.message} ({asked})")
         self._on_event(
             RetryStarted(name_of(self), attempt=attempt, tries=self._tries, delay_s=delay_s, error=failure.message)
         )

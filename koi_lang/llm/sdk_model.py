@@ -21,6 +21,7 @@ from koi_lang.llm.provider_errors import (
     explain,
     is_silence,
     overflow,
+    page_error,
     refusal_error,
     without_text,
 )
@@ -136,7 +137,7 @@ class SdkModel(ABC):
 
     async def _stream_deltas(self, body: Mapping[str, Any], ending: StreamState) -> AsyncGenerator[Delta, None]:
         async with await self._send(body) as stream, aclosing(self._parts(stream, ending)) as parts:
-            ending.accepted = _is_events(stream)
+            ending.accepted, ending.is_page = _has_type(stream, "event"), _has_type(stream, "html")
             async for part in parts:
                 for delta in ending.deltas(part):
                     yield delta
@@ -179,6 +180,8 @@ class SdkModel(ABC):
             return overflow(model)
         if ending.refusal is not None:
             return refusal_error(self.provider, ending.refusal, self.connection)
+        if ending.is_page and not ending.begun:
+            return page_error(self.provider)
         if not ending.stop_reason or ending.stop_reason in BROKEN:
             return broken_off(self.provider, begun=ending.begun)
         called_tool = ending.calls.has_called and not ending.reads_calls
@@ -244,7 +247,7 @@ def _discarded_usage(request: Request, ending: StreamState) -> Discarded | None:
     return Discarded(replace(ending.usage, output_tokens=written, estimated=True))
 
 
-def _is_events(stream: Any) -> bool:
-    """Whether a response is a stream of events, so that it comes from a model and not from a page of errors."""
+def _has_type(stream: Any, word: str) -> bool:
+    """Whether a response says that it is a stream of events, as models send it, or a page, as others do."""
     headers = getattr(getattr(stream, "response", None), "headers", {})
-    return "event" in str(headers.get("content-type", ""))
+    return word in str(headers.get("content-type", ""))

@@ -22,6 +22,7 @@ class StreamState(ABC):
     Attributes:
         accepted: whether the provider has begun to work on the request, as far as can be told: it opened a stream of
             events, or kept silent for too long.
+        is_page: whether a page for people came in place of a stream.
         begun: whether any part has arrived.
         said: whether there was text, or a call of a tool, in any.
         thought: what the part that was read last says of the thoughts of the model.
@@ -36,7 +37,7 @@ class StreamState(ABC):
     """
 
     def __init__(self, offer: ToolOffer | None = None) -> None:
-        self.accepted = self.begun = self.said = False
+        self.accepted = self.is_page = self.begun = self.said = False
         self.calls = CallWriter({} if offer is None else offer.set.by_name)
         self._waits_for_calls, self._held = offer is not None, ""
         self.thought = self.called = ""

@@ -326,6 +326,18 @@ def test_a_schema_of_a_tool_that_is_refused_is_not_strict_next_time(kind: str) -
     assert ["`some-model` does not keep to schemas of tools"] == notes
 
 
+def test_early_arguments_that_are_refused_leave_the_schemas_strict() -> None:
+    """Only what is refused goes, and the line names it."""
+    call = Answer(calls=(("look", ('{"a":', '"b"}')),))
+    said_so = error("tools.0.custom.eager_input_streaming: Extra inputs are not permitted")
+
+    texts, requests, notes = said("anthropic", refusal(said_so), call)
+
+    kept = [[name in json.dumps(each.body) for name in ("eager_input_streaming", "strict")] for each in requests]
+    assert ([ACTION], [[True, True], [False, True]]) == (texts, kept)
+    assert ["`some-model` takes no `eager_input_streaming`, so it is left out"] == notes
+
+
 def test_tools_of_anthropic_lose_what_older_models_do_not_take() -> None:
     """A tool stands in its list without a wrapping there."""
     tool = {"name": "look", "input_schema": SCHEMA, "strict": True, "eager_input_streaming": True}

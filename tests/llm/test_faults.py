@@ -33,7 +33,6 @@ BEFORE_TEXT = {
     "500 without a word": (Answer(status=500), "`{0}` has a problem of its own (status 500): no reason given"),
     "529": (Answer(status=529, error=BUSY), "`{0}` is overloaded"),
     "a page": (Answer(status=502, page=PAGE), "`{0}` has a problem of its own (status 502): no reason given"),
-    "a page in place of an answer": (Answer(page=PAGE), "`{0}` sent no answer"),
     "a cut": (Answer(cut_after=0), "cannot reach `{0}` at `http://127.0.0.1:"),
     "a reset": (Answer(cut_after=0, reset=True), "cannot reach `{0}` at `http://127.0.0.1:"),
     "half an event": (
@@ -57,8 +56,12 @@ AFTER_TEXT = {
 }
 FOR_GOOD = {
     "401": (Answer(status=401, error=BUSY), "`{0}` does not accept the key in"),
-    "a page for 404": (Answer(status=404, page=PAGE), "`{0}` does not know the model `some-model`"),
-    "a long wait": (Answer(status=429, headers={"retry-after": "86400"}), "`{0}` asks to wait 86400 s, longer than"),
+    "a page for 404": (Answer(status=404, page=PAGE), "`{0}` has no path at `http://127.0.0.1:"),
+    "a page in place of an answer": (Answer(page=PAGE), "`{0}` sent a page for people instead of an answer"),
+    "a long wait": (
+        Answer(status=429, headers={"retry-after": "86400"}),
+        "`{0}` asks to slow down: no reason given (a wait of 86400 s, longer than the 60 s allowed)",
+    ),
     "a refusal": (Answer(refusal="I would rather not."), "the model at `{0}` declined to answer"),
     "no room": (Answer(pieces=(), stop_reason="length"), "the answer of `{0}` reached its limit of tokens"),
 }

@@ -19,7 +19,7 @@ from koi_lang.llm.openai import OpenAI
 from koi_lang.llm.openai_responses import OpenAIResponses
 from tests.llm.refusals import error
 from tests.llm.server import Answer, Asked, ModelServer
-from tests.llm.test_adapters import failure_of
+from tests.llm.test_adapters import failure_of, provider_of
 
 THERE = """
 o1-pro o3-pro-2025-06-10 o4-mini-deep-research gpt-5-pro gpt-5.2-pro gpt-5.1-codex-max gpt-5-codex codex-mini-latest
@@ -119,6 +119,42 @@ def test_a_model_that_is_elsewhere_is_said_to_be() -> None:
 
     assert "`openai` has `some-model` behind its Responses interface alone" == failure.message
     assert 'Write `interface: "responses"` in the `llm` block of the agent.' == failure.help
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("openai", "/chat/completions"), ("responses", "/responses"), ("anthropic", "/v1/messages")],
+)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=404, page="<html><h1>404 Not Found</h1></html>"),
+        Answer(status=404, page="404 page not found"),
+        Answer(status=404, error={"detail": "Not Found"}),
+        Answer(status=404, error=error("File Not Found", code=404)),
+        Answer(status=404, error=error(f"Invalid URL (POST /v2/{'x' * 5000})")),
+    ],
+    ids=["page", "text", "detail", "message", "long"],
+)
+def test_a_path_that_a_server_does_not_have_is_no_unknown_model(kind: str, path: str, answer: Answer) -> None:
+    """The address is named, and the other interface where that may be what there is."""
+    failure = failure_of(kind, answer)
+
+    assert failure.message.startswith(f"`{provider_of(kind)}` has no path at `http://127.0.0.1:")
+    assert failure.message.endswith(f"` that ends in `{path}`")
+    assert (path == "/responses") == ('write `interface: "chat"`' in str(failure.help))
+    assert 404 == failure.status
+
+
+@pytest.mark.parametrize(
+    "said", ["model: some-model", "The model was not found", "model 'm' not found, try pulling it"]
+)
+def test_a_model_that_is_not_found_is_no_missing_path(said: str) -> None:
+    """What names the model is about it."""
+    assert (
+        "`openai` does not know the model `some-model`"
+        == failure_of("openai", Answer(status=404, error=error(said))).message
+    )
 
 
 # ---------------------------------------------------------------- keys of requests that begin alike

@@ -74,7 +74,8 @@ def test_a_wait_longer_than_the_cap_fails_at_once() -> None:
 
     _, error = heard(retrying(Flaky(failing(429, retry_after_s=3600), "answer"), listener))
 
-    assert str(error) == "`maker` asks to wait 3600 s, longer than the 60 s allowed"
+    assert "it failed (a wait of 3600 s, longer than the 60 s allowed)" == str(error)
+    assert "Try again in 3600 s" in str(error.help)
     assert listener.pauses_s == []
 
 

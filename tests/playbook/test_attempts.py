@@ -75,7 +75,7 @@ def test_several_models_are_sent_four_requests_in_all(play: Player, models: int,
 def test_a_wait_that_is_too_long_ends_at_once(play: Player) -> None:
     """A provider that asks to come back in an hour is not asked again in the same second."""
     later = Answer(status=429, error={"error": {"message": "slow"}}, headers={"retry-after": "3600"})
-    told = "`openai` asks to wait 3600 s, longer than the 60 s allowed"
+    told = "`openai` asks to slow down: slow (a wait of 3600 s, longer than the 60 s allowed)"
 
     assert (told, 1) == carried_out(play, "openai", later)
 

@@ -233,3 +233,12 @@ def test_an_unknown_intent_suggests_all_that_could_be_meant(play: Player) -> Non
         played = play(PROGRAM, [{"intent": intent}, done()])
 
         assert f"did you mean `{meant}`?" in played.feedback[1], played.feedback[1]
+
+
+@pytest.mark.parametrize("intent", ["formt", "prompt_frm", "call_skll", "ask_parnt", "zzz"])
+def test_an_unknown_intent_suggests_nothing_that_was_not_offered(play: Player, intent: str) -> None:
+    """Actions for older programs, and those of no use to the agent, stay out."""
+    told = play(NARROW.replace("can think", "can think, can execute"), [{"intent": intent}, done()]).feedback[1]
+
+    assert f"there is no action `{intent}`" in told
+    assert [name for name in ("`format`", "`prompt_form`", "`call_skill`", "`ask_parent`") if name in told] == []

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tools import TOOL_MARK
-from koi_lang.runtime.actions.lookup import actions_of, find_action
+from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import payload_schema, reachable
 from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
+from koi_lang.runtime.playbook.prompting import offered_actions
 from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.schema import of_function, problems
@@ -103,9 +104,9 @@ def unwrap(fields: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, An
 
 
 def known_names(call: PlaybookCall) -> Iterator[str]:
-    """All that the agent of a call may name as an intent."""
+    """All that the agent of a call is told that it may name as an intent."""
     agent = call.agent
-    yield from (kind.name for kind in actions_of(agent))
+    yield from (kind.name for kind in offered_actions(agent, is_delegate=call.parent is not None, tools=call.tools))
     yield from (f"{skill.name}.{function}" for skill in agent.about.skills() for function in skill.functions)
     if agent.role.allows("delegate"):
         yield from (f"{member.key}::{event}" for member in reachable(agent) for event in member.events)
