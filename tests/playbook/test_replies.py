@@ -217,6 +217,13 @@ def test_what_names_a_type_types_a_result(value: str, kind: str) -> None:
     assert [field, field] == [result_schema(each)["properties"]["a"] for each in written]
 
 
+def test_a_result_that_is_written_in_two_ways_may_be_either() -> None:
+    """A number, or a word where there is none."""
+    written = Rendered(('Return { n: <number>, a: "x" }. Without one, return { n: "none", a: "y" }.',))
+
+    assert {"n": {}, "a": {"type": "string"}} == result_schema(written)["properties"]
+
+
 # ---------------------------------------------------------------- calls of tools, as other systems write them
 
 PRINT = Action("print", False, {"message": "hi"})

@@ -39,12 +39,13 @@ def result_schema(playbook: Rendered) -> dict[str, Any]:
     """What is known of the result of a playbook that says to return one object; empty (anything) for others.
 
     A value that is written out tells its type, as does the name of a type (`<text>`, `number`); what else stands for a
-    value may be anything.
+    value may be anything, and so may one that is written in several ways.
     """
     found = list(_results(playbook))
     if len(set(map(frozenset, found))) != 1:
         return {}
-    fields = {key: {"type": kind} if kind else {} for key, kind in found[0].items()}
+    kinds = {key: {each[key] for each in found} for key in found[0]}
+    fields = {key: {"type": kind} if len(of) == 1 and (kind := min(of)) else {} for key, of in kinds.items()}
     return {"type": "object", "properties": fields, "required": list(fields)}
 
 
