@@ -60,6 +60,50 @@ def test_results_go_back_to_their_calls(play: Player, provider: str) -> None:
     assert provider != "anthropic" or [False, True, True] == [failed for _, _, failed in results]
 
 
+BROKEN = {
+    "of another language": ("{'a': 1}", {}),
+    "half of a key": ('{"message":"b" "c"}', {}),
+}
+
+
+@PROVIDERS
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_result_of_a_call_that_cannot_be_read_says_why(play: Player, provider: str, name: str) -> None:
+    """Nothing is told beside it, and the call goes back with arguments that are JSON."""
+    arguments, expected = BROKEN[name]
+    turns = [Answer(calls=(call("print", message="a"), ("print", (arguments,))))]
+    played, asked, _ = talk(play, TEAM, [*turns, [done(ok=True)]], (provider, "tools"))
+    _, results = exchange_of(provider, asked[1].body)
+
+    assert ({"ok": True}, ("a",)) == (played.result, played.printed)
+    assert [{"message": "a"}, expected] == arguments_in(provider, asked[1].body)
+    assert "✅ print" == results[0][1]
+    assert results[1][1].startswith("❌ The rest of your answer was not carried out: ")
+    assert 1 == asked[1].sent.decode().count("The rest of your answer")
+    assert provider != "anthropic" or [False, True] == [failed for _, _, failed in results]
+
+
+@PROVIDERS
+def test_the_result_of_half_a_plan_says_what_was_done(play: Player, provider: str) -> None:
+    """And why the rest of it could not be read."""
+    plan = '{"actions":[{"intent":"print","message":"a"},{"intent":"print",\'b\':1}]}'
+    played, asked, _ = talk(play, TEAM, [Answer(calls=(("plan", (plan,)),)), [done(ok=True)]], (provider, "tools"))
+    _, [(_, result, _)] = exchange_of(provider, asked[1].body)
+
+    assert ("a",) == played.printed
+    assert ["✅ print", "❌ The rest of your answer"] == [line[:25].strip() for line in result.splitlines()]
+
+
+@PROVIDERS
+def test_repaired_calls_go_back_as_they_were_understood(play: Player, provider: str) -> None:
+    """With what they were carried out with; those that need no repair keep every character."""
+    calls = ("print", ('{"message":"hal",}',)), ("print", ('{"message":"a\tb"}',)), call("print", message="c")
+    played, asked, _ = talk(play, TEAM, [Answer(calls=calls), [done(ok=True)]], (provider, "tools"))
+
+    assert ("hal", "a\tb", "c") == played.printed
+    assert [{"message": said} for said in played.printed] == arguments_in(provider, asked[1].body)
+
+
 @PROVIDERS
 def test_a_tool_stands_for_each_action_that_the_prompt_would_show(play: Player, provider: str) -> None:
     """Its lists are not told as text, and the playbook still ends the system text."""
@@ -148,6 +192,15 @@ def exchange_of(provider: str, body: Any) -> tuple[list[tuple[str, str]], list[t
     calls = [(each["id"], each["name"]) for each in body["messages"][1]["content"]]
     told = [each for each in body["messages"][2]["content"] if each["type"] == "tool_result"]
     return calls, [(each["tool_use_id"], each["content"], each.get("is_error", False)) for each in told]
+
+
+def arguments_in(provider: str, body: Any) -> list[Any]:
+    """The arguments of the calls in a request."""
+    if provider == "openai":
+        return [json.loads(each["function"]["arguments"]) for each in body["messages"][2]["tool_calls"]]
+    if provider == "responses":
+        return [json.loads(each["arguments"]) for each in _of_type(body["input"], "function_call")]
+    return [each["input"] for each in body["messages"][1]["content"]]
 
 
 GREETER = """

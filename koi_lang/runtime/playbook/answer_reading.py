@@ -52,7 +52,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
             turn.values.append(reader.values)
             actions.put_nowait(action)
     except ReplyError as error:
-        turn.problem = error.message
+        turn.problem, turn.unread = error.message, reader.values
     except ProviderError as error:
         turn.error, turn.problem = error, f"the connection broke: {error.message}"
     finally:

@@ -210,9 +210,8 @@ def remember(messages: Transcript, turn: Turn, call: PlaybookCall) -> None:
         call.failures.unreadable(turn.problem)
         feedback.append(prompting.unreadable(turn.problem, is_rest=bool(turn.actions)))
     sees, is_last = can_see_images(call), turn.has_returned
-    beside = feedback[len(turn.actions) if calls else 0 :]
     has_results = calls or (is_broken and turn.request.offer is not None)
-    results = results_of(turn, len(calls), beside, sees=sees) if has_results else ()
+    results = results_of(turn, len(calls), feedback, sees=sees) if has_results else ()
     messages.append(prompting.joined_feedback(feedback, sees=sees, is_last=is_last, results=results))
 
 
