@@ -341,13 +341,16 @@ def test_permission_is_asked_for(project: Project, answer: str) -> None:
     typed(project, test, act("shell", command="echo ran", description="to see"), say("end"), done())
 
 
-def test_what_looks_like_a_command_is_kept(project: Project) -> None:
-    """A mistyped command is no message; behind a space it is one."""
+def test_what_looks_like_a_command_is_no_message(project: Project) -> None:
+    """A mistyped command leaves the input, and is in the history; behind a space it is a message."""
 
     async def test(talk: Typed) -> None:
         talk.press("/cots", ENTER)
         await talk.until_shown("there is no command `/cots`")
-        talk.press(CTRL_C, " /cots", ENTER)
+        assert "" == talk.editor.text
+        talk.press("/nonsense", ENTER)
+        await talk.until_shown("there is no command `/nonsense`")
+        talk.press(" /cots", ENTER)
         await talk.until_shown("done")
 
         assert ["/cots"] == messages(talk)

@@ -108,21 +108,26 @@ class ChatConversation:
         return response.get("data")
 
     async def _say(self, text: str, how: How) -> None:
-        """Give a message to whoever is at work, else to the handler; one that cannot be given comes back."""
+        """Say a text that is no known command; a message that nobody can be given comes back."""
         try:
             if self.screen.person and self.attach(text):
                 return
-            if text.startswith("/"):
-                help = "`/help` lists them; a message may begin with a slash behind a space."
-                raise UsageError(f"there is no command `{text.split()[0]}`", help=help)
-            if not self.is_busy:
-                payload = self.target.payload(text.strip(), self._images(text))
-                await self.ask("run_playbook", name=self.target.name, args=payload)
+            if not text.startswith("/"):
+                await self._give(text, how)
                 return
-            await self.ask(how, **self.fields(text.strip()))
         except KoiError:
             self.screen.put_back(text)
             raise
+        help = "`/help` lists them; a message may begin with a slash behind a space."
+        raise UsageError(f"there is no command `{text.split()[0]}`", help=help)
+
+    async def _give(self, text: str, how: How) -> None:
+        """Give a message to whoever is at work, else to the handler. Raises KoiError."""
+        if not self.is_busy:
+            payload = self.target.payload(text.strip(), self._images(text))
+            await self.ask("run_playbook", name=self.target.name, args=payload)
+            return
+        await self.ask(how, **self.fields(text.strip()))
         at_work = bool(self.session.run.steering.at_work)
         self.screen.note(heard_when(at_end=how == "follow_up", at_work=at_work))
 
