@@ -115,7 +115,7 @@ def test_the_prompt_lists_whom_it_can_reach(play: Player) -> None:
 
 WRONG = [
     ("add", {"a": 1}, "`b` is missing"),
-    ("add", {"a": "1", "b": None}, "`a` must be a number, not '1'; `b` must be a number, not null"),
+    ("add", {"a": "one", "b": None}, "`a` must be a number, not 'one'; `b` must be a number, not null"),
     ("add", {"a": 1, "b": 2, "note": 5}, "`note` must be a text, not 5"),
     ("add", [1, 2], "the value must be an object, not [ 1, 2 ]"),
     ("many", ["a", 5], "`[1]` must be a text, not 5"),

@@ -16,10 +16,18 @@ skill Weather {
   affordance "Weather of cities"
   export async function forecast(city: string, days: number = 1): Promise<any> { return `${city} ${days}` }
   export async function plain(input: string): Promise<any> { return input }
+  export async function price(net: number, currency: string = "eur", sure: boolean = false): Promise<any> {
+    return `${net + 1} ${currency} ${sure}`
+  }
+  export async function open(a: number | null, b: any = 1): Promise<any> { return JSON.stringify([a, b]) }
 }
 agent Helper : Worker {
   on greet(args: { name: string }) { return `Hi ${args.name}` }
   on store(args: { input: any }) { return `stored ${JSON.stringify(args.input)}` }
+  on order(args: { text: string, n?: number, to?: { zip?: string, no: number }, all?: number[] }) {
+    return JSON.stringify(args)
+  }
+  on keep(args: { n?: number | null, name: string | null }) { return JSON.stringify(args) }
   on free(args) { return `free ${JSON.stringify(args)}` }
 }
 team Two { helper = Helper lead = Main }
@@ -33,6 +41,9 @@ agent Main : Worker {
 PRINTED, SPELT = ("a",), {"name": "Ada"}
 SKILL = {"skill": "Weather", "function": "forecast"}
 TWO = [act("print", message="a")] * 2
+
+PRICE = {"intent": "call_skill", "skill": "Weather", "function": "price"}
+ORDER = {"actionType": "delegate", "intent": "helper::order"}
 
 # A slip, what comes of it (what is printed, or the result of the action), and how it was read.
 SLIPS: dict[str, tuple[dict[str, Any], Any, str]] = {
@@ -125,6 +136,54 @@ SLIPS: dict[str, tuple[dict[str, Any], Any, str]] = {
         "Hi Ada",
         "a text of JSON as the payload",
     ),
+    "null for a parameter": (
+        {**PRICE, "input": {"net": 10, "currency": None}},
+        "11 eur false",
+        "`input.currency` without its null",
+    ),
+    "null for a parameter of an intent": (
+        {"intent": "Weather.price", "net": 10, "currency": None},
+        "11 eur false",
+        "`input.currency` without its null",
+    ),
+    "a parameter as text": ({**PRICE, "input": {"net": "2", "sure": "true"}}, "3 eur true", "`input.net` '2' as 2"),
+    "the first parameter as text": ({**PRICE, "input": "2.5"}, "3.5 eur false", "`input.net` '2.5' as 2.5"),
+    "parameters as JSON": (
+        {**PRICE, "input": '{"net":"2","currency":null}'},
+        "3 eur false",
+        """`input` '{"net":"2","currency":null}' as""",
+    ),
+    "null in a payload": ({**ORDER, "data": {"text": "a", "n": None}}, '{"text":"a"}', "`data.n` without its null"),
+    "null beside the name of a member": (
+        {**ORDER, "text": "a", "n": None},
+        '{"text":"a"}',
+        "`data.n` without its null",
+    ),
+    "null in a wrapped payload": (
+        {**ORDER, "data": {"payload": {"text": "a", "n": None}}},
+        '{"text":"a"}',
+        "`data.n` without its null",
+    ),
+    "null for an event alone": (
+        {"actionType": "delegate", "intent": "order", "data": {"text": "a", "n": None}},
+        '{"text":"a"}',
+        "`data.n` without its null",
+    ),
+    "null within a payload": (
+        {**ORDER, "data": {"text": "a", "to": {"zip": None, "no": "7"}}},
+        '{"text":"a","to":{"no":7}}',
+        "`data.to.no` '7' as 7",
+    ),
+    "a payload with texts": (
+        {**ORDER, "data": {"text": "a", "n": "10", "all": ["1", 2]}},
+        '{"text":"a","n":10,"all":[1,2]}',
+        "`data.all[0]` '1' as 1",
+    ),
+    "a payload with JSON": (
+        {**ORDER, "data": {"text": "a", "all": "[1]"}},
+        '{"text":"a","all":[1]}',
+        "`data.all` '[1]' as [ 1 ]",
+    ),
     "a result in args": ({"intent": "return", "args": {"ok": True}}, {"ok": True}, "`args` as `data`"),
     "a result in payload": ({"intent": "return", "payload": {"ok": True}}, {"ok": True}, "`payload` as `data`"),
 }
@@ -156,6 +215,12 @@ def test_what_fits_is_left_as_it_is(play: Player) -> None:
         ask("helper::free", {"args": {"name": "Ada"}}),
         act("call_skill", skill="Weather", function="plain", input={"input": "x"}),
         act("update_state", updates={"count": "3", "args": None}),
+        act("call_skill", skill="Weather", function="open", input={"a": None, "b": None}),
+        act("call_skill", skill="Weather", function="plain", input={"input": "2"}),
+        act("call_skill", skill="Weather", function="plain", input='{"a":"2"}'),
+        ask("helper::keep", {"n": None, "name": None}),
+        ask("helper::order", {"text": "2", "to": {"no": 1, "more": None}}),
+        ask("helper::free", {"n": None}),
         act("return", data={"args": {"other": True}}),
         act("return", data='{"ok":true}'),
         act("return", total=3, input={"a": 1}),
@@ -181,6 +246,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "JSON without end": (act("update_state", updates='{"a":' * 10), "`updates` must be an object"),
     "deep JSON": (act("update_state", updates='{"a":' * 100_000 + "1" + "}" * 100_000), "`updates` must be an object"),
     "large JSON": (act("update_state", updates='{"a":"' + "x" * 10_000_000 + '"}'), "`updates` must be an object"),
+    "null for a parameter that is needed": (
+        {**PRICE, "input": {"net": None, "currency": None}},
+        "called: `net` must be a number, not null",
+    ),
+    "no number for a parameter": ({**PRICE, "input": {"net": "2 or 3"}}, "`net` must be a number"),
+    "an object for a parameter": ({**PRICE, "input": {"net": {"a": "2"}}}, "`net` must be a number"),
+    "null for all that a member is given": (ask("helper::order", None), "`text` is missing"),
+    "null that a payload needs": (ask("helper::order", {"text": None, "n": None}), "`text` must be a text, not null"),
+    "null needed within": (ask("helper::order", {"text": "a", "to": {"no": None}}), "`to.no` must be a number"),
+    "null in a list": (ask("helper::order", {"text": "a", "all": [None]}), "`all[0]` must be a number, not null"),
     "two wrappers": ({"intent": "print", "args": {"message": "a"}, "params": {"message": "b"}}, "`message` is missing"),
     "no function of it": ({"intent": "Weather.rain", "city": "Rome"}, "`Weather.rain`"),
     "a skill it has not": ({"intent": "Other.forecast", "city": "Rome"}, "`Other.forecast`"),
@@ -242,3 +317,27 @@ def test_an_unknown_intent_suggests_nothing_that_was_not_offered(play: Player, i
 
     assert f"there is no action `{intent}`" in told
     assert [name for name in ("`format`", "`prompt_form`", "`call_skill`", "`ask_parent`") if name in told] == []
+
+
+def test_of_many_values_a_few_are_noted(play: Player) -> None:
+    """A journal does not grow with each value of a long list."""
+    played = carried_out(play, {**ORDER, "data": {"text": "a", "all": ["1"] * 10_000}})
+    (begun, *_) = [event.fields for event in played.events if event.type == "action_started"]
+
+    assert (21, "9,980 more likewise") == (len(begun["read_as"]), begun["read_as"][-1])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'this.callAction("call_skill", { skill: "Weather", function: "price", input: { net: 1, currency: null } })',
+        'Helper.handle("order", args)',
+    ],
+)
+def test_code_that_calls_is_told_what_is_wrong(play: Player, code: str) -> None:
+    """Only what models write is read otherwise than it stands there."""
+    head, _, tail = PROGRAM.partition('playbook """')
+    rest = tail.partition('"""')[2]
+    played = play(f"{head} return await {code} {rest}", [], payload={"text": "a", "n": None})
+
+    assert "not null" in played.told, (played.told, played.result)

@@ -55,7 +55,7 @@ class Skill:
         """
         function = self.function(name)
         schema = of_function(function)
-        given = _by_name(input, schema)
+        given = by_parameter(input, schema)
         wrong = [*_unknown_parameters(given, schema), *problems(given, schema)]
         if wrong:
             told = f"`{self.name}.{name}` cannot be called: {'; '.join(wrong)}"
@@ -80,7 +80,7 @@ class Skill:
         return self.functions[name]
 
 
-def _by_name(input: Any, schema: Schema) -> dict[str, Any]:
+def by_parameter(input: Any, schema: Schema) -> dict[str, Any]:
     """The parameters a model means by what it gives: an object of them, or the value of the first."""
     known = schema["properties"]
     if not isinstance(input, dict):

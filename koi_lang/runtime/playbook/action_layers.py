@@ -23,6 +23,7 @@ from koi_lang.runtime.playbook.action_block import ActionBlock
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.lenient_fields import read_fields
+from koi_lang.runtime.playbook.lenient_inputs import read_inputs
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
@@ -63,8 +64,10 @@ class PlaybookAction(RunningAction):
         """
         if self.filled is None:
             filled = self.names.substitute(self.action.data)
-            self.filled, notes = read_fields(self.kind, filled, self.context.agent.state)
-            self.read_as += notes
+            agent = self.context.agent
+            fields, notes = read_fields(self.kind, filled, agent.state)
+            self.filled, given = read_inputs(agent, self.kind, fields, is_delegated=self.is_delegated)
+            self.read_as += [*notes, *given]
         return self.filled
 
 

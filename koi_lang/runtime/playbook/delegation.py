@@ -106,10 +106,12 @@ async def resolve(agent: AgentPort, intent: str, spending: BudgetAccount) -> tup
 
 
 def payload_schema(agent: AgentPort, intent: str) -> Schema:
-    """What the event takes that a qualified name means plainly; empty (anything) for other names."""
+    """What the event takes that a name means plainly; empty (anything) for other names."""
     named = _split_qualified(list(_members(agent)), intent)
-    event = None if named is None else _same(named[0].events, named[1])
-    return {} if named is None or event is None else named[0].agent.about.handlers[event].schema
+    meant = [(member, intent) for member in reachable(agent)] if named is None else [named]
+    events = ((member, _same(member.events, wanted)) for member, wanted in meant)
+    found = next(((member, event) for member, event in events if event is not None), None)
+    return {} if found is None else found[0].agent.about.handlers[found[1]].schema
 
 
 @dataclass(frozen=True, slots=True)

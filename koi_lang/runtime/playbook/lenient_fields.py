@@ -108,20 +108,25 @@ def _convert(kind: ActionKind, fields: Fields, state: Mapping[str, Any], notes: 
         if misfits and value is None and proper not in required:
             notes.append(f"`{name}` without its null")
             continue
-        found = next(_values_of(value, known[proper]), None) if misfits else None
+        found = next(values_of(value, known[proper]), None) if misfits else None
         if found is not None:
-            notes.append(f"`{name}` {_show(value)} as {_show(found)}")
+            note_reading(notes, name, value, found)
         read[name] = value if found is None else found
     return read
 
 
-def _values_of(value: Any, schema: Schema) -> Iterator[Any]:
+def values_of(value: Any, schema: Schema) -> Iterator[Any]:
     """The values that a text spells which are as a schema says."""
     for option in schema.get("anyOf", (schema,)):
         convert = CONVERSIONS.get(option.get("type", ""))
         found = convert(value) if convert is not None else None
         if found is not None and not any(problems(found, option)):
             yield found
+
+
+def note_reading(notes: list[str], name: str, value: Any, found: Any) -> None:
+    """Note what a value that stands under a name was read as."""
+    notes.append(f"`{name}` {_show(value)} as {_show(found)}")
 
 
 def as_object(value: Any) -> Fields | None:

@@ -12,6 +12,7 @@ from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.playbook.action_parsing import Action
 from koi_lang.runtime.playbook.delegation import payload_schema, reachable
 from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
+from koi_lang.runtime.playbook.lenient_inputs import read_value
 from koi_lang.runtime.playbook.prompting import offered_actions
 from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.playbook.tool_offer import named_action
@@ -55,7 +56,7 @@ def _unwrap_payload(agent: AgentPort, action: Action) -> tuple[Action, list[str]
         return action, []
     inner = as_object(payload)
     inner = None if inner is None else unwrap(inner, schema)
-    if inner is None or inner == payload or any(problems(inner, schema)):
+    if inner is None or inner == payload or any(problems(read_value(inner, schema, "", []), schema)):
         return action, []
     what = "a text of JSON" if isinstance(payload, str) else f"`{next(iter(payload))}`"
     return _instead(action, action.intent, {"data": inner}), [f"{what} as the payload"]

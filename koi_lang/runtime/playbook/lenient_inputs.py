@@ -1,0 +1,111 @@
+"""What a model gives to functions of skills and to members, read by their schemas where only one thing can be meant.
+
+Schemas that a provider holds a model to require every field, and null stands there for what may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.runtime.actions.registered import ActionKind
+from koi_lang.runtime.agents.skills import by_parameter
+from koi_lang.runtime.playbook.delegation import payload_schema
+from koi_lang.runtime.playbook.lenient_fields import Fields, as_object, note_reading, values_of
+from koi_lang.runtime.schema import Schema, of_function, problems
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import AgentPort
+
+# Of an input with many values only the first are told.
+MOST_NOTED = 20
+
+
+def read_inputs(agent: AgentPort, kind: ActionKind, fields: Fields, *, is_delegated: bool) -> tuple[Fields, list[str]]:
+    """The fields of an action with what they give to others as those ask for it, and how each value was read.
+
+    Args:
+        fields: as the action asks for them, with their references replaced.
+        is_delegated: whether a member is given them, whom the name of the action means.
+    """
+    notes: list[str] = []
+    if is_delegated:
+        fields = _for_member(payload_schema(agent, kind.name), fields, notes)
+    elif kind.name == "call_skill" and "input" in fields:
+        input = _for_function(_parameters(agent, fields), fields["input"], notes)
+        fields = {**fields, "input": input}
+    more = [f"{len(notes) - MOST_NOTED:,} more likewise"] if len(notes) > MOST_NOTED else []
+    return fields, [*notes[:MOST_NOTED], *more]
+
+
+def _for_member(schema: Schema, fields: Fields, notes: list[str]) -> Fields:
+    """The payload under `data`, or all fields without one."""
+    if not schema:
+        return fields
+    if "data" in fields:
+        return {**fields, "data": read_value(fields["data"], schema, "data", notes)}
+    condition = {name: value for name, value in fields.items() if name == "condition"}
+    payload = {name: value for name, value in fields.items() if name != "condition"}
+    return {**read_value(payload, schema, "", notes), **condition}
+
+
+def _parameters(agent: AgentPort, fields: Fields) -> Schema:
+    """The schema of the function that a call of a skill names; empty (anything) where it names none."""
+    skill = next((known for known in agent.about.skills() if known.name == fields.get("skill")), None)
+    functions = {} if skill is None else skill.functions
+    name = fields.get("function") or next(iter(functions), "")
+    return of_function(functions[name]) if isinstance(name, str) and name in functions else {}
+
+
+def _for_function(schema: Schema, input: Any, notes: list[str]) -> Any:
+    """An object of parameters, or the value of the first one, also as a text of JSON."""
+    if not schema or input is None or not any(problems(by_parameter(input, schema), schema)):
+        return input
+    given = as_object(input)
+    read = read_value(by_parameter(input if given is None else given, schema), schema, "input", found := list[str]())
+    if isinstance(input, str) and given is not None and not any(problems(read, schema)):
+        note_reading(notes, "input", input, given)
+    elif not found:
+        return input
+    notes += found
+    return read
+
+
+def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
+    """A value as a schema asks for it, its parts included; what cannot be read stays as it is.
+
+    Args:
+        path: where it stands, for the notes.
+    """
+    if not any(problems(value, schema)):
+        return value
+    if isinstance(value, str):
+        found = next(values_of(value, schema), None)
+        if found is None:
+            return value
+        note_reading(notes, path, value, found)
+        return found
+    options = list(_options(value, schema))
+    if len(options) != 1:
+        return value
+    if isinstance(value, dict):
+        return _read_object(value, options[0], path, notes)
+    return [read_value(item, options[0]["items"], f"{path}[{index}]", notes) for index, item in enumerate(value)]
+
+
+def _options(value: Any, schema: Schema) -> Iterator[Schema]:
+    """The parts of a schema that say what an object, or a list, holds."""
+    wanted = "properties" if isinstance(value, dict) else "items" if isinstance(value, list) else ""
+    yield from (option for option in schema.get("anyOf", (schema,)) if wanted in option)
+
+
+def _read_object(value: Fields, schema: Schema, path: str, notes: list[str]) -> Fields:
+    """An object without the nulls of what may be left out, and with its other fields read."""
+    read: Fields = {}
+    for name, item in value.items():
+        field, where = schema["properties"].get(name, {}), f"{path}.{name}" if path else name
+        if item is None and name not in schema.get("required", ()) and any(problems(item, field)):
+            notes.append(f"`{where}` without its null")
+        else:
+            read[name] = read_value(item, field, where, notes)
+    return read
