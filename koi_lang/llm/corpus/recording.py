@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,10 +24,10 @@ Redact: TypeAlias = Callable[[str], str]
 # Of one body, and of all bodies of a run, in bytes; longer ones are not kept.
 LARGEST, LARGEST_RUN = 8 << 20, 256 << 20
 MOST_STREAMS = 1000
-# Fields in which texts grow from event to event.
-GROWING = frozenset("arguments content delta partial_json reasoning reasoning_content refusal text thinking".split())
 # By which events tell the texts apart that grow at the same time.
 NUMBERS = ("index", "output_index", "summary_index", "content_index")
+# What ends a line of events, unlike other line breaks, which may stand in their texts.
+LINE_END = re.compile(r"\r\n|\r|\n")
 MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 
 
@@ -85,10 +86,14 @@ class StreamStore:
 
 
 def without_secrets(stream: CorpusStream, redact: Redact) -> CorpusStream:
-    """A stream with its secrets replaced. Raises CorpusError where one is spread over several events."""
+    """A stream with its secrets replaced.
+
+    Raises:
+        CorpusError: one cannot be replaced: it is spread over several events, or is escaped otherwise than usual.
+    """
     text = "\n".join(_redact_line(line, redact) for line in stream.text.split("\n"))
-    if redact(text) != text or any(redact(grown) != grown for grown in _growing_texts(text)):
-        raise CorpusError("a secret is spread over several of its lines")
+    if redact(text) != text or any(redact(said) != said for said in _texts_in(text)):
+        raise CorpusError("a secret is spread over several of its lines, or is written in characters that stand for it")
     written = redact(json.dumps(stream.body, ensure_ascii=False))
     about = replace(stream.about, model=redact(stream.about.model))
     return CorpusStream(about, text, json.loads(written))
@@ -103,34 +108,40 @@ def _redact_line(line: str, redact: Redact) -> str:
     return f"{name}:{blank}{redact(value[len(blank) :])}"
 
 
-def _growing_texts(text: str) -> Iterator[str]:
-    """The texts that the events of a stream say piece by piece, each as a whole."""
+def _texts_in(text: str) -> Iterator[str]:
+    """Every text that the values of a body hold, and those that its events say piece by piece, each as a whole."""
     grown: dict[tuple[Any, ...], list[str]] = {}
-    for line in text.splitlines():
+    for document in (text, *_events_in(text)):
+        with suppress(ValueError, RecursionError):
+            for place, piece in _pieces_in(json.loads(document), ()):
+                grown.setdefault(place, []).append(piece)
+    for pieces in grown.values():
+        yield from dict.fromkeys(pieces)
+        yield "".join(pieces)
+
+
+def _events_in(text: str) -> Iterator[str]:
+    """The data of each event, whose lines belong together."""
+    data: list[str] = []
+    for line in (*LINE_END.split(text), ""):
         if line.startswith("data:"):
-            _add_pieces(line.removeprefix("data:"), grown)
-    return map("".join, grown.values())
-
-
-def _add_pieces(event: str, grown: dict[tuple[Any, ...], list[str]]) -> None:
-    try:
-        pieces = list(_pieces_in(json.loads(event), ()))
-    except (ValueError, RecursionError):
-        return
-    for place, piece in pieces:
-        grown.setdefault(place, []).append(piece)
+            data.append(line.removeprefix("data:"))
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
 
 
 def _pieces_in(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """The texts of an event that may go on in the next one, with their places."""
+    """The texts of an event, which may go on in the next one, with their places; names of fields among them."""
     if isinstance(value, dict):
         inner = (*place, *(value[name] for name in NUMBERS if isinstance(value.get(name), int)))
         for name, item in value.items():
+            yield (*inner, "", name), name
             yield from _pieces_in(item, (*inner, name))
     elif isinstance(value, list):
         for item in value:
             yield from _pieces_in(item, place)
-    elif isinstance(value, str) and place and place[-1] in GROWING:
+    elif isinstance(value, str):
         yield place, value
 
 
