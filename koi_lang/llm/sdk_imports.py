@@ -12,8 +12,10 @@ from koi_lang.errors import ProviderError
 from koi_lang.llm.model_choice import choose
 from koi_lang.llm.providers import STAND_INS, KeyLookup, provider_named
 
-# What the SDKs load for their first request; where a release has it elsewhere, that request does load it.
-CONNECTIONS = ("h11", "httpcore2._async", "anyio._backends._asyncio")
+# What the SDKs load for their first request; where a release has it elsewhere, that request does load it. A part of a
+# package stands here only where the SDKs have loaded the package: one thread that begins with a package while another
+# begins with a part of it gets it half done.
+CONNECTIONS = ("h11", "httpcore2", "anyio._backends._asyncio")
 SDKS: Mapping[str, str] = {"openai": "openai", "anthropic": "anthropic", "bedrock": "anthropic"}
 
 
