@@ -38,7 +38,7 @@ def action_schema(tools: ToolSet) -> Schema | None:
 
     An action that does what others do, which say what they take, has none.
     """
-    branches = [_branch(tool) for tool in _written(tools)]
+    branches = [_branch(tool) for tool in _closable(tools)]
     if any(branch is None for branch in branches):
         return None
     control = [_object({**_as_choices({"intent": name}), **CONTROL[name], "id": PERHAPS}) for name in tools.control]
@@ -55,10 +55,10 @@ def action_schema(tools: ToolSet) -> Schema | None:
 
 def open_tools(tools: ToolSet) -> list[str]:
     """The names of the tools that take anything at all."""
-    return [tool.name for tool in _written(tools) if _branch(tool) is None]
+    return [tool.name for tool in _closable(tools) if _branch(tool) is None]
 
 
-def _written(tools: ToolSet) -> list[NativeTool]:
+def _closable(tools: ToolSet) -> list[NativeTool]:
     """The tools that are actions of their own."""
     openings = [tool.opening for tool in tools.tools if tool.opening]
     left_out = {

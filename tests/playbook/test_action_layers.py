@@ -75,7 +75,7 @@ def test_the_order_of_the_layers() -> None:
     asked_for, nested = ([layer.__name__ for layer in each] for each in (layers.ASKED_FOR, layers.NESTED))
 
     assert [
-        *("locate", "conclude", "announce", "guard_repetition", "condition", "substitute"),
+        *("locate", "read", "conclude", "announce", "guard_repetition", "condition", "substitute"),
         *("require_known", "permit", "resolve", "record", "hook", "call_function"),
     ] == asked_for
     assert ["limit_nested", *(name for name in asked_for if name != "guard_repetition")] == nested

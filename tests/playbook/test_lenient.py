@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from koi_lang.runtime.playbook import action_layers
+from tests.journal.again import Recorder
 from tests.playbook.playing import Played, Player, act, ask, done
 from tests.running import RecordingHost
 
@@ -341,3 +343,53 @@ def test_code_that_calls_is_told_what_is_wrong(play: Player, code: str) -> None:
     played = play(f"{head} return await {code} {rest}", [], payload={"text": "a", "n": None})
 
     assert "not null" in played.told, (played.told, played.result)
+
+
+def test_lists_of_actions_keep_their_references_until_they_are_carried_out(play: Player) -> None:
+    """Also under another name, and in an object of their own."""
+    inner = [act("registry_set", key="k", value="${iteration}"), act("registry_get", key="k", id="x")]
+    inner.append(act("print", message="${x.output.value}"))
+    role = "role Worker { can execute, can registry:read, can registry:write }"
+    source = role + ' agent Main : Worker { on go(args) { playbook "Work." } }'
+    for loop in ({"times": 2, "steps": inner}, {"args": {"count": 2, "actions": inner}}):
+        played = play(source, [{"intent": "repeat", **loop}, done()])
+
+        assert ("1", "2") == played.printed, played.feedback
+
+
+@pytest.mark.parametrize(
+    "updates",
+    ['{"n":' + "[" * 300 + "]" * 300 + "}", '{"n": NaN}', '{"n": 1e400}', '{"n": -Infinity}'],
+    ids=["deep", "NaN", "too large", "infinite"],
+)
+def test_json_in_a_text_is_what_an_answer_may_hold(play: Player, updates: str) -> None:
+    """Numbers that are none, and more levels than an answer may have, are refused, and the playbook goes on."""
+    played = carried_out(play, act("update_state", updates=updates))
+
+    assert (None, 2) == (played.error, len(played.requests))
+    assert "`updates` must be an object" in played.feedback[1]
+    assert {"count": 0, "title": ""} == played.state("Main")
+
+
+def test_words_beside_updates_are_not_kept(play: Player) -> None:
+    """Fields at the top are updates where all of them are fields of the state."""
+    played = carried_out(play, {"intent": "update_state", "count": 1, "reasoning": "because"})
+
+    assert "`updates` is missing" in played.feedback[1]
+    assert {"count": 0, "title": ""} == played.state("Main")
+
+
+def test_a_run_that_goes_on_takes_what_it_took_as_written(play: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was refused before is refused again: the model had written it anew, and that was carried out."""
+    slip = {"intent": "repeat", "times": 1, "actions": TWO[:1]}
+    mended = {"intent": "repeat", "count": 1, "actions": TWO[:1]}
+    recorder = Recorder(play, PROGRAM, [slip, {"intent": "Weather.forecast", "city": "Rome"}, mended, done(ok=True)])
+    with monkeypatch.context() as patch:
+        patch.setattr(action_layers, "_read_names", lambda running: None)
+        patch.setattr(action_layers.PlaybookAction, "_read_values", lambda running, filled: None)
+        whole = recorder.run()
+    again = [recorder.again(whole.entries[:end]) for end in range(len(whole.entries) - 3, len(whole.entries))]
+
+    assert ["a"] == list(whole.printed)
+    assert [{"ok": True}] * 3 == [each.played.result for each in again]
+    assert all(list(each.played.printed) in ([], ["a"]) for each in again)

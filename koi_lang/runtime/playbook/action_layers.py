@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from koi_lang.errors import AgentError
 from koi_lang.events import ActionEnded, ActionFailed, ActionStarted
 from koi_lang.js.tagged_json import as_fields
 from koi_lang.js.undefined import undefined
+from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.outcome import capture, error_of
 from koi_lang.runtime.actions.layers import PERMITTED, ActionLayer, Fields, Next, RunningAction, compose, permit
 from koi_lang.runtime.actions.lookup import find_action
@@ -22,12 +23,13 @@ from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.action_block import ActionBlock
 from koi_lang.runtime.playbook.action_parsing import Action, as_steps
 from koi_lang.runtime.playbook.call import PlaybookCall
-from koi_lang.runtime.playbook.lenient_fields import read_fields
+from koi_lang.runtime.playbook.lenient_fields import read_names, read_values
 from koi_lang.runtime.playbook.lenient_inputs import read_inputs
 from koi_lang.runtime.playbook.lenient_intents import known_names, read_intent
 from koi_lang.runtime.playbook.missing_references import require_results
 from koi_lang.runtime.playbook.prompting import SKIPPED
 from koi_lang.runtime.playbook.references import ActionScope
+from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.playbook.turn import TurnAction
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of
 from koi_lang.runtime.replay.location import enter
@@ -46,6 +48,7 @@ class PlaybookAction(RunningAction):
         action: as the model wrote it, by the name that it is known by.
         is_delegated: whether it is for a team member; `kind` says for which one once that is known.
         read_as: how it was read where the model wrote it otherwise.
+        is_literal: whether it is taken as written, since an earlier part of the run has taken it so.
         filled: its fields with their references replaced, once somebody needed them.
     """
 
@@ -53,7 +56,8 @@ class PlaybookAction(RunningAction):
     names: ActionScope
     action: Action
     is_delegated: bool
-    read_as: list[str]
+    read_as: list[str] = field(default_factory=list)
+    is_literal: bool = False
     filled: dict[str, Any] | None = None
 
     def fill(self) -> dict[str, Any]:
@@ -63,12 +67,15 @@ class PlaybookAction(RunningAction):
             AgentError: that gets too large.
         """
         if self.filled is None:
-            filled = self.names.substitute(self.action.data)
-            agent = self.context.agent
-            fields, notes = read_fields(self.kind, filled, agent.state)
-            self.filled, given = read_inputs(agent, self.kind, fields, is_delegated=self.is_delegated)
-            self.read_as += [*notes, *given]
+            self.filled = self.names.substitute(self.action.data)
+            if not self.is_literal:
+                self._read_values(self.filled)
         return self.filled
+
+    def _read_values(self, filled: dict[str, Any]) -> None:
+        fields, notes = read_values(self.kind, filled)
+        self.filled, given = read_inputs(self.context.agent, self.kind, fields, is_delegated=self.is_delegated)
+        self.read_as += [*notes, *given]
 
 
 Rest = Next[PlaybookAction]
@@ -79,6 +86,27 @@ async def locate(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
     """Have what happens happen at the location of the action."""
     with enter(running.action.intent):
         return await next(running, fields)
+
+
+async def read(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
+    """Read what the model wrote otherwise than asked, unless an earlier part of the run took it as written."""
+    before = running.call.agent.run.recorded.recall(ActionStarted.journal_kind).entry
+    running.is_literal = before is not None and "read_as" not in before.data
+    if not running.is_literal:
+        _read_names(running)
+    return await next(running, running.action.data)
+
+
+def _read_names(running: PlaybookAction) -> None:
+    """Have the action be what its intent and the names of its fields mean; its place in the run stays."""
+    action, notes = read_intent(running.call, running.action)
+    if action.intent != running.action.intent:
+        running.kind = _find_kind(running.call, action) or running.kind
+        running.is_delegated = False
+    if not running.is_delegated:
+        fields, names = read_names(running.kind, dict(action.data), running.context.agent.state)
+        action, notes = replace(action, data=fields), [*notes, *names]
+    running.action, running.read_as = action, notes
 
 
 async def conclude(running: PlaybookAction, fields: Fields, next: Rest) -> Any:
@@ -176,8 +204,8 @@ def limit_nested(running: PlaybookAction, fields: Fields, next: Rest) -> Awaitab
 
 # What every action goes through once it has begun; one that stands in an answer; and one of a loop or branch.
 BEGUN: Layers = (condition, substitute, require_known, permit, resolve, *PERMITTED)
-ASKED_FOR: Layers = (locate, conclude, announce, guard_repetition, *BEGUN)
-NESTED: Layers = (limit_nested, locate, conclude, announce, *BEGUN)
+ASKED_FOR: Layers = (locate, read, conclude, announce, guard_repetition, *BEGUN)
+NESTED: Layers = (limit_nested, locate, read, conclude, announce, *BEGUN)
 _carry_out, _carry_out_nested = compose(ASKED_FOR), compose(NESTED)
 
 
@@ -189,8 +217,8 @@ async def carry_out_action(call: PlaybookCall, action: Action) -> TurnAction:
     """
     call.repeated = 0
     running = begin(call, action, call.names)
+    ended = await capture(_carry_out(running, running.action.data))
     action = running.action
-    ended = await capture(_carry_out(running, action.data))
     if ended.error is not None:
         return _fail(call, action, ended.error)
     call.failures.record_success()
@@ -204,12 +232,17 @@ async def carry_out_nested(call: PlaybookCall, action: Action, names: ActionScop
 
 
 def begin(call: PlaybookCall, action: Action, names: ActionScope) -> PlaybookAction:
-    """An action of which nothing has been done yet."""
-    action, notes = read_intent(call, action)
-    kind = None if action.delegated else find_action(call.agent.run, action.intent)
+    """An action of which nothing has been done yet; one by the name of a tool is what that stands for."""
+    if TOOL_MARK in action.intent and _find_kind(call, action) is None:
+        action = named_action(call.offered_tools().set, action)
+    kind = _find_kind(call, action)
     context = ActionContext(call.agent.run, call.agent, call, partial(_open_block, call, names))
     is_delegated, kind = kind is None, kind or delegation.as_unresolved(action.intent)
-    return PlaybookAction(context, kind, call, names, action, is_delegated, notes)
+    return PlaybookAction(context, kind, call, names, action, is_delegated)
+
+
+def _find_kind(call: PlaybookCall, action: Action) -> ActionKind | None:
+    return None if action.delegated else find_action(call.agent.run, action.intent)
 
 
 def _open_block(call: PlaybookCall, names: ActionScope, actions: Sequence[Any], where: str) -> ActionBlock:

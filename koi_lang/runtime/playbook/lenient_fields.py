@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from koi_lang.js.inspect_value import inspect
@@ -44,23 +45,39 @@ NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 TRUTHS = {"true": True, "false": False}
 # Texts that are longer are not tried as JSON.
 MOST_JSON = 100_000
+# As many levels as an answer may have.
+DEEPEST = 100
 SHOWN = 40
 
 
-def read_fields(kind: ActionKind, fields: Fields, state: Mapping[str, Any]) -> tuple[Fields, list[str]]:
-    """The fields of an action as it asks for them, and how each was read that was written otherwise.
+def read_names(kind: ActionKind, fields: Fields, state: Mapping[str, Any]) -> tuple[Fields, list[str]]:
+    """The fields of an action where it asks for them, and which were written otherwise; values stay as they are.
 
     Args:
-        fields: with their references replaced.
+        fields: as the model wrote them: what is in the lists of loops and branches is not computed yet.
         state: of the agent.
     """
     notes: list[str] = []
     fields = _rename(kind, fields, notes)
-    if not any(problems(known_fields(kind, fields), kind.schema)):
-        return fields, notes
-    for read in (_unwrap, _gather_updates, _convert):
-        fields = read(kind, fields, state, notes)
+    if _lacks_required(kind, fields):
+        fields = _gather_updates(kind, _rename(kind, _unwrap(kind, fields, notes), notes), state, notes)
     return fields, notes
+
+
+def read_values(kind: ActionKind, fields: Fields) -> tuple[Fields, list[str]]:
+    """The values of an action as it asks for them, and how each was read that was written otherwise.
+
+    Args:
+        fields: with their references replaced.
+    """
+    notes: list[str] = []
+    misfits = any(problems(known_fields(kind, fields), kind.schema))
+    return (_convert(kind, fields, notes) if misfits else fields), notes
+
+
+def _lacks_required(kind: ActionKind, fields: Fields) -> bool:
+    known = known_fields(kind, fields)
+    return any(name not in known for name in kind.schema.get("required", ()))
 
 
 def _rename(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
@@ -75,10 +92,8 @@ def _rename(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
     return fields
 
 
-def _unwrap(kind: ActionKind, fields: Fields, state: Mapping[str, Any], notes: list[str]) -> Fields:
+def _unwrap(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
     """Fields that stand in an object of their own."""
-    if not any(name not in known_fields(kind, fields) for name in kind.schema.get("required", ())):
-        return fields
     wrappers = [name for name in WRAPPERS if name in fields and name not in kind.schema["properties"]]
     inner = as_object(fields[wrappers[0]]) if len(wrappers) == 1 else None
     if inner is None:
@@ -88,16 +103,15 @@ def _unwrap(kind: ActionKind, fields: Fields, state: Mapping[str, Any], notes: l
 
 
 def _gather_updates(kind: ActionKind, fields: Fields, state: Mapping[str, Any], notes: list[str]) -> Fields:
-    """Fields of the state that stand beside the name of the action."""
-    if kind.name != "update_state" or known_fields(kind, fields):
+    """Fields of the state that stand beside the name of the action; others may be words on it."""
+    updates = {name: value for name, value in fields.items() if name in state}
+    if kind.name != "update_state" or not updates or fields.keys() - updates.keys() - ALWAYS:
         return fields
-    updates = {name: value for name, value in fields.items() if name not in ALWAYS or name in state}
-    if updates:
-        notes.append(f"{', '.join(f'`{name}`' for name in updates)} as fields of `updates`")
-    return {"updates": updates} if updates else fields
+    notes.append(f"{', '.join(f'`{name}`' for name in updates)} as fields of `updates`")
+    return {"updates": updates, **{name: value for name, value in fields.items() if name not in updates}}
 
 
-def _convert(kind: ActionKind, fields: Fields, state: Mapping[str, Any], notes: list[str]) -> Fields:
+def _convert(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
     """Values of another type as those that they spell; null is as good as nothing where a field may be left out."""
     required = kind.schema.get("required", ())
     known = kind.schema["properties"]
@@ -139,9 +153,21 @@ def _as_json(value: Any) -> Any:
     if not isinstance(value, str) or len(value) > MOST_JSON or not value.lstrip().startswith(("{", "[")):
         return None
     try:
-        return json.loads(value)
+        found = json.loads(value, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
+    return found if _is_sound(found, DEEPEST) else None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _is_sound(value: Any, depth: int) -> bool:
+    """Whether a value is nested no deeper than an answer may be, and holds finite numbers only."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    is_finite = not isinstance(value, float) or isfinite(value)
+    return is_finite and (depth > 0 or not inner) and all(_is_sound(each, depth - 1) for each in inner)
 
 
 def _as_whole(value: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.llm.tools import TOOL_MARK
 from koi_lang.runtime.actions.lookup import find_action
 from koi_lang.runtime.agents.declarations import by_name
 from koi_lang.runtime.playbook.action_parsing import Action
@@ -15,7 +14,6 @@ from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
 from koi_lang.runtime.playbook.lenient_inputs import read_value
 from koi_lang.runtime.playbook.prompting import offered_actions
 from koi_lang.runtime.playbook.result_keys import shapes_of
-from koi_lang.runtime.playbook.tool_offer import named_action
 from koi_lang.runtime.schema import of_function, problems
 
 if TYPE_CHECKING:
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
 
 
 def read_intent(call: PlaybookCall, action: Action) -> tuple[Action, list[str]]:
-    """An action by the name that it is known by, and how it was read where a model wrote it otherwise."""
+    """An action as what its intent means, and how that was read where a model wrote it otherwise."""
     if not action.delegated and find_action(call.agent.run, action.intent) is not None:
         return _unwrap_result(call, action) if action.intent == "return" else (action, [])
-    if TOOL_MARK in action.intent:
-        return named_action(call.offered_tools().set, action), []
     read = None if action.delegated else _of_skill(call.agent, action) or _of_server(call, action)
     if read is not None:
         return read, [f"`{action.intent}` as `{read.intent}`"]
