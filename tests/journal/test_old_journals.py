@@ -37,7 +37,7 @@ def given(koi: Commands, name: str, most: int | None = None) -> None:
     path.write_bytes(json.dumps(data).encode() + b"\n" + b"".join(lines[:most]))
 
 
-@pytest.mark.parametrize("name", ["code", "playbook", "values"])
+@pytest.mark.parametrize("name", ["code", "playbook", "values", "literals"])
 def test_an_old_journal_is_replayed(old: Commands, name: str) -> None:
     """The program does what it did."""
     given(old, name)
@@ -58,6 +58,14 @@ def test_an_old_run_is_resumed(old: Commands, name: str) -> None:
 
         expected = "".join(f"{line}\n" for line in whole[printed:])
         assert (0, sorted(expected)) == (done.code, sorted(done.out)), (most, done.err, done.out)
+
+
+def test_an_old_answer_is_carried_out_as_it_was(old: Commands) -> None:
+    """Every `${…}` of an answer that was asked for then stands for a value, also in a run that goes on; later not."""
+    given(old, "literals", 8)
+    done = old("resume", "last", "--trust")
+
+    assert (0, "in C:\\5\nn is ${args.n}\n") == (done.code, done.out), done.err
 
 
 @pytest.mark.parametrize(("words", "taken_over"), [("which is", 7), ("namely", 0)])

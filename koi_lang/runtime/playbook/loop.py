@@ -154,7 +154,8 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
         offer = call.offered_tools().with_playbook(playbook)
     await fit(conversation_of(call), system, playbook)
     tell_values(call, messages)  # a record in place of messages does not tell them
-    call.names.begin_answer(ToldData(messages.snapshot(), call.tools, call.playbook))
+    told = ToldData(messages.snapshot(), call.tools, call.playbook) if agent.run.recorded.has_literals() else None
+    call.names.begin_answer(told)
     key = prompting.make_cache_key(system, playbook)
     return Request(system, messages.snapshot(), json=True, task=task(call), offer=offer, cache_key=key)
 

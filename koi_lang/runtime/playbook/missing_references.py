@@ -12,7 +12,7 @@ from typing import Any
 from koi_lang.diagnostics import nearest
 from koi_lang.errors import AgentError
 from koi_lang.js.undefined import undefined
-from koi_lang.runtime.playbook.holes import open_holes, spelled_in, texts_in
+from koi_lang.runtime.playbook.holes import spelled_in, texts_in
 from koi_lang.runtime.playbook.references import KEPT, PATH, ActionScope
 
 REFERENCE = re.compile(r"(?<![\w$.-])([\w$-]+)\.output(?![\w$-])")
@@ -25,9 +25,8 @@ def require_results(names: ActionScope, fields: Mapping[str, Any]) -> None:
     """Raise AgentError where a field refers to an action that failed or was skipped, or to what it did not give."""
     for key, value in fields.items():
         for text in texts_in(value) if key not in KEPT else ():
-            for hole in open_holes(text):
-                if not names.is_told(hole):
-                    _require(names, spelled_in(hole), hole[0], text)
+            for hole in names.open_holes(text):
+                _require(names, spelled_in(hole), hole[0], text)
 
 
 def _require(names: ActionScope, spelled: str, hole: str, text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from koi_lang.errors import AgentError, KoiError
@@ -14,7 +14,7 @@ from koi_lang.js.operators import truth
 from koi_lang.js.properties import get
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.guards.size import require_room, written_weight
-from koi_lang.runtime.playbook.holes import HOLE, fill_holes, is_literal, spelled_in
+from koi_lang.runtime.playbook.holes import HOLE, fill_holes, is_literal, open_holes, spelled_in
 from koi_lang.runtime.playbook.told_expressions import ToldData
 from koi_lang.runtime.prompts import value_text
 
@@ -49,17 +49,22 @@ class ActionScope:
         self.copied: set[str] = set()
         self._told: ToldData | None = None
         self._answer: set[str] = set()
+        self._has_literals = True
 
-    def begin_answer(self, told: ToldData) -> None:
-        """Have what comes next be part of another answer, by a model that has been told that much."""
-        self._told, self._answer = told, set()
+    def begin_answer(self, told: ToldData | None) -> None:
+        """Have what comes next be part of another answer, by a model that has been told that much.
+
+        Args:
+            told: None for an answer to an earlier version of Koi, in which every hole stands for a value.
+        """
+        self._told, self._answer, self._has_literals = told, set(), told is not None
 
     def child_scope(self) -> ActionScope:
         """Names for the body of a loop or branch."""
         inner = ActionScope(self._evaluate, None, {})
         inner._all = ChainMap(inner._own, *self._all.maps)
         inner.missing, inner.copied = self.missing, self.copied
-        inner._told, inner._answer = self._told, self._answer
+        inner._told, inner._answer, inner._has_literals = self._told, self._answer, self._has_literals
         return inner
 
     def add(self, own: Mapping[str, Any]) -> None:
@@ -98,6 +103,11 @@ class ActionScope:
     def results(self) -> list[str]:
         """The ids that references find a result by."""
         return [id for id, value in self._all.items() if isinstance(value, dict) and value.keys() == {"output"}]
+
+    def open_holes(self, text: str) -> Iterator[re.Match[str]]:
+        """The holes of a text that stand for values."""
+        holes = open_holes(text) if self._has_literals else HOLE.finditer(text)
+        return (hole for hole in holes if not self.is_told(hole))
 
     def is_told(self, hole: re.Match[str]) -> bool:
         """Whether the model has a hole from data, so that it is text, unless it is about results of the same answer."""
@@ -156,7 +166,7 @@ class ActionScope:
             require_room(size)  # before it is written down
             return value_text(value)
 
-        return fill_holes(text, put)
+        return fill_holes(text, put) if self._has_literals else HOLE.sub(put, text)
 
     def _value(self, hole: re.Match[str], otherwise: str) -> Any:
         """What a hole stands for: what is found at its path, else what its expression gives."""
@@ -189,7 +199,7 @@ class ActionScope:
 
     def _operand(self, hole: re.Match[str], given: dict[str, Any]) -> str:
         """A hole as part of an expression; what a path finds gets a name, so that any id can stand in it."""
-        if is_literal(hole):
+        if self._has_literals and is_literal(hole):
             return hole[0]
         spelled = spelled_in(hole)
         found = _by_path(spelled, self._all) if PATH.fullmatch(spelled) and not spelled.isdigit() else undefined

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from koi_lang.events import HandlerEnded, HandlerFailed, HandlerStarted, ModelAsked
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import LIVE, ReplayPolicy
+from koi_lang.runtime.replay.request_digest import has_literals
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry
@@ -97,6 +98,14 @@ class RecordedRun:
             return False
         around = [path[:n] for n in range(1, len(path) + 1)]
         return not any(history.has(kind, outer) for outer in around for kind in (HandlerEnded.type, HandlerFailed.type))
+
+    def has_literals(self) -> bool:
+        """Whether `${…}` may be plain text in the answer to the next request at the current location."""
+        history, place = self._counting()
+        if history is None or place is None:
+            return True
+        asked = history.find(ModelAsked.type, (*place.path, place.next_label("model")))
+        return asked is None or has_literals(str(asked.data.get("request", "")))
 
     def accepts_request(self, action: Path) -> bool:
         """Whether a model may be asked who is meant by an action: nobody had decided that when it was recorded."""
