@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from koi_lang.runtime.playbook import action_layers
+from koi_lang.runtime.playbook.json_repair import loads
 from tests.journal.again import Recorder
 from tests.playbook.playing import Played, Player, act, ask, done
 from tests.running import RecordingHost
@@ -393,3 +395,12 @@ def test_a_run_that_goes_on_takes_what_it_took_as_written(play: Player, monkeypa
     assert ["a"] == list(whole.printed)
     assert [{"ok": True}] * 3 == [each.played.result for each in again]
     assert all(list(each.played.printed) in ([], ["a"]) for each in again)
+
+
+def test_a_text_without_an_end_is_looked_at_once() -> None:
+    """In whatever a model writes as arguments: quotes that do not end cost time in proportion to their number."""
+    begun = time.process_time()
+    with pytest.raises(ValueError, match="broken"):
+        loads('{"a":"' + '\\"' * 200_000)
+
+    assert time.process_time() - begun < 2
