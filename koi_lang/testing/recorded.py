@@ -36,8 +36,8 @@ from koi_lang.runtime.journal.calls import is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry, entry_in, entry_of, line_of
 from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
+from koi_lang.runtime.replay.digest_forms import is_of_this_form
 from koi_lang.runtime.replay.effect_inputs import is_same_input
-from koi_lang.runtime.replay.request_digest import is_of_this_form
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.

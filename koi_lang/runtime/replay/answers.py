@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 from koi_lang.errors import ProviderError
 from koi_lang.events import ModelAsked, ModelFailed
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError
+from koi_lang.runtime.replay.digest_forms import is_of_this_form
 from koi_lang.runtime.replay.error_records import class_name, from_data
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import ReplayPolicy
 from koi_lang.runtime.replay.recorded_run import RecordedRun
-from koi_lang.runtime.replay.request_digest import is_of_this_form
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.history import History, RecordedAnswer

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from koi_lang.events import HandlerEnded, HandlerFailed, HandlerStarted, ModelAsked
+from koi_lang.runtime.replay.digest_forms import has_literals
 from koi_lang.runtime.replay.location import Location, Path, current_place
 from koi_lang.runtime.replay.policies import LIVE, ReplayPolicy
-from koi_lang.runtime.replay.request_digest import has_literals
 
 if TYPE_CHECKING:
     from koi_lang.runtime.journal.entries import JournalEntry

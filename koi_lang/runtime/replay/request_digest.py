@@ -10,12 +10,8 @@ from weakref import WeakKeyDictionary
 
 from koi_lang.llm.messages import Message, Request
 from koi_lang.llm.transcript import Messages
+from koi_lang.runtime.replay.digest_forms import FORM
 from koi_lang.runtime.replay.location import Location
-
-# Of what the runtime tells models of its own accord; digests of requests in another form say nothing about a program.
-FORM = "4"
-# The first one to which models could answer with `\${…}`, and with expressions from data as text.
-FIRST_WITH_LITERALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +95,6 @@ class ToldDigests:
         system = self._redact(request.system)
         settings = (request.model, request.temperature, request.max_tokens, request.json, system)
         return f"{FORM}-{blake2b(repr(settings).encode() + chain, digest_size=12).hexdigest()}"
-
-
-def is_of_this_form(fingerprint: str) -> bool:
-    """Whether a digest that was recorded can be compared; those of earlier versions of the prompts cannot."""
-    return fingerprint.startswith(f"{FORM}-")
-
-
-def has_literals(fingerprint: str) -> bool:
-    """Whether `${…}` could be plain text in the answer to a request that was recorded; before, it never was."""
-    form = fingerprint.partition("-")[0]
-    return form.isdigit() and int(form) >= FIRST_WITH_LITERALS
 
 
 def _begins_with(messages: Sequence[Message], before: Sequence[Message]) -> bool:
