@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 
 import pytest
 
@@ -19,6 +20,13 @@ RUN = re.compile(r"[0-9a-f]{12}")
 def runs(project: Project) -> list[str]:
     """The journals of the folder."""
     return sorted(path.stem for path in (project.folder / ".koi" / "runs").glob("*.jsonl"))
+
+
+def until_kept(project: Project, text: str) -> None:
+    """Wait until a text stands in the journal: what is shown may be written a moment later."""
+    journal, end = project.folder / ".koi" / "runs" / f"{runs(project)[0]}.jsonl", time.monotonic() + 20
+    while text not in journal.read_text("utf-8") and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 # ---------------------------------------------------------------- at a terminal
@@ -151,6 +159,7 @@ def test_a_conversation_that_was_killed_goes_on(project: Project, terminals: lis
     shown.until("\nfirst")
     shown.child.send("two\r")
     shown.until("shell cat go")
+    until_kept(project, '"fields":{"command":"cat go')
     shown.child.kill(signal.SIGKILL)
     shown.end()
     again = chatting(project, command="--allow shell --resume last")
