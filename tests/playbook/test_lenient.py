@@ -404,3 +404,9 @@ def test_a_text_without_an_end_is_looked_at_once() -> None:
         loads('{"a":"' + '\\"' * 200_000)
 
     assert time.process_time() - begun < 2
+
+
+def test_of_two_names_for_one_field_the_first_counts(play: Player) -> None:
+    """In the order in which the model wrote them, so that a run that goes on reads the same."""
+    for first, second in (("content", "value"), ("value", "content"), ("output", "msg"), ("msg", "output")):
+        assert ("a",) == carried_out(play, {"intent": "print", first: "a", second: "b"}).printed

@@ -84,7 +84,7 @@ def _rename(kind: ActionKind, fields: Fields, notes: list[str]) -> Fields:
     """Fields by their proper names, where those are not there, too."""
     others = MISNOMERS.get(kind.name, {})
     present = known_fields(kind, fields)
-    for name in others.keys() & fields.keys() - kind.schema["properties"].keys() - kind.aliases.keys():
+    for name in [each for each in fields if each in others and each not in {*kind.schema["properties"], *kind.aliases}]:
         if others[name] not in present:
             fields = {others[name] if each == name else each: value for each, value in fields.items()}
             present = known_fields(kind, fields)
