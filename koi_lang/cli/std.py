@@ -8,19 +8,27 @@ import typing
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from koi_lang import resources
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import UsageError
+from koi_lang.lazy import lazy_module
 from koi_lang.program import loader
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.playbook.prompting import parameters
 from koi_lang.runtime.schema import of_annotation, signature_text, type_text
 
+if TYPE_CHECKING:
+    from koi_lang.std import rubrics
+else:
+    rubrics = lazy_module("koi_lang.std.rubrics")
+
+# Whose a rubric is, as a person is told.
+OWNERS = {"project": "the project", "person": "your settings", "bundled": "the standard library"}
 HEAD = re.compile(r'// (.+): import "std/\w+"')
 
 
@@ -60,8 +68,14 @@ class StdModule:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(name: str | None, as_json: bool) -> None:
+@click.option("--why", "rubric", metavar="RUBRIC", help="With `judge`: say where a rubric comes from, and why.")
+def command(name: str | None, as_json: bool, rubric: str | None) -> None:
     """List the parts of the standard library with their functions and teams, or show the page of NAME."""
+    if rubric is not None:
+        if name is None or name.removeprefix("std/") != "judge":
+            raise UsageError("`--why` is about rubrics", help="Write `koi std judge --why RUBRIC`.")
+        _explain_rubric(rubric, as_json)
+        return
     if name is not None:
         path = _find_file(name.removeprefix("std/"))
         page = path.with_suffix(".md").read_text("utf-8")
@@ -83,6 +97,24 @@ def part(path: Path) -> StdModule:
     skills = (_skill(value) for value in declared if isinstance(value, Skill))
     teams = (_team(value) for value in declared if isinstance(value, Team))
     return StdModule(path.stem, head[1] if head else "", (*skills, *teams))
+
+
+def _explain_rubric(name: str, as_json: bool) -> None:
+    """Print which file a rubric comes from, and which others have its name. Raises KoiError for one that is none."""
+    project = Path.cwd()
+    chosen = rubrics.choose_file(name, project)
+    others = [file for file in rubrics.rubric_files(name, project) if file.is_there and file != chosen]
+    rubric = chosen.read(name)
+    if as_json:
+        found = {"origin": chosen.origin, "path": chosen.path, "others": [file.path for file in others]}
+        click.echo(_as_json({**found, **asdict(rubric)}))
+        return
+    click.echo(f"{name}: {rubric.description}")
+    click.echo("\n".join(f"  {each.name} {each.weight:g}" for each in rubric.dimensions))
+    click.echo(f"from {OWNERS[chosen.origin]}, `{chosen.path}`")
+    for file in others:
+        click.echo(f"instead of {OWNERS[file.origin]}, `{file.path}`")
+    click.echo("The project counts before your settings, and these before the standard library.")
 
 
 def _find_file(name: str) -> Path:
