@@ -37,15 +37,15 @@ ENTRANCES = {
     ("files", "koi_lang.std.files"): "paths",
     # Files beside the journal, under names of our own.
     ("files", "koi_lang.runtime.actions.command_output"): "",
-    ("processes", "koi_lang.runtime.actions.shell"): "commands",
+    ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
-FOLDERS = ("std", "runtime/actions")
+PLACES = ("std/**/*.py", "runtime/actions/*.py", "runtime/command_process.py")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """The modules that models and programs reach the world by."""
-    paths = [path for place in FOLDERS for path in sorted((resources.PACKAGE / place).glob("*.py"))]
+    paths = [path for place in PLACES for path in sorted(resources.PACKAGE.glob(place))]
     for path in paths:
         name = ".".join(path.relative_to(resources.PACKAGE.parent).with_suffix("").parts)
         yield name, ast.parse(path.read_bytes())

@@ -1,0 +1,152 @@
+"""Commands as processes: the person's leave for one, its start, and the end of all that it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process, SubprocessStreamProtocol
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from koi_lang.errors import PermissionDeniedError
+from koi_lang.redaction.names import is_secret_variable
+from koi_lang.runtime.actions.command_output import READ_SIZE, Output
+from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
+from koi_lang.runtime.guards.commands import CommandPermission, Place
+from koi_lang.runtime.host import NobodyAllowsError, visible
+from koi_lang.runtime.mcp.safe_text import clip_text
+from koi_lang.settings import environment
+from koi_lang.system.process_groups import end_group
+
+if TYPE_CHECKING:
+    from koi_lang.runtime.ports import RunPort
+
+MOST_DESCRIBED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be carried out.
+
+    Attributes:
+        text: the command as the person is asked for it; a shell carries it out, unless there are words.
+        why: what it is for, for the person.
+        agent: on whose behalf; empty for the program as a whole.
+        words: a program with its arguments, which is started without a shell.
+        variables: of its environment, beside those of this process.
+    """
+
+    text: str
+    place: Place
+    why: str
+    agent: str = ""
+    words: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+async def permit_command(run: RunPort, command: Command) -> None:
+    """Raise PermissionDeniedError unless a rule or the person allows a command."""
+    where = f" in `{command.place.name}`" if command.place.name else ""
+    permission = CommandPermission(command.text, command.place)
+    detail = clip_text(command.why, MOST_DESCRIBED)
+    request = ApprovalRequest(f"run `{command.text}`{where}", detail, command.agent, permission)
+    verdict = await request_approval(run.host, run.permissions, request)
+    if verdict == "unanswered":
+        told = f"nobody can be asked to allow `{visible(command.text)}`{visible(where)}, so it was not run"
+        raise NobodyAllowsError(told, help="`--allow shell` allows commands beforehand.")
+    if verdict == "refused":
+        raise PermissionDeniedError(f"the person did not allow `{command.text}`")
+
+
+# ---------------------------------------------------------------- processes
+
+
+@dataclass(frozen=True, slots=True)
+class CommandProcess:
+    """A command that runs, in a process group of its own."""
+
+    process: Process
+    transport: asyncio.SubprocessTransport
+
+    async def end(self) -> None:
+        """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
+        end_group(self.process.pid)
+        for pipe in map(self.transport.get_pipe_transport, (1, 2)):
+            if pipe is not None:
+                pipe.close()  # the end of the process is not told while a pipe is open
+        await self.process.wait()
+
+    async def read_to_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
+        """Read what it writes until it has ended, and everybody who holds its output open.
+
+        Args:
+            outputs: for stdout and, where that is apart, stderr.
+
+        Returns:
+            Its exit code; None where it took too long. Then, and when this is cancelled, its group has been ended.
+        """
+        streams = [stream for stream in (self.process.stdout, self.process.stderr) if stream is not None]
+        reading = [output.read(stream) for output, stream in zip(outputs, streams, strict=True)]
+        try:
+            async with asyncio.timeout(timeout_s):
+                await asyncio.gather(*reading, self.process.wait())
+        except TimeoutError:
+            return None
+        finally:
+            if self.process.returncode is None or not all(stream.at_eof() for stream in streams):
+                await self.end()
+        return self.process.returncode
+
+
+async def start_command(command: Command, *, silent: bool = False, is_merged: bool = False) -> CommandProcess:
+    """A command that has been allowed, without keys in its environment.
+
+    Args:
+        silent: whether nobody reads what it writes.
+        is_merged: whether stderr is written to stdout.
+
+    Raises:
+        OSError: there is no such program or folder.
+        ValueError: the command or a variable holds a character that none may hold.
+    """
+    loop = asyncio.get_running_loop()
+    known = {name: value for name, value in environment().items() if not is_secret_variable(name)}
+    spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
+        partial(loop.subprocess_shell, cmd=command.text) if not command.words else loop.subprocess_exec
+    )
+
+    async def start() -> CommandProcess:
+        transport, protocol = await spawn(
+            lambda: SubprocessStreamProtocol(limit=READ_SIZE, loop=loop),
+            *command.words,
+            cwd=command.place.folder,
+            env={**known, **command.variables},
+            stdin=DEVNULL,
+            stdout=DEVNULL if silent else PIPE,
+            stderr=DEVNULL if silent else STDOUT if is_merged else PIPE,
+            start_new_session=True,
+        )
+        return CommandProcess(Process(transport, protocol, loop), transport)
+
+    return await _finish_start(start())
+
+
+async def _finish_start(starting: Coroutine[Any, Any, CommandProcess]) -> CommandProcess:
+    """A command that is being started. Cancelled meanwhile, it is first started to the end, so that it can be ended."""
+    command: asyncio.Future[CommandProcess] = asyncio.get_running_loop().create_future()
+
+    async def start() -> None:
+        try:
+            command.set_result(await starting)
+        except (OSError, ValueError) as error:
+            command.set_exception(error)
+
+    try:
+        await asyncio.shield(start())
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError, ValueError):
+            await (await command).end()
+        raise
+    return command.result()
