@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from koi_lang.llm.scripted import Answers
+from koi_lang.settings.project import allowed_commands
 from tests.running import Outcome, run_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,8 +64,10 @@ class Example:
         return folder / "example.koi"
 
     def run(self, folder: Path) -> Outcome:
-        """What comes of the program in a folder."""
-        return run_file(self.written(folder), folder, answers=self.answers)
+        """What comes of the program in a folder; the commands are allowed that a `koi.toml` of the page allows."""
+        path = self.written(folder)
+        allow = [f"shell:{command}" for command in allowed_commands(folder)]
+        return run_file(path, folder, answers=self.answers, allow=allow)
 
 
 def manual() -> dict[str, str]:

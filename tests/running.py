@@ -133,13 +133,16 @@ def _answers(path: Path, lines: Sequence[str]) -> Answers | None:
     return [answer for value in values for answer in value]
 
 
-def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: Answers | None = None) -> Outcome:
+def run_file(
+    path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: Answers | None = None, allow: Sequence[str] = ()
+) -> Outcome:
     """Compile a program anew and run it.
 
     Args:
         folder: where the registry is.
         stdin: what the person answers.
         answers: a script for the model; without one the program's own `llm` block decides, offline.
+        allow: what is allowed without asking the person.
     """
     host, model = RecordingHost(list(stdin)), None if answers is None else ScriptedModel(answers)
     events: list[Event] = []
@@ -153,6 +156,7 @@ def run_file(path: Path, folder: Path, *, stdin: Sequence[str] = (), answers: An
             folder=folder,
             evaluate=evaluate,
             consumers=(events.append,),
+            allow=allow,
         )
         error = asyncio.run(_failure_of(module, services))
     finally:

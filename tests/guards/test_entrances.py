@@ -37,6 +37,8 @@ ENTRANCES = {
     ("files", "koi_lang.std.files"): "paths",
     # Files beside the journal, under names of our own.
     ("files", "koi_lang.runtime.actions.command_output"): "",
+    # Says no more of files than whether there are tools for them, and what these report.
+    ("files", "koi_lang.std.checks.project_files"): "",
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }

@@ -29,6 +29,7 @@ def example_of(name: str) -> pages.Example:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("tools")
 def test_a_page_tells_the_truth(name: str, project: Project) -> None:
     """The example on a page prints what the page says."""
     example = example_of(name)

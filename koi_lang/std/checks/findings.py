@@ -1,0 +1,74 @@
+"""What a check comes to: its findings, bounded in number and length, and how many tests passed and failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from koi_lang.runtime.host import visible
+from koi_lang.runtime.mcp.safe_text import clip_text, one_line
+
+Item = TypeVar("Item")
+Severity = Literal["blocker", "important", "suggestion"]
+MOST_FINDINGS = 100
+# In characters, of one text of a finding.
+LONGEST_TEXT = 300
+
+
+class UnreadableReportError(Exception):
+    """A tool has written no report, or one that is none; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One thing that a check says against a project.
+
+    Attributes:
+        title: one line.
+        where: a file with its line, such as `src/a.py:12`; empty where nothing is known of that.
+        fix: what to do; empty where nothing is known of that.
+    """
+
+    severity: Severity
+    title: str
+    where: str = ""
+    fix: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """As code and models get it: without what is not known."""
+        known = {"severity": self.severity, "title": one_line(self.title, LONGEST_TEXT)}
+        where = {"where": clip_text(visible(self.where), LONGEST_TEXT)} if self.where else {}
+        return known | where | ({"fix": one_line(self.fix, LONGEST_TEXT)} if self.fix else {})
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a tool reports.
+
+    Attributes:
+        passed: how many tests did; of other tools, whether the one did.
+        failed: as before.
+        findings: in the order of the tool.
+    """
+
+    passed: int = 0
+    failed: int = 0
+    findings: Sequence[CheckFinding] = ()
+
+
+def first_findings(items: Sequence[Item], finding: Callable[[Item], CheckFinding]) -> list[CheckFinding]:
+    """The findings for some items; of very many the first, and one that says how many more there are."""
+    known = [finding(item) for item in items[:MOST_FINDINGS]]
+    left = len(items) - len(known)
+    return [*known, CheckFinding(known[-1].severity, f"{left:,} more are not listed")] if left else known
+
+
+def name_place(file: str, line: int | str | None, folder: Path) -> str:
+    """A file and a line as people write them, from the folder of the project where the file lies in that."""
+    if not file:
+        return ""
+    path = Path(file)
+    known = path.relative_to(folder).as_posix() if path.is_absolute() and path.is_relative_to(folder) else file
+    return known if line is None else f"{known}:{line}"

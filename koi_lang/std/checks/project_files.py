@@ -1,0 +1,41 @@
+"""Files of a project and reports of its tools, none of which is trusted: they may be pipes, links, or endless."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+# How many files and folders of a project are looked at.
+MOST_ENTRIES = 20_000
+MOST_OF_A_SETTING = 1_000_000
+# Folders with what is not the project's own.
+FOREIGN = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "build", "dist", "target"))
+
+
+def read_regular_file(path: str | Path, most_bytes: int, flags: int = 0) -> bytes:
+    """The beginning of a file: one byte more than asked for says that it goes on. Raises OSError for what is none."""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | flags), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError("it is no file")
+        return opened.read(most_bytes + 1)
+
+
+def holds_text(file: Path, text: str) -> bool:
+    """Whether a file is there and has a text in its beginning."""
+    try:
+        return text.encode() in read_regular_file(file, MOST_OF_A_SETTING)
+    except OSError:
+        return False
+
+
+def project_names(folder: Path) -> Iterator[str]:
+    """The names of files in a project, a bounded number of them; what is hidden or foreign is left out."""
+    left = MOST_ENTRIES
+    for _, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in FOREIGN)
+        yield from names
+        left -= len(folders) + len(names)
+        if left < 0:
+            return

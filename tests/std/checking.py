@@ -1,0 +1,52 @@
+"""Projects in temporary folders, and what comes of their checks in a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang.llm.scripted import ScriptedModel
+from koi_lang.runtime.host import Host
+from koi_lang.runtime.run import Run
+from koi_lang.runtime.services import Services
+from tests.running import RecordingHost
+
+Check = Callable[[Any], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedProject:
+    """A folder with the files of a project."""
+
+    folder: Path
+
+    def write(self, files: Mapping[str, str]) -> CheckedProject:
+        """Add files with their texts."""
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        return self
+
+    def check(
+        self, check: Check, given: Any = None, *, allow: Sequence[str] = ("shell",), host: Host | None = None
+    ) -> dict[str, Any]:
+        """What a check gives in a run in the folder; without a host nobody can be asked."""
+        (result,) = self.check_together([(check, given)], allow=allow, host=host)
+        return result
+
+    def check_together(
+        self, checks: Sequence[tuple[Check, Any]], *, allow: Sequence[str] = ("shell",), host: Host | None = None
+    ) -> list[dict[str, Any]]:
+        """What several checks give that are under way at the same time."""
+
+        async def main() -> list[dict[str, Any]]:
+            host_of_run = RecordingHost() if host is None else host
+            services = Services(lambda llm: ScriptedModel([]), host_of_run, folder=self.folder, allow=allow)
+            async with Run(services):
+                return list(await asyncio.gather(*(check(given) for check, given in checks)))
+
+        return asyncio.run(main())
