@@ -13,7 +13,7 @@ HEAVY = (
 # What only other commands, threads and folders need.
 RARE = (
     "shutil", "queue", "koi_lang.program.recorded_calls", "koi_lang.runtime.concurrency.thread_alarm",
-    "koi_lang.js.intl_dates",
+    "koi_lang.js.intl_dates", "koi_lang.js.urls", "koi_lang.js.search_params",
 )  # fmt: skip
 # Runs a command and prints which modules it has imported.
 RUN = """

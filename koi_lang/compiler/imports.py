@@ -202,6 +202,7 @@ OF_NODE = {
     **dict.fromkeys(("fs", "fs/promises"), 'write `import "std/files"`.'),
     **dict.fromkeys(("axios", "node-fetch", "http", "https"), _GLOBAL.format("fetch")),
     **dict.fromkeys(("uuid", "crypto"), _GLOBAL.format("crypto.randomUUID()")),
+    "url": _GLOBAL.format("URL"),
     **dict.fromkeys(("openai", "@anthropic-ai/sdk", "langchain", "ai"), _ASKED),
     **dict.fromkeys(("zod", "yup", "ajv"), _CHECKED),
     "path": 'write `import path from "python:os.path"`.',

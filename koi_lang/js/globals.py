@@ -22,6 +22,7 @@ from koi_lang.js.fetch import fetch
 from koi_lang.js.iteration import iterate
 from koi_lang.js.json_text import JSON
 from koi_lang.js.keyed_collections import MAP, SET
+from koi_lang.js.lazy_constructors import lazy_constructor
 from koi_lang.js.math_object import MATH
 from koi_lang.js.method_tables import Constructor, holder
 from koi_lang.js.number_format import INFINITY, NAN
@@ -63,6 +64,7 @@ def _set_name(name: str, function: Callable[..., Value]) -> Callable[..., Value]
 
 _CONSTRUCTORS = (
     OBJECT, ARRAY, STRING, number_object.NUMBER, number_object.BOOLEAN, DATE, REGEXP, MAP, SET, PROMISE, _aggregate(),
+    lazy_constructor("URL", "koi_lang.js.urls"), lazy_constructor("URLSearchParams", "koi_lang.js.search_params"),
     *map(_error, (ErrorValue, TypeErrorValue, RangeErrorValue, SyntaxErrorValue, ReferenceErrorValue, URIErrorValue)),
 )  # fmt: skip
 

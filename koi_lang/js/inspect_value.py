@@ -30,6 +30,7 @@ class _Shape:
     entries: Callable[[int], list[str]]
     size: int
     base: str = ""
+    deep: str = ""
     items: Sequence[Value] | None = None
 
 
@@ -65,13 +66,15 @@ class _Inspector:
         if any(value is outer for outer in self.open):
             return f"[Circular *{self.references.setdefault(id(value), len(self.references) + 1)}]"
         shape = self._shape(value, level)
-        return repr(value) if shape is None else self._inspect_nested(value, shape, level)
+        if shape is None:
+            return repr(value).replace("\n", "\n" + " " * self.indent)
+        return self._inspect_nested(value, shape, level)
 
     def _inspect_nested(self, value: Value, shape: _Shape, level: int) -> str:
         if not shape.size:
             return shape.base or shape.left + shape.right
         if level > self.depth:
-            return f"[{shape.name}]"
+            return shape.deep or f"[{shape.name}]"
         self.open.append(value)
         self.deepest = level
         entries = shape.entries(level + 1)
@@ -106,7 +109,15 @@ class _Inspector:
             return self._collection(new_set(list(value)))
         if isinstance(value, Promise):
             return _Shape("Promise", "Promise {", "}", lambda level: [self._outcome(value, level)], 1)
-        return self._iterator(value) if isinstance(value, IteratorValue) else None
+        if isinstance(value, IteratorValue):
+            return self._iterator(value)
+        return self._host_object(value) if hasattr(type(value), "__koi_shape__") else None
+
+    def _host_object(self, value: Value) -> _Shape:
+        """An object of the runtime that says which of its members are shown."""
+        name, members = value.__koi_shape__()
+        left = f"{name} {{"
+        return _Shape(name, left, "}", lambda level: self._members(members, level), len(members), deep=left + "}")
 
     def _array(self, items: Sequence[Value]) -> _Shape:
         named: list[tuple[str, Value]] = [("[length]", len(items))] if self.hidden else []
@@ -154,9 +165,9 @@ class _Inspector:
         return ("<rejected> " if status == "rejected" else "") + self._inside(value, level)
 
     def _iterator(self, value: IteratorValue) -> _Shape:
-        if value.title.startswith(("Map", "Set")):
+        if value.title.startswith(("Map", "Set", "URL")):
             items = value.peek()
-            left = f"[{value.title}] {{"
+            left = f"{value.title} {{" if value.title.startswith("URL") else f"[{value.title}] {{"
             return _Shape(value.title, left, "}", lambda level: [self._inside(i, level) for i in items], len(items))
         return _Shape("Object", f"Object [{value.title}] {{", "}", lambda level: [], 0)
 

@@ -147,6 +147,8 @@ VALUES: list[tuple[Any, ...]] = [
     ("queueMicrotask", "[Function: queueMicrotask]"),
     ("structuredClone", "[Function: structuredClone]"),
     ("Object", "[Function: Object]"),
+    ("URL", "[Function: URL]"),
+    ("URLSearchParams", "[Function: URLSearchParams]"),
     ("Array", "[Function: Array]"),
     ("Date", "[Function: Date]"),
     ("RegExp", "[Function: RegExp]"),

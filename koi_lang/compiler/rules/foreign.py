@@ -34,8 +34,6 @@ _NODE = {
     "WeakRef": "keep the value itself.",
     "Proxy": "write a function that is called where the field was used.",
     "Reflect": "write `Object.keys(…)`, `object[key]` or `delete object[key]`.",
-    "URL": 'import it from Python: `import urls from "python:urllib.parse"`.',
-    "URLSearchParams": 'import it from Python: `import urls from "python:urllib.parse"`.',
     "AbortController": "limit the time: `await send … timeout 5s`.",
     "eval": "text is never run as code; choose between functions with `if`.",
 }

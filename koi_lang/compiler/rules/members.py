@@ -29,6 +29,7 @@ _OWN = {
     "Promise": "all allSettled any race reject resolve withResolvers",
     "Date": "UTC now parse",
     "Map": "groupBy",
+    "URL": "canParse parse",
     "crypto": "randomUUID",
     "performance": "now",
     "process": "argv cwd env pid platform",
