@@ -11,9 +11,9 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import Imported, Unit
 from koi_lang.source import Span
 
-Kind = Literal["role", "agent", "team", "skill", "mcp", "prompt", "function", "module"]
+Kind = Literal["role", "agent", "team", "skill", "mcp", "prompt", "function", "module", "type"]
 FUNCTION = re.compile(r"\bfunction\b(?:\s|//[^\n]*|/\*(?s:.)*?\*/)*", re.IGNORECASE)
-SPACES: dict[Kind, str] = {"role": "roles", "skill": "skills", "mcp": "mcps"}
+SPACES: dict[Kind, str] = {"role": "roles", "skill": "skills", "mcp": "mcps", "type": "types"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,13 +38,14 @@ class Symbol:
 
 @dataclass(slots=True, eq=False)
 class SymbolTable:
-    """The names one file can use. Roles, skills and MCP servers have name spaces of their own.
+    """The names one file can use. Types, roles, skills and MCP servers have name spaces of their own.
 
     Attributes:
         values: agents, teams, prompts, exported functions and Python modules.
         clashes: a name, the symbol that keeps it, and the one that cannot have it.
     """
 
+    types: dict[str, Symbol] = field(default_factory=dict)
     roles: dict[str, Symbol] = field(default_factory=dict)
     skills: dict[str, Symbol] = field(default_factory=dict)
     mcps: dict[str, Symbol] = field(default_factory=dict)
@@ -101,6 +102,8 @@ def _find_declarations(unit: Unit, node: n.Node, owner: n.Skill | None) -> Itera
         case n.Role() | n.Agent() | n.Team() | n.Mcp() | n.Prompt():
             kind: Kind = type(node).__name__.lower()  # type: ignore[assignment]
             yield Symbol(kind, node.name.name, unit, node, node.name.span, owner)
+        case n.TypeDeclaration():
+            yield Symbol("type", node.name.name, unit, node, node.name.span)
         case n.Skill():
             yield Symbol("skill", node.name.name, unit, node, node.name.span)
             for item in node.items:
@@ -129,7 +132,7 @@ def _reachable_units(unit: Unit) -> list[Unit]:
 
 
 def _visible_outside(symbol: Symbol) -> bool:
-    """Roles, agents, teams, skills and their functions, and exported prompts travel through imports."""
+    """Types, roles, agents, teams, skills and their functions, and exported prompts travel through imports."""
     if symbol.kind in ("mcp", "module"):
         return False
     if symbol.kind == "prompt":

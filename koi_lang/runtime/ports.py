@@ -98,6 +98,9 @@ class CallPort(Protocol):
     def results(self) -> list[ActionResult]:
         """What was carried out, in order of completion."""
 
+    def check_result(self, data: Any) -> None:
+        """Refuse a result that is not of the declared type. Raises ActionError, or LimitReachedError at last."""
+
 
 class BlockPort(Protocol):
     """The body of a loop or branch in a call of a playbook."""

@@ -39,7 +39,8 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
-from koi_lang.runtime.agents.exports import export
+from koi_lang.runtime.agents.exports import export, with_types
+from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.agents.skills import skill
 from koi_lang.runtime.agents.team import Query, peers_of, query, send
 from koi_lang.runtime.context import current_run
@@ -95,11 +96,12 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Composed", "Mcp", "Prompt", "Role", "Team", "add", "apply", "apply_member", "both", "call",
-    "caught", "coalesce", "compare", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export",
-    "fill", "get", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys",
-    "less", "less_equal", "live", "multiply", "named", "negate", "new", "nullish", "number", "on", "open_object",
-    "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry",
-    "remainder", "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text",
-    "thrown", "tool", "truth", "type_of", "undefined", "unpack", "without",
+    "Agent", "Any", "Box", "Composed", "Mcp", "Prompt", "ResultType", "Role", "Team", "add", "apply",
+    "apply_member", "both", "call", "caught", "coalesce", "compare", "decrement", "divide", "either", "equal",
+    "expect", "expect_failure", "export", "fill", "get", "given", "greater", "greater_equal", "has",
+    "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live", "multiply", "named",
+    "negate", "new", "nullish", "number", "on", "open_object", "output", "peek", "peers", "playbook", "power",
+    "put", "put_last", "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same",
+    "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth",
+    "type_of", "undefined", "unpack", "with_types", "without",
 ]  # fmt: skip

@@ -6,7 +6,8 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from koi_lang.js.conversions import is_number
@@ -14,6 +15,7 @@ from koi_lang.js.inspect_value import inspect as as_text
 from koi_lang.js.undefined import undefined
 
 Schema = Mapping[str, Any]
+Words = Callable[[Any], str]
 NAMES: dict[Any, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 WORDS = {
     "string": "a text",
@@ -47,28 +49,111 @@ def of_function(function: Callable[..., Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(function)
     known = inspect.signature(function).parameters.values()
     rest = {p.name: {"type": "array"} for p in known if p.kind is p.VAR_POSITIONAL and p.name not in hints}
-    return {
-        "type": "object",
-        "properties": {p.name: rest.get(p.name) or of_annotation(hints.get(p.name, Any)) for p in known},
-        "required": [p.name for p in known if p.default is p.empty and p.kind is not p.VAR_POSITIONAL],
-    }
+    declared, _ = _declared_types(function)
+    fields = {p.name: declared.get(p.name) or rest.get(p.name) or of_annotation(hints.get(p.name, Any)) for p in known}
+    required = [p.name for p in known if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    return with_definitions_at_root({"type": "object", "properties": fields, "required": required})
 
 
-def problems(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
-    """What is wrong with a value, one clause a problem: which field, what was expected, what came."""
-    if "anyOf" in schema:
-        if all(any(problems(value, option, path)) for option in schema["anyOf"]):
-            expected = " or ".join(_describe_expected(option) for option in schema["anyOf"])
-            yield f"{_field(path)} must be {expected}, not {_value_text(value)}"
-        return
-    if not _fits(value, schema):
-        yield f"{_field(path)} must be {_describe_expected(schema)}, not {_value_text(value)}"
-        return
-    if isinstance(value, dict):
-        yield from _object_problems(value, schema, path)
-    if isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            yield from problems(item, schema["items"], f"{path}[{index}]")
+def of_result(function: Callable[..., Any]) -> Schema:
+    """The schema of what a function gives; empty (anything) where it does not say."""
+    _, declared = _declared_types(function)
+    return declared or of_annotation(typing.get_type_hints(function).get("return", Any))
+
+
+def _declared_types(function: Callable[..., Any]) -> tuple[Mapping[str, Schema], Schema]:
+    """What the compiler knows of parameters and result beyond the annotations."""
+    declared: tuple[Mapping[str, Schema], Schema] = getattr(function, "__koi_types__", ({}, {}))
+    return declared
+
+
+def with_definitions_at_root(schema: Schema) -> dict[str, Any]:
+    """An object schema whose references work: the declared types that its fields mention stand under its `$defs`."""
+    fields, found = {}, dict[str, Any]()
+    for name, of_field in schema["properties"].items():
+        found |= of_field.get("$defs", {})
+        fields[name] = {key: part for key, part in of_field.items() if key != "$defs"}
+    return {**schema, "properties": fields, **({"$defs": found} if found else {})}
+
+
+def problems(
+    value: Any, schema: Schema, path: str = "", *, root: str = "the value", words: Words = as_text
+) -> Iterator[str]:
+    """What is wrong with a value, one clause a problem: which field, what was expected, what came.
+
+    Args:
+        root: how the value itself is called where it has no field to be named by.
+        words: how values are written.
+    """
+    return _Checker(schema.get("$defs", {}), root, words).problems(value, schema, path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checker:
+    """Checks values against schemas that refer to the same definitions."""
+
+    definitions: Mapping[str, Schema]
+    root: str
+    words: Words
+
+    def problems(self, value: Any, schema: Schema, path: str) -> Iterator[str]:
+        schema = self._resolve(schema)
+        if "anyOf" in schema:
+            yield from self._union_problems(value, schema["anyOf"], path)
+        elif not _fits(value, schema):
+            yield self._problem(value, [schema], path)
+        elif isinstance(value, dict):
+            yield from self._object_problems(value, schema, path)
+        elif isinstance(value, list) and "items" in schema:
+            for index, item in enumerate(value):
+                yield from self.problems(item, schema["items"], f"{path}[{index}]")
+
+    def _resolve(self, schema: Schema) -> Schema:
+        while "$ref" in schema:
+            schema = self.definitions.get(name_of_reference(schema), {})
+        return schema
+
+    def _union_problems(self, value: Any, options: Sequence[Schema], path: str) -> Iterator[str]:
+        """What is wrong with a value of none of several types; of the only one of its kind, what is wrong in it."""
+        options = list(self._options(options))
+        if not all(any(self.problems(value, option, path)) for option in options):
+            return
+        near = [option for option in options if _fits(value, option) and self._has_its_marks(value, option)]
+        if len(near) == 1:
+            yield from self.problems(value, near[0], path)
+        else:
+            yield self._problem(value, options, path)
+
+    def _options(self, options: Sequence[Schema]) -> Iterator[Schema]:
+        """The types of a union, those of unions in it among them."""
+        for option in map(self._resolve, options):
+            yield from self._options(option["anyOf"]) if "anyOf" in option else (option,)
+
+    def _has_its_marks(self, value: Any, option: Schema) -> bool:
+        """Whether an object has the literals by which a type of several is known, such as `kind: "circle"`."""
+        fields = option.get("properties", {}) if isinstance(value, dict) else {}
+        return all(value.get(name) == field["const"] for name, field in fields.items() if "const" in field)
+
+    def _object_problems(self, value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
+        prefix = f"{path}." if path else ""
+        for name in schema.get("required", ()):
+            if value.get(name, undefined) is undefined:
+                yield f"{self._field(prefix + name)} is missing"
+        for name, described in schema.get("properties", {}).items():
+            if value.get(name, undefined) is not undefined:
+                yield from self.problems(value[name], described, prefix + name)
+
+    def _problem(self, value: Any, options: Sequence[Schema], path: str) -> str:
+        expected = " or ".join(_describe_expected(option, self.words) for option in options)
+        return f"{self._field(path)} must be {expected}, not {_value_text(value, self.words)}"
+
+    def _field(self, path: str) -> str:
+        return f"`{path}`" if path else self.root
+
+
+def name_of_reference(schema: Schema) -> str:
+    """The name of the declared type that a schema refers to."""
+    return str(schema["$ref"]).rpartition("/")[2]
 
 
 def convert(value: Any, schema: Schema) -> Any:
@@ -89,16 +174,6 @@ def _json_value(text: str) -> Any:
         return text
 
 
-def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
-    prefix = f"{path}." if path else ""
-    for name in schema.get("required", ()):
-        if value.get(name, undefined) is undefined:
-            yield f"{_field(prefix + name)} is missing"
-    for name, described in schema.get("properties", {}).items():
-        if value.get(name, undefined) is not undefined:
-            yield from problems(value[name], described, prefix + name)
-
-
 def _fits(value: Any, schema: Schema) -> bool:
     if "const" in schema:
         return bool(value == schema["const"] and type(value) is type(schema["const"]))
@@ -110,7 +185,7 @@ def _fits(value: Any, schema: Schema) -> bool:
         case "boolean":
             return isinstance(value, bool)
         case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
+            return is_number(value) and value == value // 1
         case "number":
             return is_number(value)
         case "null":
@@ -122,21 +197,17 @@ def _fits(value: Any, schema: Schema) -> bool:
     return True
 
 
-def _describe_expected(schema: Schema) -> str:
+def _describe_expected(schema: Schema, words: Words) -> str:
     if "const" in schema:
-        return as_text(schema["const"])
+        return words(schema["const"])
     if "enum" in schema:
-        return "one of " + ", ".join(map(as_text, schema["enum"]))
+        return "one of " + ", ".join(map(words, schema["enum"]))
     return WORDS.get(schema.get("type", ""), "anything")
 
 
-def _field(path: str) -> str:
-    return f"`{path}`" if path else "the value"
-
-
-def _value_text(value: Any) -> str:
-    """A value as programs write it, on one line."""
-    text = " ".join(as_text(value).split())
+def _value_text(value: Any, words: Words) -> str:
+    """A value on one line."""
+    text = " ".join(words(value).split())
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
@@ -156,8 +227,35 @@ def _without_null(schema: Schema) -> Schema:
     return schema if not options else options[0] if len(options) == 1 else {"anyOf": options}
 
 
+def declarations_of(schemas: Iterable[Schema], *, described: bool = False) -> list[str]:
+    """The declared types that schemas refer to, a line each: `Finding = { line: integer }`.
+
+    Args:
+        described: whether what their authors say of them stands behind that, as a comment.
+    """
+    named = {name: declared for schema in schemas for name, declared in schema.get("$defs", {}).items()}
+    lines = {name: f"{name} = {type_text(declared)}" for name, declared in named.items()}
+    said = {name: f" // {named[name]['description']}" for name in named if described and "description" in named[name]}
+    return [line + said.get(name, "") for name, line in lines.items()]
+
+
+def objects_of(schema: Schema) -> Iterator[frozenset[str]]:
+    """The fields of every object that a schema allows as the value itself."""
+    waiting, seen = [schema], set[str]()
+    while waiting:
+        part = waiting.pop(0)
+        if "$ref" in part and name_of_reference(part) not in seen:
+            seen.add(name_of_reference(part))
+            waiting.append(schema.get("$defs", {}).get(name_of_reference(part), {}))
+        waiting += part.get("anyOf", ())
+        if part.get("properties"):
+            yield frozenset(part["properties"])
+
+
 def type_text(schema: Schema) -> str:
     """A schema as a short type."""
+    if "$ref" in schema:
+        return name_of_reference(schema)
     if "anyOf" in schema:
         return " | ".join(type_text(option) for option in schema["anyOf"])
     if "const" in schema:
@@ -165,7 +263,8 @@ def type_text(schema: Schema) -> str:
     if "enum" in schema:
         return " | ".join(map(as_text, schema["enum"]))
     if schema.get("type") == "array":
-        return f"{type_text(schema.get('items', {}))}[]"
+        item = type_text(schema.get("items", {}))
+        return f"({item})[]" if " | " in item else f"{item}[]"
     if schema.get("type") == "object" and schema.get("properties"):
         return "{ " + signature_text(schema) + " }"
     return str(schema.get("type", "any"))

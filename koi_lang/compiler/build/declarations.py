@@ -27,6 +27,11 @@ class Builder(Statements):
         """`package "name"`, an import that brings no name."""
         return n.Package(cover(children), children[1])
 
+    def type_declaration(self, children: Children) -> n.TypeDeclaration:
+        """`type Name = type`; `export` before it has no effect."""
+        _, _, name, _, type, _ = children
+        return n.TypeDeclaration(cover(children), name_of(name), type)
+
     def role(self, children: Children) -> n.Role:
         """`role Name { can … }` with its permissions."""
         return n.Role(cover(children), name_of(children[1]), children[3])
@@ -181,9 +186,10 @@ class Builder(Statements):
         return n.Amnesia(cover(children), children[2].lower() == "true")
 
     def handler(self, children: Children) -> n.Handler:
-        """`on event(parameters) { … }`, with `private` and `async` or without."""
-        private, _, name, _, parameters, _, is_async, body = children
-        return n.Handler(cover(children), name_of(name), parameters, body, private is not None, is_async is not None)
+        """`on event(parameters): type { … }`, with `private`, `async` and a type or without."""
+        private, _, name, _, parameters, _, is_async, _, returns, body = children
+        is_private, runs_async = private is not None, is_async is not None
+        return n.Handler(cover(children), name_of(name), parameters, body, is_private, runs_async, returns)
 
     def state(self, children: Children) -> n.State:
         """`state { … }` with its fields."""

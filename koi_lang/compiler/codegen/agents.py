@@ -15,7 +15,7 @@ from koi_lang.compiler.codegen.functions import definition, parameters
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.prompts import payload_names, playbook, template_emitter
 from koi_lang.compiler.codegen.statements import body_statements, statements
-from koi_lang.compiler.codegen.types import schema
+from koi_lang.compiler.codegen.types import mentions_declared, says_more_than_python, schema
 from koi_lang.compiler.scope import python_name
 from koi_lang.source import Span
 
@@ -57,7 +57,7 @@ def agent(node: n.Agent, file: Analysis, names: ModuleNames, python: str) -> ast
     description = next((item.text.value for item in node.items if isinstance(item, n.Affordance)), None)
     if description is not None:
         body.append(py.evaluate(py.constant(description, at), at))
-    body += [handler(item, file, names) for item in node.items if isinstance(item, n.Handler)]
+    body += [handler(item, node.name.name, file, names) for item in node.items if isinstance(item, n.Handler)]
     return ast.ClassDef(python, [py.koi("Agent", at)], keywords, body or [ast.Pass(**at)], [], **at)
 
 
@@ -157,10 +157,11 @@ def _property(value: n.Expression, file: Analysis, names: ModuleNames) -> ast.ex
 # ---------------------------------------------------------------- handlers
 
 
-def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFunctionDef:
+def handler(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> ast.AsyncFunctionDef:
     """`@koi.on("event") async def event(this, args)`."""
     at = place(node.span, file)
     e = emitter(node, file, names, has_agent=True)
+    e.result_type = _declare_result(node, agent, file, names)
     arguments, defaults, rest, prologue = parameters(node.parameters, e)
     if not arguments and rest is None:
         arguments = [ast.arg("args", **at)]
@@ -175,8 +176,20 @@ def handler(node: n.Handler, file: Analysis, names: ModuleNames) -> ast.AsyncFun
         body = [_emit_playbook(node, told, file, names, arguments[0].arg)]
     result = py.function(python_name(node.name.name), listed, body, at, is_async=True)
     assert isinstance(result, ast.AsyncFunctionDef)
-    result.decorator_list = [_on(node, told, file)]
+    result.decorator_list = [_on(node, told, file, e.result_type)]
     return result
+
+
+def _declare_result(node: n.Handler, agent: str, file: Analysis, names: ModuleNames) -> str:
+    """`Agent_event_result = koi.ResultType("Agent.event", {…})` before the agent; gives that name, empty for none."""
+    declared = schema(node.returns, file.table)
+    if node.returns is None or not declared:
+        return ""
+    at = place(node.returns.span, file)
+    name = names.fresh(f"{agent}_{node.name.name}_result")
+    told = [py.constant(f"{agent}.{node.name.name}", at), _literal(declared, at)]
+    names.definitions.append(py.assign(name, py.helper("ResultType", told, at), at))
+    return name
 
 
 def playbook_of(node: n.Handler) -> n.Playbook | None:
@@ -193,18 +206,19 @@ def _emit_playbook(node: n.Handler, told: n.Playbook, file: Analysis, names: Mod
     return ast.Return(ast.Await(py.helper("playbook", arguments, at), **at), **at)
 
 
-def _on(node: n.Handler, told: n.Playbook | None, file: Analysis) -> ast.expr:
+def _on(node: n.Handler, told: n.Playbook | None, file: Analysis, result_type: str) -> ast.expr:
     """The decorator that names the event and says what callers must know."""
     at = place(node.name.span, file)
     description = next((item.text for item in node.body.statements if isinstance(item, n.Affordance)), None)
     first = node.parameters[0].type if node.parameters else None
-    declared = schema(first)
+    declared = schema(first, file.table)
     return py.call(
         py.koi("on", at),
         [py.constant(node.name.name, at)],
         at,
         affordance=None if description is None else py.constant(description.value, at),
         schema=_literal(declared, at) if declared else None,
+        result=py.load(result_type, at) if result_type else None,
         private=py.constant(True, at) if node.private else None,
         background=py.constant(True, at) if node.is_async else None,
         playbook=py.constant(True, at) if told else None,
@@ -282,8 +296,32 @@ def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
         at = e.at(told.span)
         result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
     if node.exported:
-        result.decorator_list = [py.koi("export", e.at(node.span))]
+        result.decorator_list = [py.koi("export", e.at(node.span)), *_describe_types(node, e)]
     return result
+
+
+def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
+    """`koi.with_types(parameters={…}, result={…})` for types that say more than annotations of Python."""
+    table, at = e.names.table, e.at(node.span)
+    parameters = {
+        name: each.type
+        for each in node.parameters
+        if isinstance(each.pattern, n.Binding)
+        for name in [each.pattern.name]
+    }
+    told = {name: schema(type, table) for name, type in parameters.items() if mentions_declared(type, table)}
+    result = schema(node.returns, table) if says_more_than_python(node.returns, table) else {}
+    if not told and not result:
+        return []
+    return [
+        py.call(
+            py.koi("with_types", at),
+            [],
+            at,
+            parameters=_literal(told, at) if told else None,
+            result=_literal(result, at) if result else None,
+        )
+    ]
 
 
 def _description(node: n.Function) -> n.Text | None:

@@ -30,6 +30,7 @@ class Emitter:
         servers: names of the MCP servers that the code may mention.
         is_lone: whether the code stands at the top of the module, whose names it must not take.
         in_test: whether the code is a test, which calls handlers by their names.
+        result_type: the name of the type that results of the innermost function must have; empty for any.
     """
 
     source: Source
@@ -45,6 +46,7 @@ class Emitter:
     servers: frozenset[str] = frozenset()
     is_lone: bool = False
     in_test: bool = False
+    result_type: str = ""
 
     def at(self, span: Span) -> py.At:
         """A span as Python places it."""
@@ -66,9 +68,9 @@ class Emitter:
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""
-        saved = self.function, self.pending, self.updates
-        self.function, self.pending, self.updates = function, [], []
+        saved = self.function, self.pending, self.updates, self.result_type
+        self.function, self.pending, self.updates, self.result_type = function, [], [], ""
         try:
             yield self.pending
         finally:
-            self.function, self.pending, self.updates = saved
+            self.function, self.pending, self.updates, self.result_type = saved

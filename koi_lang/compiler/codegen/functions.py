@@ -89,7 +89,7 @@ def definition(
     arguments = py.parameter_list(names, defaults, rest, _names_by_value(scope), at)
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
     if typed and node.returns is not None:
-        result.returns = annotation(node.returns, at)
+        result.returns = annotation(node.returns, at, e.names.table)
     return result
 
 
@@ -112,7 +112,7 @@ def parameters(
         at = e.at(node.span)
         argument, opening = _parameter(node, e, at)
         if typed and node.type is not None:
-            argument.annotation = annotation(node.type, at)
+            argument.annotation = annotation(node.type, at, e.names.table)
         prologue += opening
         if node.rest:
             rest = argument

@@ -17,6 +17,8 @@ from koi_lang.compiler.walk import everything
 
 T = TypeVar("T")
 ENDINGS = (n.Return, n.Throw)
+# What never has to be waited for.
+SETTLED = (n.Object, n.Array, n.Literal, n.Text, n.Template, n.Await, n.Send)
 # How many branches stand in one `if … elif …`; each `elif` is nested in the one before it.
 MOST_BRANCHES = 50
 
@@ -54,8 +56,15 @@ def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
     result = _boxes(node, e) + statements(node.statements, e)
     if not node.statements or not isinstance(node.statements[-1], ENDINGS):
         at = e.at(node.span._replace(start=node.span.end - 1))
-        result.append(ast.Return(py.koi("undefined", at), **at))
+        result.append(_return_value(py.koi("undefined", at), e, at))
     return result
+
+
+def _return_value(value: ast.expr, e: Emitter, at: py.At) -> ast.Return:
+    """`return value`, checked where the result has a type."""
+    if e.result_type:
+        value = py.call(py.attribute(py.load(e.result_type, at), "check", at), [value], at)
+    return ast.Return(value, **at)
 
 
 def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
@@ -122,8 +131,10 @@ def _named_variable(
 @statement.register
 def _return(node: n.Return, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
-    value = py.koi("undefined", at) if node.value is None else expression(node.value, e)
-    return [ast.Return(value, **at)]
+    value = node.value
+    if value is not None and e.result_type and not isinstance(n.strip_parentheses(value), SETTLED):
+        value = n.Await(value.span, value)
+    return [_return_value(py.koi("undefined", at) if value is None else expression(value, e), e, at)]
 
 
 @statement.register

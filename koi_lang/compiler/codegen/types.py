@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
+from koi_lang.compiler.doc_comments import doc_comment
+from koi_lang.compiler.symbols import Symbol, SymbolTable
+from koi_lang.compiler.walk import everything
 
 SIMPLE = {
     "number": "float", "int": "int", "string": "str", "boolean": "bool", "bool": "bool", "void": "None", "null": "None",
@@ -15,47 +19,112 @@ SIMPLE = {
 SCHEMAS = {"float": "number", "int": "integer", "str": "string", "bool": "boolean", "None": "null"}
 
 
-def annotation(type: n.Type, at: py.At) -> ast.expr:
-    """The Python annotation that says the same; `Any` for what Python has no word for."""
+def annotation(type: n.Type, at: py.At, table: SymbolTable, seen: tuple[str, ...] = ()) -> ast.expr:
+    """The Python annotation that says the same; `Any` for what Python has no word for.
+
+    Args:
+        seen: the declared types around it, since one may mention itself.
+    """
     simple = SIMPLE.get(type.name.lower())
     if simple is not None:
         return py.constant(None, at) if simple == "None" else py.load(simple, at)
     match type.name:
         case "Array" if type.arguments:
-            return ast.Subscript(py.load("list", at), annotation(type.arguments[0], at), py.LOAD, **at)
+            return ast.Subscript(py.load("list", at), annotation(type.arguments[0], at, table, seen), py.LOAD, **at)
         case "Promise" if type.arguments:
-            return annotation(type.arguments[0], at)
+            return annotation(type.arguments[0], at, table, seen)
         case "object":
             pair = ast.Tuple([py.load("str", at), py.koi("Any", at)], py.LOAD, **at)
             return ast.Subscript(py.load("dict", at), pair, py.LOAD, **at)
         case "union":
-            result = annotation(type.arguments[0], at)
+            result = annotation(type.arguments[0], at, table, seen)
             for argument in type.arguments[1:]:
-                result = ast.BinOp(result, ast.BitOr(), annotation(argument, at), **at)
+                result = ast.BinOp(result, ast.BitOr(), annotation(argument, at, table, seen), **at)
             return result
+    declared = table.types.get(type.name)
+    if declared is not None and type.name not in seen:
+        return annotation(_type_of(declared), at, table, (*seen, type.name))
     return py.koi("Any", at)
 
 
-def schema(type: n.Type | None) -> dict[str, Any]:
-    """The JSON Schema of a type; empty (anything) for types that say nothing."""
+def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
+    """The JSON Schema of a type; empty (anything) for types that say nothing.
+
+    Declared types that it mentions stand under `$defs`; one that is all of it stands in its place.
+    """
     if type is None:
         return {}
-    simple = SIMPLE.get(type.name.lower())
-    if simple is not None:
-        return {"type": SCHEMAS[simple]}
-    match type.name:
-        case "Array" if type.arguments:
-            return {"type": "array", "items": schema(type.arguments[0])}
-        case "Promise" if type.arguments:
-            return schema(type.arguments[0])
-        case "union":
-            return {"anyOf": [schema(argument) for argument in type.arguments]}
-        case "literal":
-            return {"const": ast.literal_eval(type.text.capitalize() if type.text in ("true", "false") else type.text)}
-        case "object":
-            return {
-                "type": "object",
-                "properties": {field.name: schema(field.type) for field in type.fields},
-                "required": [field.name for field in type.fields if not field.optional],
-            }
-    return {}
+    made, seen, described = _SchemaWriter(table), set[str](), dict[str, str]()
+    while (symbol := table.types.get(type.name)) is not None and symbol.name not in seen:
+        seen.add(symbol.name)
+        type, described = _type_of(symbol), described or _description(symbol)
+    found = {**made.schema(type), **described}
+    return {**found, "$defs": made.definitions} if made.definitions else found
+
+
+def mentions_declared(type: n.Type | None, table: SymbolTable) -> bool:
+    """Whether a type is, or consists of, types that are declared."""
+    parts = () if type is None else everything(type)
+    return any(isinstance(part, n.Type) and part.name in table.types for part in parts)
+
+
+def says_more_than_python(type: n.Type | None, table: SymbolTable) -> bool:
+    """Whether the schema of a type holds what its annotation in Python does not: fields, literals, declared types."""
+    parts = [] if type is None else [part for part in everything(type) if isinstance(part, n.Type)]
+    return mentions_declared(type, table) or any(part.fields or part.name == "literal" for part in parts)
+
+
+@dataclass(slots=True)
+class _SchemaWriter:
+    """Writes schemas, and keeps those of the declared types that they mention.
+
+    Attributes:
+        definitions: by the name of the type.
+    """
+
+    table: SymbolTable
+    definitions: dict[str, Any] = field(default_factory=dict)
+
+    def schema(self, type: n.Type) -> dict[str, Any]:
+        simple = SIMPLE.get(type.name.lower())
+        if simple is not None:
+            return {"type": SCHEMAS[simple]}
+        match type.name:
+            case "Array" if type.arguments:
+                return {"type": "array", "items": self.schema(type.arguments[0])}
+            case "Promise" if type.arguments:
+                return self.schema(type.arguments[0])
+            case "union":
+                return {"anyOf": [self.schema(argument) for argument in type.arguments]}
+            case "literal":
+                return {"const": _literal_value(type.text)}
+            case "object":
+                return {
+                    "type": "object",
+                    "properties": {field.name: self.schema(field.type) for field in type.fields},
+                    "required": [field.name for field in type.fields if not field.optional],
+                }
+        symbol = self.table.types.get(type.name)
+        return {} if symbol is None else self._refer(symbol)
+
+    def _refer(self, symbol: Symbol) -> dict[str, Any]:
+        """A reference to a declared type, whose schema is kept."""
+        if symbol.name not in self.definitions:
+            self.definitions[symbol.name] = {}  # it may mention itself
+            self.definitions[symbol.name] = {**self.schema(_type_of(symbol)), **_description(symbol)}
+        return {"$ref": f"#/$defs/{symbol.name}"}
+
+
+def _description(symbol: Symbol) -> dict[str, str]:
+    """What the comment above a declared type says, as a schema has it."""
+    doc = doc_comment(symbol.unit.source.text, symbol.node.span.start)
+    return {"description": doc} if doc else {}
+
+
+def _type_of(symbol: Symbol) -> n.Type:
+    assert isinstance(symbol.node, n.TypeDeclaration)
+    return symbol.node.type
+
+
+def _literal_value(text: str) -> Any:
+    return ast.literal_eval(text.capitalize() if text in ("true", "false") else text)

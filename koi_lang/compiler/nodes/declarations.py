@@ -36,6 +36,14 @@ class Package(Declaration):
 
 
 @node
+class TypeDeclaration(Declaration):
+    """`type Name = …`."""
+
+    name: Name
+    type: Type
+
+
+@node
 class Role(Declaration):
     """`role Name { can a, can b }`."""
 
@@ -175,13 +183,14 @@ class Amnesia(Node):
 
 @node
 class Handler(Node):
-    """`private on name(parameters) async { … }`."""
+    """`private on name(parameters) async: type { … }`; `returns` is the type of its result."""
 
     name: Name
     parameters: tuple[Parameter, ...]
     body: Block
     private: bool
     is_async: bool
+    returns: Type | None = None
 
 
 @node

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal
+from koi_lang.compiler.rules.program import place_of, with_article
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
+from koi_lang.compiler.symbols import Symbol
 from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.source import Span
 
@@ -51,13 +53,14 @@ def unknown_type(file: Analysis, report: Report) -> None:
 
         in handler(args: { name: string }): return args.name
     """
-    known = {*KINDS, *OTHERS, *map(str.lower, [*file.table.values, *file.table.roles, *file.table.skills])}
+    table = file.table
+    known = {*KINDS, *OTHERS, *map(str.lower, [*table.types, *table.values, *table.roles, *table.skills])}
     first: dict[str, Span] = {}
     for name, span in _type_names(file):
         if name.lower() not in known:
             first.setdefault(name, span)
     for name, span in first.items():
-        near = SYNONYMS.get(name.lower()) or nearest(name, SHOWN)
+        near = SYNONYMS.get(name.lower()) or nearest(name, [*file.table.types, *SHOWN])
         help = f"did you mean `{near}`?" if near else ADVICE
         report.add(span, f"there is no type `{name}`, so anything is accepted", help=help)
 
@@ -136,3 +139,75 @@ def _apart(given: TypedValue, report: Report) -> list[LabeledSpan]:
     """Where the type stands, unless the value stands beside it."""
     lines = {report.source.position(node.span.start).line for node in (given.type, given.value)}
     return [report.place(given.type.span, "the type")] if len(lines) > 1 else []
+
+
+@rule("E0247", "error")
+def misnamed_type(file: Analysis, report: Report) -> None:
+    """A type has the name of a built-in one, or of something else that is declared.
+
+    Agents, skills, teams, prompts and roles may stand where a type does, and mean anything there; so a type needs a
+    name of its own.
+
+    Wrong:
+
+        role Worker { can execute }
+        agent Order : Worker { on take(args: Json) { return args } }
+        type Order = { item: string }
+        run Order.take({})
+
+    Right:
+
+        role Worker { can execute }
+        agent Orders : Worker { on take(args: Order) { return args } }
+        type Order = { item: string }
+        run Orders.take({ item: "tea" })
+    """
+    for declared, _ in file.index.of(n.TypeDeclaration):
+        name = declared.name
+        if name.name.lower() in (*KINDS, *OTHERS):
+            report.add(name.span, f"`{name.name}` is a type that there is already", help="give it another name.")
+        other = _namesake(name.name, file)
+        if other is not None:
+            place = place_of(other, f"{with_article(other.kind)} of this name")
+            message = f"`{name.name}` is {with_article(other.kind)}, so no type can be called like that"
+            report.add(name.span, message, others=[place], help=f"write `type {name.name}Type = …`, for instance.")
+
+
+def _namesake(name: str, file: Analysis) -> Symbol | None:
+    table = file.table
+    spaces = (table.values, table.roles, table.skills, table.mcps)
+    return next((space[name] for space in spaces if name in space), None)
+
+
+@rule("E0248", "error")
+def endless_type(file: Analysis, report: Report) -> None:
+    """A type contains itself in a field that may not be left out, so that no value is of it.
+
+    Put it into a list, give it another choice, or let the field be left out.
+
+    Wrong:
+
+        type Node = { name: string, next: Node }
+
+    Right:
+
+        type Node = { name: string, next?: Node }
+    """
+    for declared, _ in file.index.of(n.TypeDeclaration):
+        if not _can_end(declared.type, file, (declared.name.name,)):
+            message = f"`{declared.name.name}` always contains itself, so there is no value of it"
+            report.add(declared.name.span, message, help="let a field be left out (`next?: …`), or write a list.")
+
+
+def _can_end(type: n.Type, file: Analysis, around: tuple[str, ...]) -> bool:
+    """Whether there is a value of a type without going round in circles; `around` are the declared types it is in."""
+    if type.name == "union":
+        return any(_can_end(argument, file, around) for argument in type.arguments)
+    if type.name == "object":
+        return all(_can_end(field.type, file, around) for field in type.fields if not field.optional)
+    if type.name == "Promise" and type.arguments:
+        return _can_end(type.arguments[0], file, around)
+    symbol = file.table.types.get(type.name)
+    if symbol is None or not isinstance(symbol.node, n.TypeDeclaration):
+        return True
+    return type.name not in around and _can_end(symbol.node.type, file, (*around, type.name))

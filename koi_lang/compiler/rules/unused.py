@@ -162,6 +162,7 @@ def _names_used(file: Analysis) -> set[str]:
     used |= {run.agent.name for run, _ in file.index.of(n.Run)}
     used |= {name.name for uses, _ in file.index.of(n.Uses) for name in uses.names}
     used |= set(_members(file))
+    used |= {type.name for type, _ in file.index.of(n.Type)}
     used |= {name.name for playbook, _ in file.index.of(n.Playbook) for name in prompts_in(playbook.parts)}
     used |= {name.name for prompt, _ in file.index.of(n.Prompt) for name in prompts_of(prompt)}
     # `this.callSkill("Sums", …)` and similar: a name in quotes may be meant too.

@@ -8,7 +8,6 @@ from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.files import DECLARATIONS, STATEMENTS
 from koi_lang.diagnostics import nearest
-from koi_lang.source import Span
 
 HINTS: list[Hint] = []
 SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
@@ -106,27 +105,6 @@ def async_first(failure: Failure) -> SyntaxHelp | None:
     return SyntaxHelp(
         "a handler does not begin with `async`", failure.span, "leave it out: every handler may use `await`."
     )
-
-
-@hint(HINTS, "E0149")
-def return_type(failure: Failure) -> SyntaxHelp | None:
-    """A handler declares a type for its result.
-
-    Wrong:
-
-        on start(args: Json): string { return "go" }
-
-    Right:
-
-        on start(args: Json) { return "go" }
-    """
-    if failure.tail[-4:] != HEAD or failure.word() not in (":", "->"):
-        return None
-    brace = next((piece for piece in map(failure.piece, range(1, 30)) if piece.text == "{"), failure.piece(1))
-    last = min(brace.span.start, failure.source.text.find("\n", failure.span.start) % (failure.end + 1))
-    text = failure.source.text[failure.span.start : last].rstrip()
-    span = Span(failure.span.start, failure.span.start + max(1, len(text)))
-    return SyntaxHelp("a handler has no result type", span, f"leave out `{text}`.")
 
 
 @hint(HINTS, "E0147")

@@ -239,7 +239,9 @@ def thin_arrow(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.word() != "->":
         return None
-    help = "leave the return type out." if failure.tail[:1] == ("ON",) else "write `=>`."
+    help = (
+        "the type of a result stands behind a colon: write `: type`." if failure.tail[:1] == ("ON",) else "write `=>`."
+    )
     return SyntaxHelp("Koi has no `->`", failure.span, help)
 
 

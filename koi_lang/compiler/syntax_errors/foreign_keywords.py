@@ -15,10 +15,10 @@ HINTS: list[Hint] = []
 BRANCH = "write `if (…) { … } else if (…) { … }`."
 FUNCTION = "write `const name = (…) => { … }`, or put a function into a skill."
 RECORD = "write a plain object `{ … }`, or an agent or skill for what has functions."
-TYPE = "write it where it is used: `on start(args: { name: string, size?: number }) { … }`."
+TYPE = "write `type Name = { field: string, other?: number }` at the top of the file."
 _ELSE_IF = dict.fromkeys(("elif", "elseif", "elsif"), "write `else if (…) { … }`.")
 _RECORDS = dict.fromkeys(("class", "struct"), RECORD)
-_TYPES = dict.fromkeys(("interface", "type"), TYPE)
+_TYPES = {"interface": TYPE, "type": "declare it at the top of the file, outside of agents: `type Name = …`."}
 _NOTHING = dict.fromkeys(("public", "static", "void"), "leave it out.")
 _OTHERS = {
     "do": "write `while (true) { …; if (!condition) break }`.",
@@ -232,7 +232,8 @@ def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -
 
 
 def _foreign(word: ScannedToken, help: str = "") -> SyntaxHelp:
-    return SyntaxHelp(f"Koi has no `{word.text}`", word.span, help or INSTEAD[word.text])
+    told = "`type` cannot stand here" if word.text == "type" else f"Koi has no `{word.text}`"
+    return SyntaxHelp(told, word.span, help or INSTEAD[word.text])
 
 
 def _advice(failure: Failure, offset: int) -> str:

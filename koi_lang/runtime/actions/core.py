@@ -78,6 +78,8 @@ async def prompt_form(context: ActionContext, question: str, form: dict[str, Any
 @action(name="return", aliases={"result": "data"}, safe=True, inside=True)
 async def return_(context: ActionContext, data: Any = None) -> Any:
     """End the playbook with a result, once everything is done."""
+    if context.execution is not None:
+        context.execution.check_result(data)
     value = {} if data is None else data
     if not isinstance(value, dict):
         return value

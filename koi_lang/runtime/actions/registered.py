@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import SLIP_IN_FIVE, nearest
 from koi_lang.errors import KoiError
-from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text
+from koi_lang.runtime.schema import Schema, of_annotation, problems, signature_text, with_definitions_at_root
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, BlockPort, CallPort, RunPort
@@ -69,7 +69,7 @@ class ActionKind:
     @property
     def asked_schema(self) -> dict[str, Any]:
         """The schema of the fields that models are asked for."""
-        return {**self.schema, "properties": {**self.schema["properties"], **self.asked}}
+        return with_definitions_at_root({**self.schema, "properties": {**self.schema["properties"], **self.asked}})
 
     @property
     def lasting(self) -> bool:

@@ -14,6 +14,7 @@ from koi_lang.js.task_scope import ChildScope, current_scope
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import AgentDeclaration, Handler, Role
 from koi_lang.runtime.agents.resilience import AttemptTimeoutError, FailedAttempt, Resilience, resilient
+from koi_lang.runtime.agents.result_types import ResultTypeError
 from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
@@ -215,6 +216,9 @@ class Agent(metaclass=AgentClass):
         try:
             async with ChildScope(current_scope()):
                 return await handler.function(self, payload)
+        except ResultTypeError as error:
+            error.crosses = True
+            raise
         finally:
             handling.reset(token)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
 from koi_lang.grants import covers
+from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import Budget
 from koi_lang.runtime.schema import convert
 
@@ -85,6 +86,7 @@ class Handler:
     Attributes:
         affordance: what it does, for other agents' prompts.
         schema: JSON Schema of the payload; empty when anything goes.
+        result: the type of what it gives; None when anything goes.
         private: not offered outside of the program.
         background: declared `async`.
         playbook: whether a model carries it out.
@@ -95,6 +97,7 @@ class Handler:
     function: HandlerFunction
     affordance: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
+    result: ResultType | None = None
     private: bool = False
     background: bool = False
     playbook: bool = False

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from koi_lang.js.promises import TaskScope, settle
 from koi_lang.js.undefined import undefined
 from koi_lang.runtime import outside_calls
 from koi_lang.runtime.context import current
+from koi_lang.runtime.schema import Schema
 
 Function = Callable[..., Any]
+NONE: Schema = {}
 
 
 def export(function: Function) -> Function:
@@ -37,6 +39,16 @@ def export(function: Function) -> Function:
 
     call_exported.__koi_code__ = function  # type: ignore[attr-defined]
     return call_exported
+
+
+def with_types(parameters: Mapping[str, Schema] = NONE, result: Schema = NONE) -> Callable[[Function], Function]:
+    """Give a function the JSON Schemas of parameters and of its result that annotations of Python cannot say."""
+
+    def mark(function: Function) -> Function:
+        function.__koi_types__ = (parameters, result)  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 def ordinary(value: Any) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, PermissionDeniedError
 from koi_lang.js.errors import catch_value
 from koi_lang.outcome import raised_as
-from koi_lang.runtime.schema import Schema, of_function, problems, signature_text
+from koi_lang.runtime.schema import Schema, of_function, of_result, problems, signature_text
 
 Function = Callable[..., Any]
 
@@ -62,7 +63,11 @@ class Skill:
             raise AgentError(told, help=f"It takes ({signature_text(schema)}).")
         bound = _bound(function, given)
         with raised_as(lambda error: self._failure(name, error)):
-            return await function(*bound.args, **bound.kwargs)
+            result = await function(*bound.args, **bound.kwargs)
+        wrong = [*islice(problems(result, of_result(function), root="its result"), 1)]
+        if wrong:
+            raise AgentError(f"Skill {self.name}.{name} failed: {wrong[0]}, by the type that it declares")
+        return result
 
     def _failure(self, name: str, error: Exception) -> KoiError:
         """What the failure of a function is told as. Raises what no caller may go on from."""

@@ -14,7 +14,6 @@ from koi_lang.runtime.playbook.action_layers import carry_out_action
 from koi_lang.runtime.playbook.action_parsing import Action, ReplyError
 from koi_lang.runtime.playbook.call import PlaybookCall
 from koi_lang.runtime.playbook.reply_parser import ReplyReader
-from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.playbook.turn import Turn
 from koi_lang.runtime.playbook.written_texts import WrittenTexts
 
@@ -46,7 +45,7 @@ async def read(call: PlaybookCall, turn: Turn, actions: asyncio.Queue[Action | N
     try:
         async with call.agent.run.models.stream_answer(call.agent, turn.request, call.spending) as arriving:
             listener = WrittenTexts(arriving.emit) if call.agent.run.events.has_onlookers else None
-            reader = ReplyReader(shapes_of(call.playbook), listener=listener)
+            reader = ReplyReader(call.result_shapes, listener=listener)
             await read_pieces(arriving, reader, turn, actions)
         for action in reader.finish(is_cut=arriving.is_cut):
             turn.values.append(reader.values)

@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.interpolation import Rendered
 from koi_lang.js.undefined import undefined
 from koi_lang.llm.messages import ActionResult, Request
-from koi_lang.runtime.budget.limits import BudgetAccount
+from koi_lang.runtime.actions.registered import ActionError
+from koi_lang.runtime.agents.result_types import ResultType
+from koi_lang.runtime.budget.limits import BudgetAccount, LimitReachedError
 from koi_lang.runtime.playbook.loop_guard import Failures, RepetitionGuard
 from koi_lang.runtime.playbook.placeholders import NamedPlaybook
 from koi_lang.runtime.playbook.references import ActionScope
-from koi_lang.runtime.playbook.result_keys import result_schema
+from koi_lang.runtime.playbook.result_keys import Shapes, result_schema, shapes_of
 from koi_lang.runtime.playbook.tool_offer import Offer, offer_of
 from koi_lang.runtime.playbook.turn import Turn
 
 if TYPE_CHECKING:
     from koi_lang.runtime.playbook.conversation import Conversation
     from koi_lang.runtime.ports import AgentPort, CallPort
+
+# Results that do not fit their type end a call.
+MOST_MISFITS = 3
+ADVICE = "Say in the playbook what each field holds, or use another model with `-m`."
 
 
 @dataclass(slots=True)
@@ -36,6 +42,7 @@ class PlaybookCall:
         results: what was carried out, in order of completion.
         ended: whether `return` was carried out; `value` is its result.
         repeated: how many actions were carried out in loops and branches since the last one that the model asked for.
+        misfits: how many results were not of the declared type.
     """
 
     agent: AgentPort
@@ -55,6 +62,7 @@ class PlaybookCall:
     ended: bool = False
     value: Any = undefined
     repeated: int = 0
+    misfits: int = 0
     _offer: Offer | None = None
 
     def offered_tools(self) -> Offer:
@@ -64,9 +72,37 @@ class PlaybookCall:
                 self.agent,
                 is_delegate=self.parent is not None,
                 tools=self.tools,
-                result=result_schema(self.playbook),
+                result=result_schema(self.playbook) if self.result_type is None else self.result_type.schema,
             )
         return self._offer
+
+    @property
+    def result_type(self) -> ResultType | None:
+        """The declared type of what it returns."""
+        handler = self.agent.about.handlers.get(self.event)
+        return None if handler is None else handler.result
+
+    @property
+    def result_shapes(self) -> Shapes:
+        """The keys of every object that it may return."""
+        declared = () if self.result_type is None else self.result_type.shapes
+        return (*declared, *shapes_of(self.playbook))
+
+    def check_result(self, data: Any) -> None:
+        """Refuse a result that is not of the declared type.
+
+        Raises:
+            ActionError: what is wrong with it, for the model.
+            LimitReachedError: it is the third one.
+        """
+        wrong = [] if self.result_type is None else self.result_type.problems(data)
+        if not wrong:
+            return
+        self.misfits += 1
+        if self.misfits == MOST_MISFITS:
+            told = f"gave up after {MOST_MISFITS} results that are not of its type; the last: {wrong[0]}"
+            raise LimitReachedError("result", f"`{self.agent.name}.{self.event}`", told, ADVICE)
+        raise ActionError("; ".join(wrong))
 
     def begin_turn(self, request: Request) -> Turn:
         """The next turn, of which nothing has arrived yet."""

@@ -13,7 +13,6 @@ from koi_lang.runtime.playbook.delegation import payload_schema, reachable
 from koi_lang.runtime.playbook.lenient_fields import WRAPPERS, as_object
 from koi_lang.runtime.playbook.lenient_inputs import read_value
 from koi_lang.runtime.playbook.prompting import offered_actions
-from koi_lang.runtime.playbook.result_keys import shapes_of
 from koi_lang.runtime.schema import of_function, problems
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def _unwrap_result(call: PlaybookCall, action: Action) -> tuple[Action, list[str
     name, value = next(iter(result.items())) if isinstance(result, dict) and len(result) == 1 else ("", None)
     if name not in WRAPPERS:
         return action, []
-    shapes, inner = shapes_of(call.playbook), as_object(value)
+    shapes, inner = call.result_shapes, as_object(value)
     if inner is None or any(name in keys for keys in shapes) or not any(inner.keys() <= keys for keys in shapes):
         return action, []
     return replace(action, data={**action.data, "data": inner}), [f"`{name}` as `data`"]

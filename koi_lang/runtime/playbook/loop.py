@@ -149,7 +149,9 @@ async def next_request(call: PlaybookCall, messages: Transcript, parts: Parts) -
     add_notes(call, messages, await agent.run.steering.before_request(agent.name, delegated=is_delegate))
     playbook = call.instructions.text
     offer = None
-    system = prompting.system_prompt(agent, playbook, is_delegate=is_delegate, tools=call.tools)
+    system = prompting.system_prompt(
+        agent, playbook, is_delegate=is_delegate, tools=call.tools, result=call.result_type
+    )
     if takes_tools(agent.run.models.of(agent)):
         offer = call.offered_tools().with_playbook(playbook)
     await fit(conversation_of(call), system, playbook)

@@ -154,7 +154,8 @@ def _description(member: Delegate, handler: Handler) -> str:
     """What a member does; one that says nothing of it does what its name says."""
     about = member.agent.about
     told = handler.affordance or about.playbooks.get(handler.event, "") or about.affordance
-    return told or f"Have `{member.key}` handle `{handler.event}`."
+    gives = "" if handler.result is None else f" It gives {handler.result.text}"
+    return (told or f"Have `{member.key}` handle `{handler.event}`.") + gives
 
 
 def _delegate_tool(agent: AgentPort) -> NativeTool:

@@ -1,0 +1,70 @@
+"""Result types of handlers: what is declared, and the check of what a handler gives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+from koi_lang.errors import AgentError
+from koi_lang.js.inspect_value import inspect as as_text
+from koi_lang.runtime.schema import Schema, declarations_of, objects_of, problems, type_text
+
+T = TypeVar("T")
+# Of several things that are wrong with a result, so many are told.
+MOST_TOLD = 5
+
+
+class ResultTypeError(AgentError):
+    """A handler gives what its result type does not allow.
+
+    Attributes:
+        crosses: whether it has left the handler; within, no code may catch it.
+    """
+
+    crosses = False
+
+    def is_final(self) -> bool:
+        """Whether the current code belongs to the handler that gives it."""
+        return not self.crosses
+
+
+def _json_words(value: object) -> str:
+    """A value as a model writes it; what JSON cannot hold, as programs show it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else as_text(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultType:
+    """The declared type of what a handler gives.
+
+    Attributes:
+        handler: `Agent.event`.
+        schema: JSON Schema, declared types under `$defs`.
+    """
+
+    handler: str
+    schema: Schema
+
+    def problems(self, value: object) -> list[str]:
+        """What is wrong with a value, a clause each, at most 5; empty where it fits."""
+        return list(islice(problems(value, self.schema, root="the result", words=_json_words), MOST_TOLD))
+
+    def check(self, value: T) -> T:
+        """A value that fits. Raises ResultTypeError for another one."""
+        wrong = self.problems(value)
+        if wrong:
+            told = f"`{self.handler}` cannot give what it returns: {'; '.join(wrong)}"
+            raise ResultTypeError(told, help=f"Its result type is {self.text}.")
+        return value
+
+    @property
+    def shapes(self) -> tuple[frozenset[str], ...]:
+        """The fields of every object that it allows."""
+        return tuple(objects_of(self.schema))
+
+    @property
+    def text(self) -> str:
+        """The type as programs write it, with the declared types in it."""
+        return " where ".join(filter(None, (type_text(self.schema), "; ".join(declarations_of([self.schema])))))

@@ -1,0 +1,88 @@
+"""Result types of playbooks: what models are told of them, of what does not fit, and where that ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.playbook.playing import Player, act
+
+PROGRAM = """
+role Worker { can execute }
+role Lead { can delegate }
+/** What a review found. */
+type Finding = { line: int, text: string, severity: "blocker" | "note", fix?: string }
+agent Reviewer : Worker {
+  on review(args: { text: string }): { verdict: "pass" | "change", findings: Finding[] } { playbook "Review." }
+}
+team Reviewers { reviewer: Reviewer }
+agent Main : Lead { uses team Reviewers  on go(args) { playbook "Have it reviewed." } }
+"""
+GOOD = {"verdict": "pass", "findings": []}
+ONE = {"line": 1, "text": "a", "severity": "note"}
+
+# Eight kinds of misfit: what is returned, and what the model is told.
+MISFITS: dict[str, tuple[Any, str]] = {
+    "a field is missing": ({"verdict": "pass"}, "`findings` is missing"),
+    "another choice": ({**GOOD, "verdict": "ok"}, '`verdict` must be "pass" or "change", not "ok"'),
+    "a list is none": ({**GOOD, "findings": ONE}, "`findings` must be a list, not {"),
+    "an item is none": ({**GOOD, "findings": ["a"]}, '`findings[0]` must be an object, not "a"'),
+    "deep in a list": (
+        {**GOOD, "findings": [ONE, ONE, {**ONE, "severity": "high"}]},
+        '`findings[2].severity` must be "blocker" or "note", not "high"',
+    ),
+    "no whole number": (
+        {**GOOD, "findings": [{**ONE, "line": 1.5}]},
+        "`findings[0].line` must be a whole number, not 1.5",
+    ),
+    "null": ({**GOOD, "verdict": None}, '`verdict` must be "pass" or "change", not null'),
+    "no object": ("pass", 'the result must be an object, not "pass"'),
+}
+
+
+@pytest.mark.parametrize(("result", "told"), MISFITS.values(), ids=MISFITS)
+def test_a_misfit_is_told_and_answered_again(result: Any, told: str, play: Player) -> None:
+    """The model reads path, expected and found; its next answer is the result."""
+    played = play(
+        PROGRAM, [act("return", data=result), act("return", data=GOOD)], call="Reviewer.review", payload={"text": "a"}
+    )
+
+    assert GOOD == played.result
+    assert f"❌ return failed: {told}" in played.requests[1].messages[-1].text
+
+
+@pytest.mark.parametrize("result", [result for result, _ in MISFITS.values()], ids=MISFITS)
+def test_the_third_misfit_ends_the_call(result: Any, play: Player) -> None:
+    """Nothing that does not fit is ever a result."""
+    played = play(PROGRAM, [act("return", data=result)] * 9, call="Reviewer.review", payload={"text": "a"})
+
+    assert played.result is None
+    assert 3 == len(played.requests)
+    assert "gave up after 3 results that are not of its type; the last: " in str(played.error)
+
+
+def test_the_type_stands_in_the_prompt_once(play: Player) -> None:
+    """The result type of a playbook, and what its author says of a declared type, are told before the playbook."""
+    played = play(PROGRAM, [act("return", data=GOOD)], call="Reviewer.review", payload={"text": "a"})
+
+    system = played.requests[0].system
+    assert 1 == system.count("{ verdict: 'pass' | 'change', findings: Finding[] }")
+    assert 1 == system.count("Finding = { line: integer, text: string, ") == system.count("// What a review found.")
+    assert system.index("Finding = ") < system.index("## Playbook")
+
+
+def test_others_are_told_what_a_member_gives(play: Player) -> None:
+    """The signature of a member says its result type, with the declared types behind all members."""
+    played = play(PROGRAM, [act("return", data="ok")])
+
+    system = played.requests[0].system
+    assert "- reviewer::review(text: string): { verdict: 'pass' | 'change', findings: Finding[] }" in system
+    assert "## Types\nFinding = { line: integer, text: string, severity: 'blocker' | 'note', fix?: string }" in system
+
+
+def test_an_object_without_an_intent_is_the_result(play: Player) -> None:
+    """A model that writes nothing but an object of the declared type has returned it."""
+    played = play(PROGRAM, [GOOD], call="Reviewer.review", payload={"text": "a"})
+
+    assert GOOD == played.result
