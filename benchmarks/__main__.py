@@ -8,11 +8,24 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import asking, chats, compiling, journal, mcp, playbooks, registry, sending, starting, talking
+from benchmarks import (
+    asking,
+    chats,
+    compiling,
+    computing,
+    journal,
+    mcp,
+    playbooks,
+    registry,
+    sending,
+    starting,
+    talking,
+)
 from benchmarks.measuring import Figure
 
 SUBJECTS = {
     "compiling": compiling,
+    "computing": computing,
     "starting": starting,
     "sending": sending,
     "registry": registry,

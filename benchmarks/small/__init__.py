@@ -1,0 +1,1 @@
+"""Small programs, each in Koi and in plain Python."""
