@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cmp_to_key
 from itertools import islice
+from types import CoroutineType, FunctionType
 
-from koi_lang.js.calling import apply, describe
+from koi_lang.js.calling import apply, arity, describe
 from koi_lang.js.comparison import same
 from koi_lang.js.conversions import integer, join_text, number, text, truth
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
@@ -75,7 +76,7 @@ def _fill(items: list[Value], value: Value, start: Value = 0, end: Value = undef
 
 @METHODS.add_as("filter")
 def _filter(items: list[Value], callback: Value) -> list[Value]:
-    return [item for item, result in _results(items, callback) if truth(result)]
+    return [item for item, result in _results(items, callback) if result is True or truth(result)]
 
 
 @METHODS.add_as("find")
@@ -194,8 +195,11 @@ def _fold_items(
         raise TypeErrorValue("Reduce of empty array with no initial value")
     else:
         _, total = next(steps)
+    callback = getattr(callback, "__koi_code__", callback)
+    is_pair = type(callback) is FunctionType and arity(callback).most == 2
     for index, item in steps:
-        total = start_coroutine(apply(callback, total, item, index, items))
+        result = callback(total, item) if is_pair else apply(callback, total, item, index, items)
+        total = start_coroutine(result) if type(result) is CoroutineType else result
     return total
 
 
@@ -264,8 +268,21 @@ def _sort_items(items: list[Value], compare: Value) -> list[Value]:
     elif not callable(compare):
         raise TypeErrorValue("The comparison function must be either a function or undefined")
     else:
-        present.sort(key=cmp_to_key(lambda a, b: _order(apply(compare, a, b))))
+        present.sort(key=cmp_to_key(_comparison(compare)))
     return present + [undefined] * (len(items) - len(present))
+
+
+def _comparison(compare: Value) -> Callable[[Value, Value], int]:
+    """A comparison of Koi as Python's sort asks for it."""
+    compare = getattr(compare, "__koi_code__", compare)
+    if type(compare) is not FunctionType or arity(compare) != (2, 2):
+        return lambda a, b: _order(apply(compare, a, b))
+
+    def order(a: Value, b: Value) -> int:
+        result = compare(a, b)
+        return result if type(result) is int else _order(result)
+
+    return order
 
 
 def _order(result: Value) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from types import CoroutineType
+from types import CoroutineType, FunctionType, MappingProxyType, MethodType
 
 from koi_lang.diagnostics import nearest
 from koi_lang.js import arrays, strings
-from koi_lang.js.calling import apply, describe
+from koi_lang.js.calling import VARIADIC, apply, describe
 from koi_lang.js.conversions import property_key
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
+from koi_lang.js.keyed_collections import MapValue, SetValue
 from koi_lang.js.method_tables import Constructor, MethodTable
 from koi_lang.js.own_properties import own_entries, own_keys
 from koi_lang.js.promises import spawn
@@ -19,13 +20,28 @@ from koi_lang.js.undefined import Value, nullish, undefined
 __all__ = [
     "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
 ]  # fmt: skip
+COLLECTIONS = (MapValue, SetValue)
 _METHODS: dict[type, MethodTable] = {str: strings.METHODS, list: arrays.METHODS}
 
 
 def call(f: Value, *args: Value) -> Value:
     """`f(…)`: a coroutine is started and its promise returned."""
-    result = apply(f, *args)
+    result = _call_fitting(f, args) if _takes(f, len(args)) else apply(f, *args)
     return spawn(result) if type(result) is CoroutineType else result
+
+
+def _takes(f: Value, count: int) -> bool:
+    """Whether a function of Koi takes exactly so many arguments."""
+    return type(f) is FunctionType and (code := f.__code__).co_argcount == count and not code.co_flags & VARIADIC
+
+
+def _call_fitting(f: Value, args: tuple[Value, ...]) -> Value:
+    """Call a function with the arguments it takes; Python is much quicker where their number is known."""
+    if len(args) == 1:
+        return f(args[0])
+    if len(args) == 2:
+        return f(args[0], args[1])
+    return f(*args) if args else f()
 
 
 def apply_member(value: Value, key: Value, *args: Value) -> Value:
@@ -51,8 +67,27 @@ def _no_function(value: Value, name: str, found: Value) -> str:
 
 def invoke(value: Value, key: Value, *args: Value) -> Value:
     """`value.key(…)`: a coroutine is started and its promise returned."""
-    result = apply_member(value, key, *args)
+    method = _fitting_method(value, key, len(args))
+    result = apply_member(value, key, *args) if method is None else _call_fitting(method, args)
     return spawn(result) if type(result) is CoroutineType else result
+
+
+def _fitting_method(value: Value, key: Value, count: int) -> Value:
+    """What `value.key(…)` calls if reading it has no effect and it takes so many arguments, else None."""
+    kind = type(value)
+    methods = _METHODS.get(kind)
+    if type(key) is not str:
+        return None
+    if methods is not None:
+        least, most = methods.arities.get(key, (1, 0))
+        return MethodType(methods[key], value) if least <= count <= most else None
+    if kind is dict or kind is MappingProxyType:
+        f = value.get(key)
+        return f if _takes(f, count) else None
+    if kind in COLLECTIONS and (name := kind.__koi_members__.get(key)) is not None:
+        f = getattr(value, name)
+        return f if type(f) is MethodType and _takes(f.__func__, count + 1) else None
+    return None
 
 
 def new(kind: Value, *args: Value) -> Value:

@@ -16,7 +16,8 @@ from koi_lang.js.number_format import number_text
 from koi_lang.js.python_interop import from_class
 from koi_lang.js.undefined import Value, undefined
 
-_VARIADIC = 0x04 | 0x08
+# The flags of functions that take any number of arguments, or names.
+VARIADIC = 0x04 | 0x08
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _ANY = sys.maxsize
 # What the compiler calls functions without a name that are no lambda.
@@ -36,11 +37,15 @@ def apply(f: Value, *args: Value) -> Value:
     Raises:
         TypeErrorValue: `f` cannot be called, or is of Python, where what is missing has no value.
     """
-    f = getattr(f, "__koi_code__", f)
     if type(f) is FunctionType:
         code = f.__code__
-        if code.co_argcount == len(args) and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC:
+        if code.co_argcount == len(args) and not code.co_flags & VARIADIC:
             return f(*args)
+    elif type(f) is MethodType and type(f.__func__) is FunctionType:
+        code = f.__func__.__code__
+        if code.co_argcount == len(args) + 1 and not code.co_flags & VARIADIC:
+            return f(*args)
+    f = getattr(f, "__koi_code__", f)
     if isinstance(f, type):
         f = from_class(f)
     least, most = arity(f)
@@ -104,7 +109,8 @@ def _of_function(f: FunctionType) -> Arity:
     if "__wrapped__" in f.__dict__:
         return _arity_of(f)
     code = f.__code__
-    return Arity(code.co_argcount - len(f.__defaults__ or ()), _ANY if code.co_flags & 0x04 else code.co_argcount)
+    least = code.co_argcount - len(f.__defaults__ or ())
+    return Arity._make((least, _ANY if code.co_flags & 0x04 else code.co_argcount))
 
 
 def _of_object(f: Function) -> Arity:

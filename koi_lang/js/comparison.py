@@ -8,11 +8,15 @@ from typing import Any
 from koi_lang.js.conversions import number, primitive
 from koi_lang.js.undefined import Value, nullish
 
+# The classes whose values Python orders as JavaScript does.
+ORDERED = (int, str, float)
+
 
 def same(a: Value, b: Value) -> bool:
     """`a === b`: primitives by value and kind, everything else by identity."""
-    if type(a) is int and type(b) is int:
-        return a == b
+    kind = type(a)
+    if kind is type(b) and (kind is int or kind is str):
+        return bool(a == b)
     if a is b:
         return a == a if type(a) is float else True
     if isinstance(a, str):
@@ -37,32 +41,34 @@ def equal(a: Value, b: Value) -> bool:
 
 def less(a: Value, b: Value) -> bool:
     """`a < b`."""
-    if type(a) is int and type(b) is int:
-        return a < b
-    if type(a) is str and type(b) is str:
-        return a < b
-    a, b = _comparable(a, b)
+    kind = type(a)
+    if kind is not type(b) or kind not in ORDERED:
+        a, b = _comparable(a, b)
     return bool(a < b)
 
 
 def less_equal(a: Value, b: Value) -> bool:
     """`a <= b`."""
-    if type(a) is int and type(b) is int:
-        return a <= b
-    if type(a) is str and type(b) is str:
-        return a <= b
-    a, b = _comparable(a, b)
+    kind = type(a)
+    if kind is not type(b) or kind not in ORDERED:
+        a, b = _comparable(a, b)
     return bool(a <= b)
 
 
 def greater(a: Value, b: Value) -> bool:
     """`a > b`."""
-    return less(b, a)
+    kind = type(a)
+    if kind is not type(b) or kind not in ORDERED:
+        a, b = _comparable(a, b)
+    return bool(a > b)
 
 
 def greater_equal(a: Value, b: Value) -> bool:
     """`a >= b`."""
-    return less_equal(b, a)
+    kind = type(a)
+    if kind is not type(b) or kind not in ORDERED:
+        a, b = _comparable(a, b)
+    return bool(a >= b)
 
 
 def _comparable(a: Value, b: Value) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from koi_lang.js.calling import apply, function_name
 from koi_lang.js.errors import TypeErrorValue
-from koi_lang.js.number_format import INFINITY, NAN, fit, number_text, parse_number, to_compact
+from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, fit, number_text, parse_number, to_compact
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
 
 PRIMITIVES = (str, int, float, bool, type(None), Undefined)
@@ -24,17 +24,20 @@ def truth(value: Value) -> bool:
         return True
     if value is False or value is None or value is undefined:
         return False
-    if isinstance(value, str | int):
+    kind = type(value)
+    if kind is str or kind is int:
         return bool(value)
     if isinstance(value, float):
         return value == value and value != 0
-    return True
+    return bool(value) if isinstance(value, (str, int)) else True
 
 
 def number(value: Value) -> int | float:
     """A value to a number, as unary plus and `Number` do."""
     if type(value) is int:
         return value
+    if type(value) is float:
+        return to_compact(value)
     if isinstance(value, bool) or value is None:
         return 1 if value else 0
     if isinstance(value, float):
@@ -60,9 +63,11 @@ def text(value: Value) -> str:
     """A value to text, as `String(v)` and templates do."""
     if type(value) is str:
         return value
+    if type(value) is int and LOWEST <= value <= LARGEST:
+        return str(value)
     if value is True or value is False:
         return "true" if value else "false"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return number_text(value)
     if value is None:
         return "null"

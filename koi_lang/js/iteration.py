@@ -64,10 +64,12 @@ def outcomes(f: Value, items: list[Value], started: Callable[[Value], Value]) ->
     """
     f = getattr(f, "__koi_code__", f)
     least, most = arity(f)
-    for index, item in enumerate(islice(items, len(items))):
-        if most == 1:
+    if most == 1:
+        for item in islice(items, len(items)):
             result = f(item)
-        else:
-            given = (item, index, items)[:most]
-            result = f(*given) if least <= 3 else f(*given, *(undefined,) * (least - 3))
+            yield started(result) if type(result) is CoroutineType else result
+        return
+    for index, item in enumerate(islice(items, len(items))):
+        given = (item, index, items)[:most]
+        result = f(*given) if least <= 3 else f(*given, *(undefined,) * (least - 3))
         yield started(result) if type(result) is CoroutineType else result

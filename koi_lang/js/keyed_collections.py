@@ -17,6 +17,9 @@ from koi_lang.js.undefined import Value, nullish, undefined
 
 def identity(value: Value) -> Hashable:
     """What two values share if and only if they are one key: primitives by value and kind, others by identity."""
+    kind = type(value)
+    if kind is str or kind is int:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, bool):
         return ("bool", value)
     if isinstance(value, float):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import CO_VARARGS
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +17,15 @@ F = TypeVar("F", bound=Function)
 
 
 class MethodTable(dict[str, Function]):
-    """Functions by name; those of methods take the value they belong to first."""
+    """Functions by name; those of methods take the value they belong to first.
+
+    Attributes:
+        arities: how many arguments each takes behind that value, at least and at most.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arities: dict[str, tuple[int, int]] = {}
 
     def add_as(self, *names: str) -> Callable[[F], F]:
         """A decorator that adds a function under its JavaScript names, the first one is how it prints."""
@@ -23,6 +33,10 @@ class MethodTable(dict[str, Function]):
         def add(function: F) -> F:
             function.__dict__["__koi_name__"] = names[0]
             self.update(dict.fromkeys(names, function))
+            code = function.__code__
+            least = code.co_argcount - len(function.__defaults__ or ()) - 1
+            most = sys.maxsize if code.co_flags & CO_VARARGS else code.co_argcount - 1
+            self.arities.update(dict.fromkeys(names, (least, most)))
             return function
 
         return add

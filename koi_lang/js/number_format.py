@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-LARGEST = 2**53
+LARGEST, LOWEST = 2**53, -(2**53)
 NAN = math.nan
 INFINITY = math.inf
 BLANKS = (
@@ -19,7 +19,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def to_compact(x: float) -> int | float:
     """A double to the way it is kept: an int when it is whole and at most 2**53 (-0 stays a float)."""
-    if x == x and -LARGEST <= x <= LARGEST and x == int(x) and (x or math.copysign(1.0, x) > 0):
+    if x == x and LOWEST <= x <= LARGEST and x == int(x) and (x or math.copysign(1.0, x) > 0):
         return int(x)
     return x
 
@@ -34,12 +34,12 @@ def double(n: int | float) -> float:
 
 def fit(n: int) -> int | float:
     """An exact integer to the number a double would hold."""
-    return n if -LARGEST <= n <= LARGEST else to_compact(double(n))
+    return n if LOWEST <= n <= LARGEST else to_compact(double(n))
 
 
 def number_text(n: int | float) -> str:
     """A number as `String(n)` writes it: `1e+21`, `0.1`, `NaN`, `0` for -0."""
-    if type(n) is int and -LARGEST <= n <= LARGEST:
+    if type(n) is int and LOWEST <= n <= LARGEST:
         return str(n)
     x = double(n)
     if x != x:

@@ -9,7 +9,7 @@ from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equ
 from koi_lang.js.conversions import number, primitive, template, text, truth
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
-from koi_lang.js.number_format import INFINITY, LARGEST, NAN, double, fit, to_compact
+from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, double, fit, to_compact
 from koi_lang.js.properties import has
 from koi_lang.js.undefined import Value, nullish, undefined
 
@@ -22,14 +22,18 @@ __all__ = [
 
 def add(a: Value, b: Value, *more: Value) -> Value:
     """`a + b + …`, from the left: texts are joined, everything else is counted."""
-    if type(a) is int and type(b) is int:
+    if type(a) is int is type(b):
         total: Value = a + b
-        if not -LARGEST <= total <= LARGEST:
+        if not LOWEST <= total <= LARGEST:
             total = to_compact(float(total))
-    elif type(a) is str and type(b) is str:
+    elif type(a) is str is type(b):
         total = a + b
     else:
         total = _add(a, b)
+    return _add_rest(total, more) if more else total
+
+
+def _add_rest(total: Value, more: tuple[Value, ...]) -> Value:
     for value in more:
         total = add(total, value)
     return total
@@ -47,24 +51,28 @@ def _add(a: Value, b: Value) -> Value:
 
 def subtract(a: Value, b: Value) -> int | float:
     """`a - b`."""
-    if type(a) is not int or type(b) is not int:
-        a, b = number(a), number(b)
-    total = a - b
-    return total if type(total) is int and -LARGEST <= total <= LARGEST else to_compact(double(total))
+    if type(a) is int is type(b):
+        total = a - b
+        return total if LOWEST <= total <= LARGEST else to_compact(float(total))
+    return to_compact(double(number(a) - number(b)))
 
 
 def multiply(a: Value, b: Value) -> int | float:
     """`a * b`."""
     if type(a) is not int or type(b) is not int:
         a, b = number(a), number(b)
-    if type(a) is int and type(b) is int:
-        return fit(a * b) if a and b else (-0.0 if (a < 0) != (b < 0) else 0)
+    if type(a) is int is type(b):
+        product = a * b
+        if product:
+            return product if LOWEST <= product <= LARGEST else to_compact(double(product))
+        return -0.0 if (a < 0) != (b < 0) else 0
     return to_compact(a * b)
 
 
 def divide(a: Value, b: Value) -> int | float:
     """`a / b`; by zero it is infinite or NaN."""
-    a, b = number(a), number(b)
+    if type(a) is not int or type(b) is not int:
+        a, b = number(a), number(b)
     if b == 0:
         if a == 0 or a != a:
             return NAN
@@ -74,6 +82,8 @@ def divide(a: Value, b: Value) -> int | float:
 
 def remainder(a: Value, b: Value) -> int | float:
     """`a % b`, with the sign of `a`."""
+    if type(a) is int is type(b) and a >= 0 < b:
+        return a % b
     a, b = number(a), number(b)
     if b == 0 or a != a or b != b or math.isinf(a):
         return NAN
@@ -114,12 +124,12 @@ def negate(a: Value) -> int | float:
 
 def increment(a: Value) -> int | float:
     """The number after `a`."""
-    return subtract(a, -1)
+    return a + 1 if type(a) is int and a < LARGEST else subtract(a, -1)
 
 
 def decrement(a: Value) -> int | float:
     """The number before `a`."""
-    return subtract(a, 1)
+    return a - 1 if type(a) is int and a > LOWEST else subtract(a, 1)
 
 
 def type_of(value: Value) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType, NoneType
 from typing import TypeAlias
 
 from koi_lang.js import arrays, number_object, strings
@@ -30,13 +30,19 @@ def get(value: Value, key: Value) -> Value:
         TypeErrorValue: the value is null or undefined.
     """
     kind = type(value)
-    if kind is list and type(key) is int:
+    if type(key) is str:
+        if kind is dict or kind is MappingProxyType:
+            found = value.get(key, _MISSING)
+            if found is not _MISSING:
+                return found
+            if kind is dict:
+                return _method(OBJECTS, value, key)
+        elif key == "length" and (kind is list or kind is str):
+            return len(value)
+    elif type(key) is int and (kind is list or kind is str):
         return value[key] if 0 <= key < len(value) else undefined
-    if type(key) is not str:
-        key = property_key(key)
-    if kind is dict:
-        found = value.get(key, _MISSING)
-        return found if found is not _MISSING else _method(OBJECTS, value, key)
+    else:
+        return get(value, property_key(key))
     return _reader(kind)(value, key)  # type: ignore[arg-type]
 
 
@@ -176,7 +182,10 @@ def put(value: Value, key: Value, new: Value) -> Value:
     Raises:
         TypeErrorValue: the value has no member that can be set.
     """
-    if type(value) is dict:
+    kind = type(value)
+    if kind is list and type(key) is int and 0 <= key < len(value):
+        value[key] = new
+    elif kind is dict:
         value[key if type(key) is str else property_key(key)] = new
     elif isinstance(value, list):
         _put_item(value, key, new)

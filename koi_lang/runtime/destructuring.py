@@ -63,6 +63,9 @@ def peek(holder: Any, key: Any) -> Any:
 
 def unpack(value: Any, count: int, has_rest: bool = False) -> list[Any]:
     """The items an array pattern takes, padded with undefined; the last one is the list of the rest if wanted."""
+    if type(value) is list and not has_rest:
+        padding = count - len(value)
+        return value[:count] if padding <= 0 else value + [undefined] * padding
     items: Iterator[Any] = iter(iterate(value))
     single = count - has_rest
     taken = list(islice(items, single))
