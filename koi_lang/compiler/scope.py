@@ -100,10 +100,12 @@ class FunctionScope:
     Attributes:
         by_value: loop variables that the function must take along when it is created.
         nonlocals: variables of enclosing functions that it assigns.
+        hoisted: the block that it is declared in, and that begins with its definition.
     """
 
     parent: FunctionScope | None
     node: n.Node
+    hoisted: BlockScope | None = None
     variables: list[ScopeVariable] = field(default_factory=list)
     by_value: dict[ScopeVariable, None] = field(default_factory=dict)
     nonlocals: dict[ScopeVariable, None] = field(default_factory=dict)
@@ -173,6 +175,7 @@ class _Resolver:
             n.Name: self.name,
             n.Member: lambda node: self.visit(node.object),
             n.Function: self.function,
+            n.FunctionStatement: lambda node: self.function(node.function, self.block),
             n.Block: self.nested_block,
             n.Assignment: self.assignment,
             n.Update: self.update,
@@ -218,9 +221,9 @@ class _Resolver:
         for child in child_nodes(node):
             self.visit(child)
 
-    def function(self, node: n.Function) -> None:
+    def function(self, node: n.Function, hoisted: BlockScope | None = None) -> None:
         outside = self.block
-        scope = FunctionScope(outside.function, node)
+        scope = FunctionScope(outside.function, node, hoisted)
         self.result.functions[node] = scope
         self.block = BlockScope(outside, scope, 0)
         self.parameters(node.parameters)
@@ -313,6 +316,10 @@ class _Resolver:
         variable.captured = True
         if node.span.start < variable.ready:
             variable.early = True
+        function = user
+        while variable.kind != "function" and function.parent is not None and function is not variable.function:
+            variable.early = variable.early or function.hoisted is variable.block
+            function = function.parent
         while variable.in_loop and user is not variable.function:
             user.by_value[variable] = None
             assert user.parent is not None

@@ -91,24 +91,32 @@ def write_variable(variable: ScopeVariable | None, value: ast.expr, at: py.At) -
 
 @expression.register
 def _update(node: n.Update, e: Emitter) -> ast.expr:
-    """`++a` and `a++` used for their value; the old value is the new one taken back by a step."""
+    """`++a` and `a++` used for their value: `(new value stored, old value)[1]`."""
     at = e.at(node.span)
-    new = _emit_update(node, e, at)
     if node.prefix:
-        return new
-    return py.helper("decrement" if node.operator == "++" else "increment", [new], at)
+        return _emit_update(node, e, at)
+    old = e.fresh("value")
+    pair = [_emit_update(node, e, at, old), py.load(old, at)]
+    return ast.Subscript(ast.Tuple(pair, py.LOAD, **at), py.constant(1, at), py.LOAD, **at)
 
 
-def _emit_update(node: n.Update, e: Emitter, at: py.At) -> ast.expr:
-    step = "increment" if node.operator == "++" else "decrement"
+def _emit_update(node: n.Update, e: Emitter, at: py.At, old: str | None = None) -> ast.expr:
+    """Store the new value and give it; `old` is a name to keep the old number under."""
     target = node.target
     if isinstance(target, n.Name):
-        return write_variable(e.variable(target), py.helper(step, [expression(target, e)], at), at)
+        return write_variable(e.variable(target), _step_value(node, expression(target, e), at, old), at)
     assert isinstance(target, (n.Member, n.Index))
     holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
-    new = py.helper(step, [py.helper("get", [holder, key], at)], at)
+    new = _step_value(node, py.helper("get", [holder, key], at), at, old)
     return _put((holder, key), (holder_again, key_again), new, at)
+
+
+def _step_value(node: n.Update, value: ast.expr, at: py.At, old: str | None) -> ast.expr:
+    """The number after or before a value, which is kept as a number under the name `old`."""
+    if old is not None:
+        value = py.walrus(old, py.helper("number", [value], at), at)
+    return py.helper("increment" if node.operator == "++" else "decrement", [value], at)
 
 
 # ---------------------------------------------------------------- statements

@@ -1,0 +1,16 @@
+"""Programs with values of changing kinds come to the same in Koi and in Node."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.js_programs import NODE, differences
+
+PROGRAMS = 40
+
+
+@pytest.mark.skipif(NODE is None, reason="node is not installed")
+@pytest.mark.parametrize("first", range(20_000, 20_000 + 8 * PROGRAMS, PROGRAMS))
+def test_generated_programs_do_what_node_does(first: int) -> None:
+    """Whatever kinds the variables of a program take, each of its lines is what Node shows."""
+    assert [] == differences(list(range(first, first + PROGRAMS)))
