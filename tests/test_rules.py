@@ -459,6 +459,12 @@ def test_a_model_for_no_known_purpose_is_an_error(role: str) -> None:
     assert ["E0426"] == codes(f'{WORKER}agent A : Worker {{ llm {role} = {{ model: "a" }} on go() {{ return 1 }} }}')
 
 
+@pytest.mark.parametrize(("role", "found"), [("judge", []), ("small", []), ("juge", ["E0426"])])
+def test_a_block_may_name_a_role_of_models(role: str, found: list[str]) -> None:
+    """`role` in an `llm` block is one of those of `koi.toml`."""
+    assert found == codes(f'{WORKER}agent A : Worker {{ llm default = {{ role: "{role}" }} on go() {{ return 1 }} }}')
+
+
 @pytest.mark.parametrize("line", ["@if (args.a) {", "@else {", "@let x", "@if args.a {", "@if (args.) {\n}"])
 def test_a_template_that_cannot_be_read_is_told_by_the_check(line: str) -> None:
     """What would stop `koi run` at a directive is known before."""

@@ -13,7 +13,7 @@ from koi_lang.settings.project import COMPACT_OPTIONS, MODEL_OPTIONS, ROLES
 from koi_lang.source import Span
 
 RESILIENCE = ("retry_max_attempts", "retry_delay", "backoff", "timeout")
-LLM_OPTIONS = (*MODEL_OPTIONS, "answers")
+LLM_OPTIONS = (*MODEL_OPTIONS, "role", "answers")
 MCP_OPTIONS = (
     "command", "args", "env", "cwd", "type", "url", "headers", "oauth", "ask", "deny", "timeout_s",
     "start_timeout_s", "max_bytes",
@@ -158,8 +158,8 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
     """The `llm` block of an agent has an option that does not exist.
 
     It is left out. The options are `provider`, `model`, `temperature`, `max_tokens`, `effort`, `top_p`, `seed`,
-    `extra_body`, `context_tokens`, `compact`, `base_url`, `transport`, `interface`, `fallback`, `cache` and, for the
-    provider `scripted`, `answers`; those of `compact` are `enabled`, `reserve_tokens`, `keep_tokens` and
+    `extra_body`, `context_tokens`, `compact`, `base_url`, `transport`, `interface`, `fallback`, `cache`, `role` and,
+    for the provider `scripted`, `answers`; those of `compact` are `enabled`, `reserve_tokens`, `keep_tokens` and
     `threshold_tokens`.
 
     Wrong:
@@ -180,7 +180,7 @@ def unknown_llm_option(file: Analysis, report: Report) -> None:
 
 @rule("E0426", "error")
 def unknown_llm_role(file: Analysis, report: Report) -> None:
-    """An agent has an `llm` block for a purpose that does not exist.
+    """An agent has an `llm` block for a purpose that does not exist, or one whose `role` does not.
 
     Nothing would use it, and the model that is meant would be another one. The purposes are `default`, `small` for
     lesser work, `judge` and `embedding`.
@@ -198,6 +198,12 @@ def unknown_llm_role(file: Analysis, report: Report) -> None:
             at = file.unit.source.text.index(llm.name, llm.span.start + len("llm"))
             span = Span(at, at + len(llm.name))
             report.add(span, f"there is no `llm {llm.name}`", help=_choice(llm.name, ROLES, "there are"))
+        for option in llm.options.properties:
+            role = (
+                getattr(option.value, "value", None) if isinstance(option, n.Property) and option.key == "role" else ""
+            )
+            if role and role not in ROLES:
+                report.add(option.span, f"no model has the role `{role}`", help=_choice(role, ROLES, "there are"))
 
 
 @rule("E0417", "warning")

@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import KoiError, PermissionDeniedError, UsageError
+from koi_lang.diagnostics import suggestion
+from koi_lang.errors import KoiError, PermissionDeniedError, SettingsError, UsageError
 from koi_lang.events import ModelAsked, ModelFailed
+from koi_lang.lazy import lazy_module
 from koi_lang.llm.layers import candidates_of
 from koi_lang.llm.messages import Adapter, Message, Request, message_of
 from koi_lang.llm.usage import estimate
@@ -24,6 +26,9 @@ from koi_lang.runtime.replay.request_digest import ToldDigests
 if TYPE_CHECKING:
     from koi_lang.runtime.hooks.runner import HookedRequest
     from koi_lang.runtime.ports import AgentPort, RunPort
+    from koi_lang.settings import project
+else:
+    project = lazy_module("koi_lang.settings.project")
 
 Usual = Mapping[str, Callable[[], Mapping[str, Any]]]
 
@@ -45,15 +50,29 @@ class ModelGateway:
         self._told = ToldDigests(run.redact)
 
     def settings(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
-        """What counts for the model an agent uses for a purpose, as in an `llm` block."""
-        own = agent.about.llm
-        declared = own.get(use) or self._usual.get(use) or own.get("default")
-        return dict(declared()) if declared is not None else {}
+        """What counts for the model an agent uses for a purpose, as in an `llm` block. Raises SettingsError."""
+        return self._block(agent, use)[0]
 
     def options(self, agent: AgentPort, use: str = "default") -> dict[str, Any]:
-        """The same, with the usual settings for what the agent leaves open."""
-        usual = self._usual.get(use)
-        return {**(usual() if usual is not None else {}), **self.settings(agent, use)}
+        """The same, with the usual settings for what the agent leaves open. Raises SettingsError."""
+        block, role = self._block(agent, use)
+        usual = self._usual.get(role)
+        return {**(usual() if usual is not None else {}), **block}
+
+    def _block(self, agent: AgentPort, use: str) -> tuple[dict[str, Any], str]:
+        """A block, and the purpose whose usual settings count: another one where the block names it as its `role`."""
+        own = agent.about.llm
+        declared = own.get(use) or self._usual.get(use) or own.get("default")
+        block = dict(declared()) if declared is not None else {}
+        role = block.pop("role", None)
+        if role is None:
+            return block, use
+        if role not in project.ROLES:
+            help = suggestion(str(role), project.ROLES, "role of models")
+            raise SettingsError(f"`llm` of `{agent.name}` names no role `{role}`", help=help)
+        known = role if role in self._usual else "default"
+        usual = self._usual.get(known)
+        return {**(usual() if usual is not None else {}), **block}, known
 
     def of(self, agent: AgentPort, use: str = "default") -> Adapter:
         """The model an agent uses for a purpose: `default`, `small`, `judge`."""
