@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.parser import parse_expression
-from koi_lang.compiler.templates import STATE, STATE_WORD, Placeholder, free_names, parts
+from koi_lang.compiler.templates import Placeholder, free_names, parts
 from koi_lang.source import Source, Span
 
 LET = re.compile(r"@let\s+([A-Za-z_]\w*)\s*=\s*(.+)")
@@ -127,7 +127,7 @@ class _TemplateReader:
     def __init__(self, text: n.Text, fragments: frozenset[str]) -> None:
         self.fragments = fragments
         self.lines = list(_rows(text))
-        self.code = Source("", STATE_WORD.sub(STATE, text.value))
+        self.code = Source("", text.value)
 
     def body(self, opener: Span | None = None) -> tuple[Directive, ...]:
         """Directives up to a line that closes an `@if`, which is left."""

@@ -15,9 +15,6 @@ from koi_lang.source import Source, Span
 HOLE = re.compile(r"\{\{(?P<braces>[^{}]*(?:\{[^{}]*\}[^{}]*)*?)\}\}|\$\{(?P<dollar>[^{}]*)\}")
 PATH = re.compile(r"[A-Za-z_]\w*(?:\??\.[A-Za-z_$][\w$]*|\[\d+\])*")
 LINK = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]")
-# `state` is reserved in code; in templates it is a name. The capitals keep offsets and are no word of the language.
-STATE_WORD = re.compile(r"(?<![\w.$\"'])state\b(?!\s*:)")
-STATE = "STATE"
 # Names that the holes of playbooks and prompts may use wherever they stand.
 PURE = frozenset({"JSON", "Math", "Date", "String", "Number", "Boolean", "Object", "Array", "undefined", "NaN"})
 
@@ -28,7 +25,7 @@ class Placeholder:
 
     Attributes:
         source: the hole as written, braces included; it stays when the expression cannot be used.
-        expression: its meaning; offsets in it are meaningless. The root `state` is called STATE.
+        expression: its meaning; offsets in it are meaningless.
         span: where it stands in the program (for quoted texts with escapes: the whole text).
         braces: whether it is written `{{…}}`.
     """
@@ -116,7 +113,6 @@ def _expression(text: str) -> n.Expression | None:
         return _path(text)
     if not text:
         return None
-    text = STATE_WORD.sub(STATE, text)
     expression, _ = parse_expression(Source("", text), Span(0, len(text)))
     return expression
 
@@ -126,7 +122,7 @@ def _path(text: str) -> n.Expression:
     nowhere = Span(0, 0)
     root = re.match(r"\w+", text)
     assert root is not None
-    result: n.Expression = n.Name(nowhere, STATE if root[0] == "state" else root[0])
+    result: n.Expression = n.Name(nowhere, root[0])
     for name, index in LINK.findall(text, root.end()):
         if name:
             result = n.Member(nowhere, result, name, nowhere)

@@ -57,8 +57,13 @@ def only(children: Children, *kinds: type) -> tuple[Any, ...]:
     return tuple(child for child in children if isinstance(child, kinds))
 
 
+# What no name may be called.
 RESERVED = frozenset(
-    "import skill role can team agent uses llm default on state playbook resilience mcp prompt export "
-    "async function var const let if else for of in while try catch finally throw instanceof return "
-    "await send timeout use run override affordance amnesia expose private true false null".split()
+    "import default export async function var const let if else for in while try catch finally throw instanceof return "
+    "await true false null".split()
+)
+# What begins or belongs to something in its place, and may be a name everywhere else.
+CONTEXTUAL = frozenset(
+    "skill role can team agent uses llm on state playbook resilience mcp prompt of send timeout use run override "
+    "affordance amnesia expose private".split()
 )

@@ -120,14 +120,9 @@ class Statements(Expressions):
         """`Name(arguments)` among the parts of a playbook or prompt."""
         return n.PromptCall(span_between(children[0], children[-1]), name_of(children[0]), only(children, n.Expression))
 
-    def state_name(self, children: Children) -> n.Name:
-        """`state` is reserved in code; where prompts are filled it is a name, spelled in capitals."""
-        return n.Name(span_of(children[0]), "STATE")
-
     def path(self, children: Children) -> n.Expression:
         """`name.field.field` as the argument of a prompt."""
-        first = children[0]
-        result: n.Expression = self.state_name(children) if first.type == "STATE" else name_of(first)
+        result: n.Expression = name_of(children[0])
         for token in children[2::2]:
             result = n.Member(span_between(children[0], token), result, str(token), span_of(token))
         return result

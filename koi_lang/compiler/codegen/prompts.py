@@ -14,7 +14,7 @@ from koi_lang.compiler.codegen.emitter import Emitter
 from koi_lang.compiler.codegen.expressions import expression
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.scope import FunctionScope, Resolution, resolve
-from koi_lang.compiler.templates import PATH, PURE, STATE, PayloadPart, Placeholder, parts, payload_parts
+from koi_lang.compiler.templates import PATH, PURE, PayloadPart, Placeholder, parts, payload_parts
 from koi_lang.compiler.walk import everything
 from koi_lang.source import Source, Span
 
@@ -22,7 +22,7 @@ Locals = Mapping[str, Callable[[py.At], ast.expr]]
 NAME = re.compile(r"\w+")
 # A text, or a value with its name.
 Piece: TypeAlias = str | tuple[str, ast.expr]
-SCOPE = {"args": "args", STATE: "state", "agentName": "agent_name", "userMessage": "user_message"}
+SCOPE = {"args": "args", "state": "state", "agentName": "agent_name", "userMessage": "user_message"}
 
 
 class _AnyName:
@@ -41,7 +41,7 @@ def template_emitter(source: Source, names: ModuleNames, more: Locals) -> Emitte
     nowhere = Span(0, 0)
     root = FunctionScope(None, n.Literal(nowhere, None))
     local_names: dict[str, Callable[[py.At], ast.expr]] = {
-        name: ScopeName("state" if name == STATE else name, attribute) for name, attribute in SCOPE.items()
+        name: ScopeName(name, attribute) for name, attribute in SCOPE.items()
     }
     local_names |= more
     return Emitter(source, names, resolution, root, has_agent=False, locals=local_names, lenient=True)
@@ -142,7 +142,7 @@ def _name_of(hole: Placeholder, e: Emitter) -> str:
     written = " ".join(hole.source[2 : -2 if hole.braces else -1].split())
     found = NAME.match(written)
     root = found[0] if found is not None else ""
-    known = e.locals.get(STATE if root == "state" else root)
+    known = e.locals.get(root)
     if not isinstance(known, ScopeName) or PATH.fullmatch(written) is None:
         return written
     return known.path + written[len(root) :].replace("?.", ".")

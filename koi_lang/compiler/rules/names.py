@@ -283,13 +283,13 @@ MEMBERS = "members are agents and addresses of tools: `mcp://server/tool`."
 def reserved_handler(file: Analysis, report: Report) -> None:
     """A handler has the name of a keyword.
 
-    Words such as `state`, `send` or `run` begin something else in the language, in any letter case, and are not
+    Words such as `import`, `if` or `return` begin something else in the language, in any letter case, and are not
     available as names of handlers.
 
     Wrong:
 
         role Worker { can execute }
-        agent Greeter : Worker { on run(args) { return args } }
+        agent Greeter : Worker { on import(args) { return args } }
 
     Right:
 

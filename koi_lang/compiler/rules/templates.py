@@ -14,7 +14,7 @@ from koi_lang.compiler.rules.program import AnalysedProgram, Use, texts_of
 from koi_lang.compiler.rules.scopes import ROOTS, PlaceholderScope, in_handler, in_prompt
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.scope import GLOBALS, RUN_NAMES
-from koi_lang.compiler.templates import STATE, Placeholder, free_names, parts, payload_parts
+from koi_lang.compiler.templates import Placeholder, free_names, parts, payload_parts
 from koi_lang.compiler.walk import everything
 from koi_lang.diagnostics import SLIP_IN_FOUR, LabeledSpan, nearest
 from koi_lang.source import Source, Span
@@ -96,17 +96,12 @@ def unknown_placeholder(file: Analysis, report: Report) -> None:
     """
     for filled in report.program.for_file(_find_placeholders, file):
         hole = filled.hole
-        name = next((root.name for root in hole.roots() if _spell_root(root.name) not in filled.scope.roots), None)
+        name = next((root.name for root in hole.roots() if root.name not in filled.scope.roots), None)
         if not hole.braces or (name is None and hole.obstacle is None):
             continue
         reason = f"{hole.obstacle} has no place in a text" if name is None else f"nothing here is called `{name}`"
         help = COMPUTED if name is None else _root_help(name, filled)
         report.add(filled.place, f"`{_one_line(hole.source)}` stays as it is: {reason}", help=help)
-
-
-def _spell_root(root: str) -> str:
-    """A root as programs write it."""
-    return "state" if root == STATE else root
 
 
 def _one_line(text: str) -> str:
@@ -203,7 +198,7 @@ def _named_in_directives(
         return  # which is told as an error of its own
     for declared, expression in in_order(items):
         for name in free_names(expression):
-            written = _spell_root(name.name)
+            written = name.name
             if written not in known:
                 yield written, _place_in(template, name, file), known
         known = known.union([declared] if declared else ())
@@ -224,7 +219,7 @@ def _named_in_calls(file: Analysis, everywhere: frozenset[str]) -> Iterator[tupl
         payload = payload_parts(handler.parameters) if isinstance(handler, n.Handler) else {}
         known = everywhere.union(payload, ["this"])
         named = (name for argument in call.arguments for name in free_names(argument))
-        yield from ((name, known) for name in named if _spell_root(name.name) not in known)
+        yield from ((name, known) for name in named if name.name not in known)
 
 
 def _root_help(name: str, filled: Filled) -> str:
@@ -265,7 +260,7 @@ def _paths(hole: Placeholder) -> Iterator[tuple[str, str]]:
     """The names in a hole with the field that is read from them."""
     for node in everything(hole.expression):
         if isinstance(node, n.Member) and isinstance(node.object, n.Name):
-            yield _spell_root(node.object.name), node.name
+            yield node.object.name, node.name
 
 
 def _near(field: str, known: frozenset[str]) -> str | None:

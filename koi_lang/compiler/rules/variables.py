@@ -23,6 +23,13 @@ STEPS = {
     "given": "write on the same line what is given: `given model answers [ … ]`.",
     "output": "the list of printed lines is there in tests only.",
 }
+# What begins something that has another form.
+FORMS = {
+    "llm": 'write `await callAction("call_llm", { instruction: "…", data: … })`.',
+    "send": 'write `await send peers.event("…").any()({ … })`.',
+    "playbook": 'write `playbook "…"`.',
+    "affordance": 'write `affordance "…"`.',
+}
 # Actions that may be mistaken for functions; others have names that say what they are.
 ACTIONS = frozenset(
     "shell prompt_user call_llm format update_state send_message call_skill call_mcp registry_set registry_get"
@@ -182,7 +189,7 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
     if any(True for _ in _hidden(name, file.code[root])):
         return f"declare `{wanted}` before the braces that it is used behind."
     is_code = isinstance(root, CODE)
-    special = STEPS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file)
+    special = STEPS.get(wanted) or FORMS.get(wanted) or _payload(wanted, root) or _other_space(wanted, file)
     special = special or (_of_agent(name, root, file) if is_code else None)
     if special is not None:
         return special
@@ -244,6 +251,9 @@ def _other_space(wanted: str, file: Analysis) -> str | None:
 def _of_agent(name: n.Name, root: n.Node, file: Analysis) -> str | None:
     """The help for what belongs to the agent, or to a skill, and is used like a variable."""
     wanted = name.name
+    if wanted == "state" and isinstance(root, n.Handler):
+        field = next((f".{member.name}" for member, _ in file.index.of(n.Member) if member.object is name), "")
+        return f"write `this.state{field}`."
     if _is_inside(name, file, n.Field):
         return f"`{wanted}` is a field of the state: write `this.state.{wanted}`."
     if _is_inside(name, file, n.Handler):

@@ -44,7 +44,7 @@ ORDER = (
 )
 # What is wrong with two statements on one line.
 BESIDE = (
-    ("E0199", strings.quote_beside),
+    ("E0199", strings.quote_beside), ("E0150", agents.item_beside),
     ("E0189", foreign_keywords.fails_beside), ("E0180", foreign_keywords.triple_single),
     ("E0194", missing.own_error_beside),
     ("E0166", foreign_keywords.foreign_beside), ("E0164", foreign_keywords.arrow_beside),

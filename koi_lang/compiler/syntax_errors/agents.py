@@ -8,6 +8,7 @@ from koi_lang.compiler.build import RESERVED
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.files import DECLARATIONS, STATEMENTS
 from koi_lang.diagnostics import nearest
+from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
 SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
@@ -26,7 +27,6 @@ ITEMS = (
     "export",
 )
 HEAD = ("ON", "WORD", "OPEN", "RPAR")
-CALL_FORM = 'write `await callAction("call_llm", { instruction: "…", data: … })`.'
 # The name of a model without quotes.
 MODEL = re.compile(r"\w[\w.:/-]*")
 AFFORDANCE = 'write `affordance "…"`, which says what the agent is for.'
@@ -40,6 +40,7 @@ INSTEAD = {
     **dict.fromkeys(("memory", "context", "variables"), "write `state { name = value }`."),
     **dict.fromkeys(("can", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
 }
+OWN_MODEL = "a handler cannot choose its own model"
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'
 
 
@@ -165,13 +166,10 @@ def llm_form(failure: Failure) -> SyntaxHelp | None:
         name = MODEL.match(failure.source.text, failure.span.start)
         written = f'"{name[0]}"' if name else failure.piece().text
         return SyntaxHelp("a model stands in braces", failure.span, f"write `llm default = {{ model: {written} }}`.")
-    if failure.word() != "llm" or not failure.is_code:
-        return None
-    if failure.word(1) == "(":
-        return SyntaxHelp("`llm` is no function", failure.span, CALL_FORM)
-    if failure.word(1) == "." and failure.word(3) == "(":
-        return SyntaxHelp(f"`llm` has no function `{failure.piece(2).text}`", failure.span, CALL_FORM)
-    return SyntaxHelp("a handler cannot choose its own model", failure.span, LLM_FORM)
+    opener = failure.at(failure.frame.start) if failure.frames else 0
+    words = [failure.piece(), failure.scan.pieces[opener - 1]] if opener else []
+    found = next((word for word in words if word.text == "llm" and word.fresh), None) if failure.is_code else None
+    return None if found is None else SyntaxHelp(OWN_MODEL, found.span, LLM_FORM)
 
 
 @hint(HINTS, "E0606")
@@ -341,24 +339,6 @@ def amnesia(failure: Failure) -> SyntaxHelp | None:
     return SyntaxHelp("`amnesia` is `true` or `false`", failure.span, "write `amnesia = true`.")
 
 
-@hint(HINTS, "E0144")
-def bare_state(failure: Failure) -> SyntaxHelp | None:
-    """The state of an agent is used without `this`.
-
-    Wrong:
-
-        state.count = 1
-
-    Right:
-
-        this.state.count = 1
-    """
-    if failure.word() != "state" or failure.word(1) not in (".", "?.", "[") or not failure.is_code:
-        return None
-    field = failure.piece(2).text if failure.word(1) != "[" else "…"
-    return SyntaxHelp("`state` stands without `this`", failure.span, f"write `this.state.{field}`.")
-
-
 @hint(HINTS, "E0165")
 def send_form(failure: Failure) -> SyntaxHelp | None:
     """A `send` stands without `await`.
@@ -380,11 +360,11 @@ def send_form(failure: Failure) -> SyntaxHelp | None:
 def reserved_word(failure: Failure) -> SyntaxHelp | None:
     """A reserved word is used as a name.
 
-    Reserved words may be keys of objects and stand after a dot, but name nothing.
+    JavaScript reserves them, too. They may be keys of objects and stand after a dot, but name nothing.
 
     Wrong:
 
-        const state = 1
+        const default = 1
 
     Right:
 
@@ -427,6 +407,16 @@ def item_in_code(failure: Failure) -> SyntaxHelp | None:
     return SyntaxHelp(
         f"{failure.excerpt} cannot stand in code", failure.span, f"move it {place}, or choose another name."
     )
+
+
+def item_beside(source: Source, first: Span, second: Span) -> SyntaxHelp | None:
+    """A part of an agent that reads like a name with a block behind it."""
+    word = source.text[first.start : first.end]
+    if word not in ("llm", "state") or source.text[second.start] != "{":
+        return None
+    if word == "llm":
+        return SyntaxHelp(OWN_MODEL, first, LLM_FORM)
+    return SyntaxHelp(f"`{word}` cannot stand in code", first, "move it to the body of the agent.")
 
 
 def _begins_statement(failure: Failure) -> bool:

@@ -258,9 +258,11 @@ def bare_text(failure: Failure) -> SyntaxHelp | None:
         affordance "greets people"
     """
     keyword = failure.word(-1)
-    if "TRIPLE" not in failure.expected or "BACKTICK" in failure.expected:
+    is_given = failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple")
+    is_needed = "TRIPLE" in failure.expected and "BACKTICK" not in failure.expected
+    if not is_needed and not (is_given and keyword == "playbook" and failure.piece(-1).fresh):
         return _bare_playbook(failure)
-    if failure.word() in (":", "=") and failure.piece(1).kind in ("text", "triple"):
+    if is_given:
         return SyntaxHelp(f"{failure.excerpt} cannot stand after `{keyword}`", failure.span, f'write `{keyword} "…"`.')
     if "USE" in failure.tail or failure.tail[-1:] not in (
         ("PLAYBOOK",),
@@ -298,7 +300,7 @@ def compose_entry(failure: Failure) -> SyntaxHelp | None:
 
         prompt P = compose { fragments: { rules: Rules } template: "{{rules}}" }
     """
-    if "FRAGMENTS" not in failure.expected:
+    if "FRAGMENTS" not in failure.expected or failure.frame.word != "compose":
         return None
     message = f"{failure.excerpt} is not a part of `compose`"
     return SyntaxHelp(message, failure.span, 'its parts are `fragments: { … }`, `template: "…"` and `model: "…"`.')
@@ -316,7 +318,7 @@ def run_form(failure: Failure) -> SyntaxHelp | None:
 
         run Ada.start({})
     """
-    if failure.tail[:1] != ("RUN",) or failure.frames or "Call" in failure.tail:
+    if failure.tail[:1] != ("RUN",) or failure.frames or failure.word(-1) == ")":
         return None
     help = "write `run Agent.handler({ … })`."
     last = failure.piece(-1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from koi_lang.compiler.build import RESERVED
+from koi_lang.compiler.build import CONTEXTUAL, RESERVED
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.compiler.syntax_errors.missing import tag_help
 from koi_lang.compiler.syntax_errors.scanner import ScannedToken, scan
@@ -61,7 +61,7 @@ PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
-KEYWORDS = (*sorted(RESERVED), "new", "break", "continue", "typeof", "delete", "expect", "given")
+KEYWORDS = (*sorted(RESERVED | CONTEXTUAL), "new", "break", "continue", "typeof", "delete", "expect", "given")
 
 
 @hint(HINTS, "E0166")
