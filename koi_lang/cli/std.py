@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import typing
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from koi_lang.program import loader
 from koi_lang.runtime.agents.declarations import Team
 from koi_lang.runtime.agents.skills import Skill
 from koi_lang.runtime.playbook.prompting import parameters
-from koi_lang.runtime.schema import of_annotation, signature_text, type_text
+from koi_lang.runtime.schema import of_result, signature_text, type_text
 
 if TYPE_CHECKING:
     from koi_lang.std import rubrics
@@ -130,8 +129,7 @@ def _skill(declared: Skill) -> Group:
 
 
 def _signature(name: str, function: Callable[..., Any]) -> str:
-    gives = type_text(of_annotation(typing.get_type_hints(function).get("return", Any)))
-    return f"{name}({parameters(function)}): {gives}"
+    return f"{name}({parameters(function)}): {type_text(of_result(function))}"
 
 
 def _team(declared: Team) -> Group:
@@ -142,7 +140,8 @@ def _team(declared: Team) -> Group:
         for handler in member.about.handlers.values():
             fields = signature_text(handler.schema) if handler.schema else "data?: object"
             told = handler.affordance or member.about.affordance
-            entries.append(StdEntry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields})", told))
+            gives = "" if handler.result is None else f": {type_text(handler.result.schema)}"
+            entries.append(StdEntry(f"{key}::{handler.event}", f"{key}::{handler.event}({fields}){gives}", told))
     return Group("team", declared.name, "", tuple(entries))
 
 

@@ -45,6 +45,21 @@ def result_of(value: Any) -> types.CallToolResult:
     return types.CallToolResult(content=[_text(written)], structured_content=structured)
 
 
+def typed_result_of(value: Any, field: str | None) -> types.CallToolResult:
+    """A result of a declared type: structured content, and the same as JSON for clients that read texts.
+
+    Args:
+        field: of the structured content that holds a result which is no object.
+
+    Raises:
+        TypeErrorValue: the value contains itself.
+    """
+    plain = plain_of(value)
+    written = value if isinstance(value, str) else json.dumps(plain, ensure_ascii=False)
+    structured = plain if field is None else {field: plain}
+    return types.CallToolResult(content=[_text(written)], structured_content=structured)
+
+
 def failure_of(message: str) -> types.CallToolResult:
     """An error, in the words of the terminal."""
     return types.CallToolResult(content=[_text(message)], is_error=True)

@@ -20,7 +20,7 @@ from koi_lang.mcp_server.client_stream import Request, can_ask, connection_of, g
 from koi_lang.mcp_server.completions import completion
 from koi_lang.mcp_server.documents import Documents, ExposedDocument, Payload, contents_of, made_prompt, messages_of
 from koi_lang.mcp_server.prompts_and_resources import Sources, message_of, prompt_of
-from koi_lang.mcp_server.results import failure_of, result_of
+from koi_lang.mcp_server.results import failure_of
 from koi_lang.mcp_server.sessions import ClientSession, OpenRun, Sessions, Work, sessions_of
 from koi_lang.mcp_server.tools import ExposedTool
 from koi_lang.runtime.budget.limits import Budget, BudgetAccount, in_time
@@ -108,7 +108,7 @@ class _Answers:
         payload = offer.payload(asked.arguments or {})
 
         async def work(run: Run) -> types.CallToolResult:
-            return result_of(await self._call_handler(run, offer, payload))
+            return offer.result(await self._call_handler(run, offer, payload))
 
         end = await _carried_out(request, work, asked)
         if isinstance(end, CallFailed):

@@ -14,11 +14,15 @@ from mcp import types
 from koi_lang.errors import UsageError
 from koi_lang.js.json_text import parse
 from koi_lang.js.undefined import undefined
+from koi_lang.mcp_server.results import result_of, typed_result_of
 from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Handler
+from koi_lang.runtime.schema import with_definitions_at_root
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Where a result stands that is no object.
+RESULT_FIELD = "result"
 # Actions that change nothing but what is shown; with the permissions for others, a playbook may do anything.
 LOOKING = frozenset(
     "print prompt_user prompt_form return call_llm format ask_parent action_history"
@@ -60,9 +64,28 @@ class ExposedTool:
         """JSON Schema of the arguments: always an object; a parameter of another type is a field of it."""
         declared = self.handler.schema
         if self._parameter is not None:
-            declared = {"properties": {self._parameter: declared}, "required": [self._parameter]}
+            fields = {"properties": {self._parameter: declared}, "required": [self._parameter]}
+            declared = with_definitions_at_root(fields)
         optional: dict[str, Any] = {"required": []} if self.handler.may_get_nothing else {}
         return {"type": "object", **declared, **optional}
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON Schema of the structured content; a result that is no object is its field `result`."""
+        if self.handler.result is None:
+            return None
+        declared = self.handler.result.schema
+        if declared.get("type") == "object":
+            return dict(declared)
+        fields = {"properties": {RESULT_FIELD: declared}, "required": [RESULT_FIELD]}
+        return {"type": "object", **with_definitions_at_root(fields)}
+
+    def result(self, value: Any) -> types.CallToolResult:
+        """What the handler gave, as a client gets it. Raises TypeErrorValue where the value contains itself."""
+        declared = self.handler.result
+        if declared is None:
+            return result_of(value)
+        return typed_result_of(value, None if declared.schema.get("type") == "object" else RESULT_FIELD)
 
     @property
     def _parameter(self) -> str | None:
@@ -97,6 +120,7 @@ class ExposedTool:
             title=self.title,
             description=self.description,
             input_schema=dict(self.schema),
+            output_schema=self.output_schema,
             annotations=types.ToolAnnotations(read_only_hint=True) if self.only_looks else None,
         )
 

@@ -72,6 +72,9 @@ def _handler_fields(handler: Any) -> dict[str, Any]:
         "playbook": handler.playbook,
         "private": handler.private,
         "takes": signature_text(handler.schema) if handler.schema else "",
+        "gives": "" if handler.result is None else handler.result.text,
+        "schema": dict(handler.schema),
+        "result": None if handler.result is None else dict(handler.result.schema),
     }
 
 

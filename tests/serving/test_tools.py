@@ -95,6 +95,26 @@ def test_results(place: Place, server: Listening) -> None:
     assert ([], False) == (nothing.content, nothing.is_error)
 
 
+def test_results_of_a_declared_type(place: Place, server: Listening) -> None:
+    """The official client holds structured content against the declared type; what is no object is a field of one."""
+
+    async def called(client: Client) -> Any:
+        offered = {tool.name: tool for tool in (await client.list_tools()).tools}
+        calls = (("tally", {}), ("names", {}), ("tally", {"broken": True}))
+        return offered, [await client.call_tool(*call) for call in calls]
+
+    offered, (tally, names, broken) = over_http(place, server, called)
+
+    schema = offered["tally"].output_schema
+    assert ("object", "A count and what it consists of.", ["total"]) == tuple(
+        schema[key] for key in ("type", "description", "required")
+    )
+    assert {"total": 2, "parts": [{"total": 1}]} == tally.structured_content
+    assert {"result": ["Ada", "Bo"]} == names.structured_content
+    assert '`total` must be a whole number, not "many"' in text(broken)
+    assert broken.is_error
+
+
 @pytest.mark.parametrize("arguments", [{"x": 1}, {"args": {"x": 1}}])
 def test_all_of_it_may_be_one_argument(tools: dict[str, ExposedTool], arguments: dict[str, Any]) -> None:
     """An untyped handler is given the arguments, or the one object in them that is called `args`."""

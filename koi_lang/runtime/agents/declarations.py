@@ -173,5 +173,9 @@ class AgentDeclaration:
     def converted_fields(self, event: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Fields from the command line in the types that a handler declares for them."""
         handler = self.handlers.get(event)
-        declared = handler.schema.get("properties", {}) if handler is not None else {}
-        return {name: convert(value, declared[name]) if name in declared else value for name, value in given.items()}
+        schema = handler.schema if handler is not None else {}
+        declared, named = schema.get("properties", {}), {"$defs": schema.get("$defs", {})}
+        return {
+            name: convert(value, {**declared[name], **named}) if name in declared else value
+            for name, value in given.items()
+        }
