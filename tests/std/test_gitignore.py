@@ -1,0 +1,84 @@
+"""`.gitignore` files mean what they mean to git."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from koi_lang.std.tree.gitignore import IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from tests.std import ignored_trees
+
+TREES = 60
+
+
+def ignored(root: Path, paths: dict[str, bool]) -> set[str]:
+    """What is ignored of some paths; those of folders stand before what is in them."""
+    levels: dict[str, tuple[IgnoreLevel, ...]] = {"": level(root, "")}
+    found: set[str] = set()
+    for path, is_folder in sorted(paths.items(), key=lambda item: item[0].count("/")):
+        above = path.rpartition("/")[0]
+        if above in found or is_ignored(levels[above], as_bytes_text(path), is_folder=is_folder):
+            found.add(path)
+        elif is_folder:
+            levels[path] = level(root, f"{path}/") + levels[above]
+    return found
+
+
+def level(root: Path, folder: str) -> tuple[IgnoreLevel, ...]:
+    """The rules of one folder."""
+    file = root / folder / ".gitignore"
+    return (
+        (IgnoreLevel(IgnoreFile(file.read_bytes().decode("latin-1")), "", len(as_bytes_text(folder))),)
+        if file.exists()
+        else ()
+    )
+
+
+def test_git_agrees(tmp_path: Path) -> None:
+    """On random trees with random rules in all folders, git ignores the same paths, and not few of them."""
+    different, total, count = [], 0, 0
+    for seed in range(TREES):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        paths = ignored_trees.make(random.Random(seed), root)
+        by_git = ignored_trees.ignored_by_git(root, list(paths))
+        different += [(seed, path) for path in by_git ^ ignored(root, paths)]
+        total, count = total + len(paths), count + len(by_git)
+
+    assert count > total / 5
+    assert len(different) < total / 1000, different
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "expected"),
+    [
+        ("*.log", "a/b.log", True),
+        ("*.log\n!keep.log", "a/keep.log", False),
+        ("/build", "a/build", False),
+        ("docs/**/x", "docs/x", True),
+        ("?.txt", "é.txt", False),  # git counts bytes
+        ("??.txt", "é.txt", True),
+        ("a\\ ", "a ", True),
+        ("[[:nope:]]", "n", False),
+        ("fo**/bar", "fox/y/bar", True),  # as git takes it, which its manual does not say
+    ],
+)
+def test_what_rules_mean(rules: str, path: str, expected: bool) -> None:
+    """Known corners, each as git has it."""
+    levels = [IgnoreLevel(IgnoreFile(as_bytes_text(rules)), "", 0)]
+
+    assert is_ignored(levels, as_bytes_text(path), is_folder=False) is expected
+
+
+def test_rules_made_to_take_long_do_not() -> None:
+    """Patterns for which trying all ways takes years are answered at once."""
+    file = IgnoreFile("*a*a*a*a*a*a*a*a*b\n**/a*/**/b*/**/c*/**/d\nx/**/*a*a*a*a*a*b/**/*c*c*c*d\n")
+    before = time.perf_counter()
+
+    assert file.verdict("a" * 250, "a" * 250, is_folder=False) is None
+    assert file.verdict("b", "x/" + "/".join(["a" * 60] * 60) + "/b", is_folder=False) is None
+    assert file.verdict("c", "/".join(["a", "b", "c"] * 600), is_folder=False) is None
+    assert time.perf_counter() - before < 0.5
