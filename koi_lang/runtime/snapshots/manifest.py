@@ -1,0 +1,108 @@
+"""What one snapshot holds, and its form on disk: a line that its id is made of, and one that only saves time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+FORMAT = 1
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class FileStatus(NamedTuple):
+    """What the system says of a file; while it stays the same, so does the content.
+
+    Attributes:
+        changed: when the content was changed, in nanoseconds.
+        touched: when anything of it was changed, which no program can set.
+    """
+
+    mode: int
+    size: int
+    changed: int
+    touched: int
+    inode: int
+
+
+class KeptFile(NamedTuple):
+    """A file of a snapshot.
+
+    Attributes:
+        digest: of its content, SHA-256.
+        status: when it was read; None where a later change may look the same.
+    """
+
+    mode: int
+    size: int
+    digest: str
+    status: FileStatus | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A snapshot.
+
+    Attributes:
+        files: by their paths from the folder of the project.
+        links: symbolic links with what they lead to.
+        folders: with their modes.
+        left_out: what was not kept though no rule says so, with the reason.
+        ignores: the `.gitignore` files that counted: what stands before their folder above the project, the folder in
+            it, and their text.
+    """
+
+    files: Mapping[str, KeptFile] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    ignores: Sequence[tuple[str, str, str]] = ()
+
+    def to_bytes(self) -> bytes:
+        """Its form on disk."""
+        files = {path: self.files[path] for path in sorted(self.files)}
+        tree = {
+            "format": FORMAT,
+            "files": list(files),
+            "modes": [file.mode for file in files.values()],
+            "sizes": [file.size for file in files.values()],
+            "digests": [file.digest for file in files.values()],
+            "links": dict(sorted(self.links.items())),
+            "folders": dict(sorted(self.folders.items())),
+            "left_out": dict(sorted(self.left_out.items())),
+            "ignores": [list(each) for each in self.ignores],
+        }
+        statuses = [file.status for file in files.values()]
+        return b"\n".join(json.dumps(part, separators=(",", ":")).encode() for part in (tree, statuses)) + b"\n"
+
+    @staticmethod
+    def of_bytes(data: bytes) -> Manifest:
+        """It from its form on disk. Raises ValueError where that is damaged."""
+        first, _, second = data.partition(b"\n")
+        tree, statuses = json.loads(first), json.loads(second)
+        if not isinstance(tree, dict) or tree.get("format") != FORMAT:
+            raise ValueError("it has another form")
+        columns = (tree["modes"], tree["sizes"], tree["digests"], statuses)
+        rows = (
+            KeptFile(mode, size, digest, status and FileStatus(*status))
+            for mode, size, digest, status in zip(*columns, strict=True)
+        )
+        files = dict(zip(tree["files"], rows, strict=True))
+        ignores = [(before, folder, text) for before, folder, text in tree["ignores"]]
+        return Manifest(files, tree["links"], tree["folders"], tree["left_out"], ignores)
+
+
+def tree_digest(data: bytes) -> str:
+    """What names a snapshot within its run: the same for the same tree, whenever it was read."""
+    return sha256(data.partition(b"\n")[0]).hexdigest()[:16]
+
+
+def digests_in(data: bytes) -> list[Any]:
+    """The contents that a snapshot needs, by its form on disk. Raises ValueError."""
+    tree = json.loads(data.partition(b"\n")[0])
+    if not isinstance(tree, dict):
+        raise ValueError("it has another form")
+    return list(tree.get("digests", ()))

@@ -1,0 +1,283 @@
+"""The store of a project's snapshots: contents by their digest, lists by their run, and the lock that runs share.
+
+```
+.koi/snapshots/lock            shared while contents are read or added, held alone while any are removed
+.koi/snapshots/objects/ab/…    contents
+.koi/snapshots/runs/RUN/…      a list for each snapshot of a run
+.koi/snapshots/latest          the list of the last snapshot, so that the next one need not read everything
+.koi/snapshots/staging/…       what is not whole yet
+```
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from koi_lang.errors import AgentError, reason
+from koi_lang.runtime.snapshots.manifest import DIGEST, Manifest, digests_in, tree_digest
+from koi_lang.system.file_locks import try_lock
+
+# An id: the run, and what its list is made of.
+SNAPSHOT = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]{0,99})-([0-9a-f]{16})")
+LONGEST_WAIT_S = 60.0
+PAUSE_S = 0.02
+Stop = Callable[[], None]
+
+
+class DamagedContentError(AgentError):
+    """A content of the store is not what its name says."""
+
+
+def snapshots_folder(folder: Path) -> Path:
+    """Where the snapshots of programs that are run in a folder are."""
+    return folder / ".koi" / "snapshots"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStore:
+    """The snapshots of a project.
+
+    Attributes:
+        folder: `.koi/snapshots`.
+    """
+
+    folder: Path
+
+    @staticmethod
+    def of(project: Path) -> SnapshotStore:
+        """That of a project, made where there is none yet. Raises AgentError."""
+        store = SnapshotStore(snapshots_folder(project))
+        try:
+            for each in (store.folder.parent, store.folder):
+                each.mkdir(mode=0o700, exist_ok=True)
+                if each.is_symlink():
+                    raise OSError(f"`{each.name}` is a link")
+            for name in ("objects", "runs", "staging"):
+                (store.folder / name).mkdir(mode=0o700, exist_ok=True)
+            _write_once(store.folder / ".gitignore", b"*\n")
+        except OSError as error:
+            raise unkept(error) from error
+        return store
+
+    @property
+    def lists(self) -> Path:
+        """Where each run has a folder for the lists of its snapshots."""
+        return self.folder / "runs"
+
+    @contextmanager
+    def hold_lock(self, *, shared: bool, stop: Stop) -> Iterator[None]:
+        """A context that many enter at a time who only add, or one alone. Raises AgentError.
+
+        Args:
+            stop: is called while it waits; raises where nobody wants that any more.
+        """
+        try:
+            held = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except OSError as error:
+            raise unkept(error) from error
+        try:
+            _wait_for(held, shared, stop)
+            yield
+        finally:
+            os.close(held)
+
+    # ------------------------------------------------------------ contents
+
+    def holds(self, digest: str, size: int) -> bool:
+        """Whether a content is there, as far as its size tells."""
+        try:
+            return os.stat(self._object(digest)).st_size == size
+        except OSError:
+            return False
+
+    def put(self, data: bytes, require_room: Callable[[int], None]) -> str:
+        """Keep a content; gives its digest. Raises OSError, and whatever says that there is no room for it."""
+        digest = sha256(data).hexdigest()
+        if not self.holds(digest, len(data)):
+            require_room(len(data))
+            path = self._object(digest)
+            beside = self.staging_path()
+            try:
+                write_file(beside, data)
+                _rename(beside, path)
+            except OSError:
+                with suppress(OSError):
+                    os.unlink(beside)
+                raise
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """A content. Raises DamagedContentError where it is not there as it was kept."""
+        path = self._object(digest)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise DamagedContentError(f"a kept content cannot be read: {reason(error)}") from error
+        if sha256(data).hexdigest() != digest:
+            with suppress(OSError):
+                os.unlink(path)  # so that the next snapshot keeps it again
+            raise DamagedContentError("a kept content is damaged")
+        return data
+
+    def used_bytes(self) -> int:
+        """How much all contents take. Raises OSError."""
+        return sum(size for _, size in self.objects())
+
+    def objects(self) -> Iterator[tuple[Path, int]]:
+        """The contents with their sizes in bytes. Raises OSError."""
+        for group in os.scandir(self.folder / "objects"):
+            for entry in os.scandir(group.path):
+                with suppress(FileNotFoundError):
+                    yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
+
+    def stage(self, data: bytes, mode: int) -> str:
+        """A file that is whole, to be moved to where it belongs; gives its path. Raises OSError."""
+        path = self.staging_path()
+        write_file(path, data, mode)
+        return path
+
+    def staging_path(self) -> str:
+        """A new name for what is not whole yet."""
+        return os.path.join(self.folder, "staging", os.urandom(12).hex())
+
+    def clear_staging(self) -> None:
+        """Remove what was left by runs that were killed; only for who holds the lock alone. Raises OSError."""
+        for entry in os.scandir(self.folder / "staging"):
+            os.unlink(entry.path)
+
+    def _object(self, digest: str) -> str:
+        if not DIGEST.fullmatch(digest):
+            raise DamagedContentError("a list of kept files is damaged")
+        return os.path.join(self.folder, "objects", digest[:2], digest[2:])
+
+    # ------------------------------------------------------------ lists
+
+    def keep(self, run: str, manifest: Manifest) -> str:
+        """Keep the list of a snapshot, also as the latest one; gives its id. Raises OSError."""
+        data = manifest.to_bytes()
+        name = tree_digest(data)
+        for path in (self.lists / run / name, self.folder / "latest"):
+            beside = self.staging_path()
+            write_file(beside, data)
+            _rename(beside, str(path))
+        return f"{run}-{name}"
+
+    def latest(self) -> Manifest:
+        """The list of the last snapshot of any run; an empty one where there is none."""
+        try:
+            return Manifest.of_bytes((self.folder / "latest").read_bytes())
+        except (OSError, ValueError, KeyError, TypeError):
+            return Manifest()
+
+    def manifest(self, snapshot: str) -> Manifest:
+        """The list of a snapshot. Raises AgentError for what is no id, is not there, or is damaged."""
+        found = SNAPSHOT.fullmatch(snapshot)
+        if found is None:
+            shown = snapshot if len(snapshot) <= 100 and snapshot.isprintable() else f"{snapshot[:100]!r}…"
+            raise AgentError(f"`{shown}` is no snapshot", help="Give what `snapshot()` gave, or its `id`.")
+        try:
+            data = (self.lists / found[1] / found[2]).read_bytes()
+        except OSError as error:
+            help = "Snapshots are removed with the journal of their run, and where there is no room for more."
+            raise AgentError(f"there is no snapshot `{snapshot}`", help=help) from error
+        try:
+            if tree_digest(data) == found[2]:
+                return Manifest.of_bytes(data)
+        except (ValueError, KeyError, TypeError) as error:
+            raise _damage_error(snapshot) from error
+        raise _damage_error(snapshot)
+
+    # ------------------------------------------------------------ removing
+
+    def sweep(self) -> None:
+        """Remove the contents that no list names; only for who holds the lock alone. Raises OSError."""
+        self.clear_staging()
+        wanted: set[object] = set()
+        for path in self.lists.glob("*/*"):
+            with suppress(ValueError):
+                wanted.update(digests_in(path.read_bytes()))
+        for path, _ in self.objects():
+            if path.parent.name + path.name not in wanted:
+                path.unlink(missing_ok=True)
+
+
+def unkept(error: OSError) -> AgentError:
+    """That something cannot be kept, and why."""
+    help = "Make room, or have `.koi` be a folder that can be written."
+    return AgentError(f"snapshots cannot be kept in `.koi/snapshots`: {reason(error)}", help=help)
+
+
+def delete_snapshots(project: Path, run: str) -> bool:
+    """Remove the lists of a run, if there are any; says whether there were. What only they needed is swept later."""
+    folder = snapshots_folder(project) / "runs" / run
+    if not SNAPSHOT.fullmatch(f"{run}-{'0' * 16}") or not folder.is_dir() or folder.is_symlink():
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
+
+
+def sweep_snapshots(project: Path) -> None:
+    """Remove the contents that no snapshot needs any more, if there is a store. Raises AgentError."""
+    if not snapshots_folder(project).is_dir():
+        return
+    store = SnapshotStore.of(project)
+    with store.hold_lock(shared=False, stop=lambda: None):
+        try:
+            store.sweep()
+        except OSError as error:
+            raise unkept(error) from error
+
+
+def _wait_for(held: int, shared: bool, stop: Stop) -> None:
+    until = time.monotonic() + LONGEST_WAIT_S
+    while not try_lock(held, shared=shared):
+        if time.monotonic() > until:
+            help = "Wait until it has ended, or end it first."
+            raise AgentError("another run has been busy with snapshots of this project for a minute", help=help)
+        stop()
+        time.sleep(PAUSE_S)
+
+
+def _damage_error(snapshot: str) -> AgentError:
+    return AgentError(f"the list of the snapshot `{snapshot}` is damaged", help="Take another snapshot.")
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    with suppress(FileExistsError), os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+
+
+def write_file(path: str, data: bytes, mode: int = 0o600, *, folder: int | None = None) -> None:
+    """Make a new file. Raises OSError.
+
+    Args:
+        folder: an open one that the path begins at.
+    """
+    held = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+    try:
+        at = 0
+        with memoryview(data) as left:
+            while at < len(left):
+                at += os.write(held, left[at:])
+        if mode != 0o600:
+            os.fchmod(held, mode)
+    finally:
+        os.close(held)
+
+
+def _rename(beside: str, path: str) -> None:
+    """Give what is whole its place, whose folder may be missing."""
+    try:
+        os.replace(beside, path)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        os.replace(beside, path)

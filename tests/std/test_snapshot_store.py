@@ -1,0 +1,163 @@
+"""The store of snapshots: shared by runs, emptied with them, never larger than it may be, and not believed blindly."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from koi_lang.errors import AgentError
+from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest, tree_digest
+from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, delete_snapshots, sweep_snapshots
+
+
+def no_stop() -> None:
+    """Go on."""
+
+
+def has_room(size: int) -> None:
+    """There always is."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SnapshotStore:
+    """An empty store."""
+    return SnapshotStore.of(tmp_path)
+
+
+def keep(store: SnapshotStore, run: str, *contents: bytes) -> str:
+    """A snapshot of some contents."""
+    files = {f"{n}.txt": KeptFile(0o644, len(data), store.put(data, has_room)) for n, data in enumerate(contents)}
+    return store.keep(run, Manifest(files))
+
+
+def test_a_list_comes_back_as_it_was() -> None:
+    """All that a snapshot holds is in its form on disk, and only what makes up the tree is in its name."""
+    status = FileStatus(0o600, 3, 10, 20, 30)
+    manifest = Manifest(
+        {"é\n.txt": KeptFile(0o600, 3, "a" * 64, status), "b": KeptFile(0o755, 0, "b" * 64)},
+        {"link": "../../outside"},
+        {"empty": 0o1777},
+        {"large.bin": "large"},
+        [("", "src/", "*.log\n")],
+    )
+    data = manifest.to_bytes()
+    later = Manifest({**manifest.files, "b": KeptFile(0o755, 0, "b" * 64, status)}, *list(parts(manifest))[1:])
+
+    assert Manifest.of_bytes(data) == manifest
+    assert tree_digest(later.to_bytes()) == tree_digest(data)
+    assert tree_digest(Manifest(manifest.files).to_bytes()) != tree_digest(data)
+
+
+def parts(manifest: Manifest) -> tuple[object, ...]:
+    """The fields of a snapshot."""
+    return (manifest.files, manifest.links, manifest.folders, manifest.left_out, manifest.ignores)
+
+
+def test_a_content_is_kept_once_and_goes_with_its_last_run(store: SnapshotStore) -> None:
+    """What two runs share stays until both are gone."""
+    first, second = keep(store, "a", b"same", b"mine"), keep(store, "b", b"same")
+
+    assert (store.used_bytes(), first.partition("-")[0], second.partition("-")[0]) == (8, "a", "b")
+    assert delete_snapshots(store.folder.parent.parent, "a")
+    sweep_snapshots(store.folder.parent.parent)
+    assert store.used_bytes() == 4
+    assert delete_snapshots(store.folder.parent.parent, "b")
+    sweep_snapshots(store.folder.parent.parent)
+    assert (store.used_bytes(), delete_snapshots(store.folder.parent.parent, "b")) == (0, False)
+
+
+@pytest.mark.parametrize("name", ["../../..", "..", "a/../../b", "", ".hidden", "a" * 200])
+def test_nothing_else_is_deleted(store: SnapshotStore, name: str) -> None:
+    """A name that is none of a run leads nowhere."""
+    keep(store, "a", b"1")
+
+    assert not delete_snapshots(store.folder.parent.parent, name)
+    assert store.used_bytes() == 1
+
+
+@pytest.mark.parametrize(
+    "id", ["", "x", "../../etc/passwd", "a-" + "0" * 15, "a/b-" + "0" * 16, "..-" + "0" * 16, "a-" + "G" * 16, "\n" * 9]
+)
+def test_what_is_no_id_is_told(store: SnapshotStore, id: str) -> None:
+    """Whatever a model or journal gives, no file outside of the lists is looked for."""
+    with pytest.raises(AgentError, match="is no snapshot"):
+        store.manifest(id)
+
+
+def test_what_is_not_there_is_told(store: SnapshotStore) -> None:
+    """A snapshot that was removed says so."""
+    with pytest.raises(AgentError, match=r"there is no snapshot `a-0000000000000000`"):
+        store.manifest("a-" + "0" * 16)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n[]\n", b"\xff", b'{"format":1}\n[]\n'])
+def test_a_damaged_list_is_told(store: SnapshotStore, damage: bytes) -> None:
+    """Half a list, or another one, is not carried out."""
+    id = keep(store, "a", b"1")
+    (store.lists / "a" / id.partition("-")[2]).write_bytes(damage)
+    (store.folder / "latest").write_bytes(damage)
+
+    with pytest.raises(AgentError, match="is damaged"):
+        store.manifest(id)
+    assert store.latest() == Manifest()
+
+
+def test_a_damaged_content_is_told_and_kept_again(store: SnapshotStore) -> None:
+    """What is not what its name says is never given, and the next snapshot mends it."""
+    digest = store.put(b"content", has_room)
+    path = store.folder / "objects" / digest[:2] / digest[2:]
+    path.write_bytes(b"another")
+
+    with pytest.raises(DamagedContentError):
+        store.get(digest)
+    assert store.put(b"content", has_room) == digest
+    assert store.get(digest) == b"content"
+
+
+@pytest.mark.parametrize("digest", ["", "../../../../etc/passwd", "a" * 63, "A" * 64, "a" * 64 + "\n"])
+def test_a_content_is_named_by_its_digest(store: SnapshotStore, digest: str) -> None:
+    """A list leads to contents of the store, and to no other file."""
+    with pytest.raises(DamagedContentError):
+        store.get(digest)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Where there is a file or a link in place of the folder, the message says what to do."""
+    (tmp_path / "a" / ".koi").mkdir(parents=True)
+    (tmp_path / "a" / ".koi" / "snapshots").write_text("")
+    (tmp_path / "b" / ".koi").mkdir(parents=True)
+    (tmp_path / "b" / ".koi" / "snapshots").symlink_to(tmp_path / "a")
+
+    for name in "ab":
+        with pytest.raises(AgentError, match=r"snapshots cannot be kept in `.koi/snapshots`") as told:
+            SnapshotStore.of(tmp_path / name)
+        assert told.value.help == "Make room, or have `.koi` be a folder that can be written."
+
+
+def test_removing_waits_for_those_who_add(store: SnapshotStore) -> None:
+    """Many add at a time; who removes is alone."""
+    done: list[str] = []
+    with store.hold_lock(shared=True, stop=no_stop), store.hold_lock(shared=True, stop=no_stop):
+        waiting = threading.Thread(target=lambda: (sweep_snapshots(store.folder.parent.parent), done.append("swept")))
+        waiting.start()
+        waiting.join(0.2)
+        done.append("added")
+    waiting.join()
+
+    assert done == ["added", "swept"]
+
+
+def test_waiting_ends_when_nobody_wants_it(store: SnapshotStore) -> None:
+    """Who waits for another run can be ended."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with (
+        store.hold_lock(shared=True, stop=no_stop),
+        pytest.raises(KeyboardInterrupt),
+        store.hold_lock(shared=False, stop=stop),
+    ):
+        raise AssertionError("the lock was held")
