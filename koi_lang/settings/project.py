@@ -103,12 +103,20 @@ class ModelSettings:
     embedding: str | dict[str, Any] | None = field(default=None, metadata=MODEL)
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotSettings:
+    """`[snapshots]`: how much `std/workspace` keeps of a project, in megabytes."""
+
+    megabytes: int = field(default=500, metadata=COUNT)
+
+
 SECTIONS: Mapping[str, type] = {
     "http": HttpSettings,
     "limits": LimitSettings,
     "mcp": McpSettings,
     "models": ModelSettings,
     "shell": ShellSettings,
+    "snapshots": SnapshotSettings,
 }
 
 ROLES, LIMITS = (tuple(each.name for each in fields(section)) for section in (ModelSettings, LimitSettings))
@@ -148,6 +156,11 @@ def allowed_commands(folder: Path) -> list[str]:
 def allowed_hosts(folder: Path) -> list[str]:
     """What `[http] allow = ["127.0.0.1:8080", "10.1.0.0/16"]` in `koi.toml` allows. Raises SettingsError."""
     return list(_read_section(folder, HttpSettings).allow)
+
+
+def most_of_snapshots(folder: Path) -> int:
+    """How many bytes snapshots may take, by `megabytes` in `[snapshots]` of `koi.toml`. Raises SettingsError."""
+    return _read_section(folder, SnapshotSettings).megabytes * 1_000_000
 
 
 def allowed_tools(folder: Path) -> list[str]:

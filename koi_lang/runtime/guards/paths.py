@@ -50,12 +50,20 @@ def project_path(root: Path, path: str, *, changing: bool = False, role: Role | 
 
 
 def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]], role: Role | None) -> None:
-    if str(file).casefold() in _running():
+    if str(file).casefold() in running_files():
         help = "It says what its agents may do, which counts from the next run on."
         raise PermissionDeniedError(
             f"`{path}` is part of the running program, which only the person can change", help=help
         )
-    why = next(filter(None, (runner_of(parts, file) for parts in names if parts)), None)
+    require_no_code(path, next(filter(None, (runner_of(parts, file) for parts in names if parts)), None), role)
+
+
+def require_no_code(path: str, why: str | None, role: Role | None) -> None:
+    """Raise PermissionDeniedError where a file is code that a role may not change.
+
+    Args:
+        why: it is code, as a clause; None where it is not.
+    """
     if why is not None and not (role and role.allows(WRITE_CODE)):
         named = f"`{role.name}`" if role else "the agent's role"
         help = f"Choose another name, or give {named} the permission: `can {WRITE_CODE}`."
@@ -64,8 +72,8 @@ def _require_no_code(path: str, file: Path, names: Iterable[Sequence[str]], role
         )
 
 
-def _running() -> set[str]:
-    """The files of everything that is loaded: programs with their texts, and the Python modules that they import."""
+def running_files() -> set[str]:
+    """The files of all that is loaded, in small letters: programs with their texts, and Python modules."""
     modules = list(sys.modules.values())
     parts = (file for module in modules if isinstance(module, KoiModule) for file in module.files)
     return {str(file).casefold() for file in (*(getattr(module, "__file__", None) for module in modules), *parts)}

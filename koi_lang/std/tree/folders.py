@@ -1,0 +1,71 @@
+"""Folders of a project, opened one below the other, so that no link leads anywhere else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+
+from koi_lang.errors import AgentError
+
+# Nothing is followed, and nothing is waited for.
+FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class OpenFolders:
+    """A context that opens folders below a project; the last one stays open, since the next is often the same.
+
+    Args:
+        root: the folder of the project.
+
+    Raises:
+        AgentError: this system cannot open one below the other.
+        OSError: the project cannot be opened.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if os.open not in os.supports_dir_fd:
+            raise AgentError("this system has no folders that can be opened safely", help="Run it in WSL.")
+        self.root = os.open(root, FOLDER & ~getattr(os, "O_NOFOLLOW", 0))
+        self._path, self._held = "", self.root
+
+    def __enter__(self) -> OpenFolders:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.forget()
+        os.close(self.root)
+
+    def open(self, path: str) -> int:
+        """The descriptor of a folder, which counts until the next call. Raises OSError for a link on the way."""
+        if path != self._path:
+            self.forget()
+            held = self.root
+            for name in path.split("/") if path else ():
+                try:
+                    inner = os.open(name, FOLDER, dir_fd=held)
+                finally:
+                    if held != self.root:
+                        os.close(held)
+                held = inner
+            self._path, self._held = path, held
+        return self._held
+
+    def forget(self) -> None:
+        """Close the last folder, because it is about to be removed or replaced."""
+        if self._held != self.root:
+            os.close(self._held)
+        self._path, self._held = "", self.root
+
+
+def parent_of(path: str) -> str:
+    """The folder around something, as a path from the project."""
+    return path.rpartition("/")[0]
+
+
+def name_of(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]

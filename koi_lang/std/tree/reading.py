@@ -1,0 +1,69 @@
+"""One file of a project to its content, read again where it changes meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import NamedTuple
+
+from koi_lang.runtime.snapshots.manifest import FileStatus
+from koi_lang.std.tree.folders import FILE, OpenFolders, name_of, parent_of
+from koi_lang.std.tree.walking import CHANGING, LARGEST, UNREADABLE, left_out_for, status_of
+
+# So often a file is read before it counts as one that changes all the time.
+ATTEMPTS = 3
+# What the system says where something else has taken the place of a file or of a folder around it.
+REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO})
+
+
+class ReadFile(NamedTuple):
+    """What reading a file gave.
+
+    Attributes:
+        status: None where there is no such file any more, or it is left out.
+        why: it is left out, if it is.
+    """
+
+    data: bytes = b""
+    status: FileStatus | None = None
+    why: str = ""
+
+
+def read_file(folders: OpenFolders, path: str) -> ReadFile:
+    """The content of a file, which has not changed while it was read. Raises OSError."""
+    try:
+        held = os.open(name_of(path), FILE, dir_fd=folders.open(parent_of(path)))
+    except PermissionError:
+        return ReadFile(why=UNREADABLE)
+    except OSError as error:
+        if error.errno in REPLACED:
+            return ReadFile()
+        raise
+    try:
+        return _read(held)
+    finally:
+        os.close(held)
+
+
+def _read(held: int) -> ReadFile:
+    after = os.fstat(held)
+    for _ in range(ATTEMPTS):
+        before = after
+        if why := left_out_for(before):
+            return ReadFile(why=why)
+        data = _content(held, before.st_size)
+        after = os.fstat(held)
+        if status_of(before) == status_of(after) and len(data) == after.st_size:
+            return ReadFile(data, status_of(after))
+    return ReadFile(why=CHANGING)
+
+
+def _content(held: int, size: int) -> bytes:
+    """What a file holds, one byte more than it should have where it has grown."""
+    data = os.pread(held, size + 1, 0)
+    while data and len(data) <= min(size, LARGEST):
+        more = os.pread(held, size + 1 - len(data), len(data))
+        if not more:
+            break
+        data += more
+    return data

@@ -1,0 +1,225 @@
+"""The tree of a project as it is: files, links and folders that are kept, and what is left out, with the reason."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from koi_lang.errors import AgentError, reason
+from koi_lang.runtime.guards.code_files import as_systems_see
+from koi_lang.runtime.guards.paths import SETTINGS
+from koi_lang.runtime.snapshots.manifest import FileStatus
+from koi_lang.std.tree.folders import FILE, FOLDER
+from koi_lang.std.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+
+# Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
+LARGEST = 5_000_000
+MOST_FILES = 200_000
+DEEPEST = 100
+LONGEST_RULES = 1_000_000
+# Why something is left out. The first two follow from rules, so that they count for what is not there, too.
+IGNORED, HIDDEN = "ignored", "hidden"
+PROGRAM, CONFIGURATION, LARGE, HARD_LINK = "program", "settings", "large", "hard link"
+SPECIAL, UNREADABLE, BAD_NAME, DEEP, CHANGING = "special", "unreadable", "name", "deep", "changing"
+FOLLOWING_RULES = (IGNORED, HIDDEN)
+Stop = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Tree:
+    """What is there.
+
+    Attributes:
+        files: by their paths from the folder of the project.
+        links: symbolic links with what they lead to.
+        folders: with their modes.
+        left_out: with the reason; a folder stands for all that is in it.
+        ignores: the `.gitignore` files, the outer ones first: what stands before their folder above the project, the
+            folder in it, and their text.
+    """
+
+    files: dict[str, FileStatus] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    ignores: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def own_left_out(self) -> dict[str, str]:
+        """What is left out though no rule says so."""
+        return {path: why for path, why in self.left_out.items() if why not in FOLLOWING_RULES}
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """A folder that is being looked at.
+
+    Attributes:
+        prefix: of the paths in it, empty or with a `/` at its end.
+    """
+
+    held: int
+    prefix: str
+    levels: tuple[IgnoreLevel, ...]
+    depth: int
+
+
+class Walker:
+    """Looks at a project.
+
+    Args:
+        project: its folder.
+        running: the files of the running program, as paths from there in small letters.
+        stop: is called now and then; raises where nobody wants the tree any more.
+    """
+
+    def __init__(self, project: Path, running: frozenset[str], stop: Stop) -> None:
+        self._project, self._running, self._stop = project, running, stop
+        self._tree = Tree()
+
+    def walk(self, root: int) -> Tree:
+        """The tree below an open folder. Raises AgentError, OSError."""
+        self._tree = Tree()
+        levels: tuple[IgnoreLevel, ...] = ()
+        for folder in reversed(_folders_above(self._project)):
+            before = self._project.relative_to(folder).as_posix() + "/"
+            if text := _rules_in(os.fspath(folder / NAME), os.fspath(folder / NAME)):
+                levels = (self._level(before, "", text), *levels)
+        self._look(_Here(root, "", levels, 0))
+        return self._tree
+
+    def _level(self, before: str, folder: str, text: str) -> IgnoreLevel:
+        self._tree.ignores.append((before, folder, text))
+        return level_of(before, folder, text)
+
+    def _look(self, here: _Here) -> None:
+        self._stop()
+        if text := _rules_in(NAME, here.prefix + NAME, here.held):
+            here = _Here(here.held, here.prefix, (self._level("", here.prefix, text), *here.levels), here.depth)
+        with os.scandir(here.held) as entries:
+            inner = [entry.name for entry in entries if self._sees_folder(here, entry)]
+        if len(self._tree.files) > MOST_FILES:
+            help = "Have `.gitignore` name the folders that need not be kept."
+            raise AgentError(f"there are more than {MOST_FILES:,} files to keep", help=help)
+        for name in inner:
+            self._enter(here, name)
+
+    def _sees_folder(self, here: _Here, entry: os.DirEntry[str]) -> bool:
+        """Note a file or link, or why something is left out; says whether it is a folder to look into."""
+        name = entry.name
+        path = here.prefix + name
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if name[0] == ".":
+            why = HIDDEN
+        elif here.levels and is_ignored(here.levels, as_bytes_text(path), is_folder=is_folder):
+            why = IGNORED
+        elif not path.isascii() and not _is_text(path):
+            path, why = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"), BAD_NAME
+        elif is_folder:
+            return True
+        else:
+            why = self._note(here, entry, path)
+        if why:
+            self._tree.left_out[path + "/" * is_folder] = why
+        return False
+
+    def _note(self, here: _Here, entry: os.DirEntry[str], path: str) -> str:
+        """Note a file or link; gives why it is left out, if it is."""
+        try:
+            found = entry.stat(follow_symlinks=False)
+            if stat.S_ISLNK(found.st_mode):
+                self._tree.links[path] = os.readlink(entry.name, dir_fd=here.held)
+                return "" if _is_text(self._tree.links[path]) else self._tree.links.pop(path) and BAD_NAME
+        except FileNotFoundError:
+            return ""  # it was there a moment ago
+        if why := left_out_for(found):
+            return why
+        folded = path.casefold()
+        if folded in self._running:
+            return PROGRAM
+        if ("koi" in folded or not folded.isascii()) and as_systems_see(entry.name) in SETTINGS:
+            return CONFIGURATION
+        self._tree.files[path] = status_of(found)
+        return ""
+
+    def _enter(self, here: _Here, name: str) -> None:
+        path = here.prefix + name
+        if here.depth == DEEPEST:
+            self._tree.left_out[path + "/"] = DEEP
+            return
+        try:
+            held = os.open(name, FOLDER, dir_fd=here.held)
+        except PermissionError:
+            self._tree.left_out[path + "/"] = UNREADABLE
+            return
+        except (FileNotFoundError, NotADirectoryError):
+            return  # it was a folder a moment ago
+        try:
+            self._tree.folders[path] = stat.S_IMODE(os.fstat(held).st_mode)
+            self._look(_Here(held, path + "/", here.levels, here.depth + 1))
+        finally:
+            os.close(held)
+
+
+def status_of(found: os.stat_result) -> FileStatus:
+    """What tells whether a file is still the same."""
+    return FileStatus(stat.S_IMODE(found.st_mode), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def left_out_for(found: os.stat_result) -> str:
+    """Why something other than a link or folder is not kept; empty where it is."""
+    if not stat.S_ISREG(found.st_mode):
+        return SPECIAL
+    if found.st_nlink > 1:
+        return HARD_LINK
+    return LARGE if found.st_size > LARGEST else ""
+
+
+def level_of(before: str, folder: str, text: str) -> IgnoreLevel:
+    """The rules of a `.gitignore`.
+
+    Args:
+        before: what stands between its folder above the project and the project.
+        folder: it in the project, empty or with a `/` at its end.
+    """
+    return IgnoreLevel(IgnoreFile(text), as_bytes_text(before), len(as_bytes_text(folder)))
+
+
+def _folders_above(project: Path) -> list[Path]:
+    """The folders around a project up to that of its repository, the nearest first; none where it is in none."""
+    if os.path.lexists(project / ".git"):
+        return []
+    for number, folder in enumerate(project.parents, 1):
+        if os.path.lexists(folder / ".git"):
+            return [*project.parents][:number]
+    return []
+
+
+def _rules_in(name: str, told: str, folder: int | None = None) -> str:
+    """The text of a `.gitignore`, empty where there is none; git does not follow a link here, either.
+
+    Raises:
+        AgentError: it cannot be read, so that nobody knows what is ignored.
+    """
+    try:
+        if not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            return ""
+        with os.fdopen(os.open(name, FILE, dir_fd=folder), "rb") as file:
+            data = file.read(LONGEST_RULES + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise AgentError(f"`{told}` cannot be read: {reason(error)}", help="It says which files are kept.") from error
+    if len(data) > LONGEST_RULES:
+        raise AgentError(f"`{told}` has more than {LONGEST_RULES:,} bytes", help="Name folders instead of files.")
+    return data.decode("latin-1")
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
