@@ -27,6 +27,7 @@ from koi_lang.runtime.journal.reader import read as read_journal
 from koi_lang.runtime.journal.summary import UNFINISHED, RunSummary, summarise
 from koi_lang.runtime.journal.totals import TOTALS
 from koi_lang.runtime.model_calls.images import replace_images
+from koi_lang.runtime.snapshots.store import sweep_snapshots
 from koi_lang.text_width import clean
 
 COLUMNS = ("id", "started", "program", "state", "time", "requests", "tokens", "cost")
@@ -226,6 +227,7 @@ def delete(run: str | None, older: str | None, yes: bool) -> None:
         if not yes:
             click.confirm(f"Remove the journal `{path.stem}`?", abort=True, err=True)
         store.delete(path)
+        sweep_snapshots(Path.cwd())
         click.echo(f"removed {path.stem}")
 
 
@@ -249,6 +251,7 @@ def _delete_older(age_s: float, *, yes: bool) -> None:
     if not yes:
         click.confirm(f"Remove {count_text(len(paths), 'journal')}?{could}", abort=True, err=True)
     removed = list(filter(_is_removed, paths))
+    sweep_snapshots(Path.cwd())
     names = [path.stem for path in removed[:MOST_NAMED]]
     more = f" and {len(removed) - MOST_NAMED:,} more" if len(removed) > MOST_NAMED else ""
     _say(f"removed {count_text(len(removed), 'journal')}{': ' if names else ''}{', '.join(names)}{more}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from pathlib import Path
 
@@ -9,7 +11,9 @@ import pytest
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest, tree_digest
+from koi_lang.runtime.snapshots.retention import begin_keeping
 from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, delete_snapshots, sweep_snapshots
+from tests.projects import Project
 
 
 def no_stop() -> None:
@@ -161,3 +165,49 @@ def test_waiting_ends_when_nobody_wants_it(store: SnapshotStore) -> None:
         store.hold_lock(shared=False, stop=stop),
     ):
         raise AssertionError("the lock was held")
+
+
+def test_runs_without_a_journal_leave_nothing(tmp_path: Path) -> None:
+    """Their snapshots go when they end, and where they were killed, with the next run that keeps some."""
+    store = SnapshotStore.of(tmp_path)
+    (tmp_path / ".koi" / "runs").mkdir()
+    (tmp_path / ".koi" / "runs" / "recorded.jsonl").touch()
+    for run in ("going", "recorded"):
+        begin_keeping(tmp_path, run, no_stop)
+    for run in ("going", "recorded", "killed"):
+        keep(store, run, run.encode())
+    end = begin_keeping(tmp_path, "last", no_stop)
+    assert end is not None
+    keep(store, "last", b"last")
+
+    assert (begin_keeping(tmp_path, "last", no_stop), lists(store)) == (None, ["going", "last", "recorded"])
+    end()
+    assert (lists(store), store.used_bytes()) == (["going", "recorded"], len("going" + "recorded"))
+
+
+def lists(store: SnapshotStore) -> list[str]:
+    """The runs that keep snapshots."""
+    return sorted(path.name for path in store.lists.iterdir() if path.is_dir())
+
+
+def test_snapshots_go_with_the_journal_of_their_run(project: Project) -> None:
+    """`koi runs delete` removes both."""
+    program = """
+        import "std/workspace"
+        role R { can execute }
+        agent A : R { on go(args: Json) { console.log((await snapshot()).files) } }
+        run A.go({})
+        """
+    project.write("a.koi", program)
+    project.write("note.txt", "note")
+    assert project.koi("run", "a.koi").stdout == "1\n"
+    store = SnapshotStore.of(project.folder)
+    (run,) = lists(store)
+    assert store.used_bytes() == 4
+
+    deleted = project.koi("runs", "delete", run, "--yes")
+
+    assert (deleted.stdout, lists(store), store.used_bytes()) == (f"removed {run}\n", [], 0), deleted.stderr
+    assert project.koi("run", "--no-record", "a.koi").stdout == "1\n"
+    assert (lists(store), os.listdir(store.lists), store.used_bytes()) == ([], [], 0)
+    assert json.loads(project.koi("runs", "list", "--json").stdout) == []

@@ -50,7 +50,10 @@ class WriteQuota:
         Args:
             what: says what it is, as in "what `print` is given".
         """
-        size = json_size(data, self.most)
+        self.require_bytes(json_size(data, self.most), what)
+
+    def require_bytes(self, size: int, what: str) -> None:
+        """The same for so many bytes."""
         if self.written + size > self.most:
             told = f"one answer may have {_megabytes(self.most)} written, and has had {_megabytes(self.written)}"
             help = "Pass on parts, such as `${id.output.items[0]}`, or go on in your next answer."
@@ -100,6 +103,14 @@ def require_quota(data: Any, what: str) -> None:
     quota = _quota.get()
     if quota is not None:
         quota.require(data, what)
+
+
+def count_bytes(size: int, what: str) -> None:
+    """Count bytes that are about to be written to files. Raises QuotaReachedError where there is no room for them."""
+    quota = _quota.get()
+    if quota is not None:
+        quota.require_bytes(size, what)
+        quota.written += size
 
 
 def json_size(value: Any, most: int) -> int:

@@ -17,8 +17,11 @@ from koi_lang.system.file_locks import try_lock
 
 if TYPE_CHECKING:
     import shutil
+
+    from koi_lang.runtime.snapshots import store as snapshots
 else:
     shutil = lazy_module("shutil")
+    snapshots = lazy_module("koi_lang.runtime.snapshots.store")
 
 SUFFIX, TORN, OUTPUT, STREAMS = ".jsonl", ".torn", ".output", ".streams"
 LAST = "last"
@@ -118,10 +121,15 @@ def repair(path: Path) -> int:
 
 
 def delete(path: Path) -> None:
-    """Remove a journal, what was cut off it and what was kept beside it. Raises JournalError when its run goes on."""
+    """Remove a journal, what was cut off it and what was kept of its run. Raises JournalError when its run goes on.
+
+    `sweep_snapshots` then removes the contents of its snapshots, as far as nothing else needs them.
+    """
     with _alone(path):
         for suffix in (OUTPUT, STREAMS):
             remove_output(path.with_suffix(suffix))
+        if path.parent == runs_folder(project := path.parent.parent.parent):
+            snapshots.delete_snapshots(project, path.stem)
         path.unlink()
         path.with_suffix(TORN).unlink(missing_ok=True)
 

@@ -1,0 +1,128 @@
+"""A snapshot and the tree of now to what is different, and to what is left alone whatever the snapshot says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from koi_lang.runtime.snapshots.manifest import KeptFile, Manifest
+from koi_lang.std.tree.folders import OpenFolders
+from koi_lang.std.tree.gitignore import IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.std.tree.reading import read_file
+from koi_lang.std.tree.walking import HARD_LINK, LARGE, SPECIAL, UNREADABLE, Tree, level_of
+
+# What is left out for these reasons is replaced where a snapshot holds something else of that name.
+REPLACEABLE = frozenset({LARGE, HARD_LINK, SPECIAL, UNREADABLE})
+
+
+@dataclass(slots=True)
+class Differences:
+    """What a tree has become since a snapshot; paths of folders end with `/`.
+
+    Attributes:
+        left: what differs, or may, and is left alone, with the reason.
+    """
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    left: dict[str, str] = field(default_factory=dict)
+
+    def in_order(self) -> Differences:
+        """The same, sorted."""
+        lists = (self.added, self.changed, self.removed)
+        added, changed, removed = map(sorted, lists)
+        return Differences(added, changed, removed, dict(sorted(self.left.items())))
+
+
+def compare(manifest: Manifest, tree: Tree, folders: OpenFolders) -> Differences:
+    """What is different; contents are read where statuses differ. Raises OSError."""
+    found = Differences()
+    for path, kept in manifest.files.items():
+        status = tree.files.get(path)
+        if kept.status is None or kept.status != status:
+            _add_file(found, path, kept, tree, folders)
+    for path, target in manifest.links.items():
+        if tree.links.get(path) != target:
+            _add_kept(found, path, path, tree)
+    for path, mode in manifest.folders.items():
+        if tree.folders.get(path) != mode:
+            _add_kept(found, path, path + "/", tree)
+    _add_new(found, manifest, tree)
+    return found.in_order()
+
+
+def _add_file(found: Differences, path: str, kept: KeptFile, tree: Tree, folders: OpenFolders) -> None:
+    status = tree.files.get(path)
+    if status is None or (status.mode, status.size) != (kept.mode, kept.size):
+        _add_kept(found, path, path, tree)
+        return
+    now = read_file(folders, path)
+    if now.status is None or now.status.mode != kept.mode or sha256(now.data).hexdigest() != kept.digest:
+        found.changed.append(path)
+
+
+def _add_kept(found: Differences, path: str, shown: str, tree: Tree) -> None:
+    """Note that something of the snapshot is not there as it was."""
+    why = reason_to_leave(tree.left_out, path)
+    if why and why not in REPLACEABLE:
+        found.left[shown] = why
+    elif why or path in tree.files or path in tree.links or path in tree.folders:
+        found.changed.append(shown)
+    else:
+        found.removed.append(shown)
+
+
+def _add_new(found: Differences, manifest: Manifest, tree: Tree) -> None:
+    """Note what is there now and was not, unless it was left out then."""
+    rules = PastRules(manifest.ignores)
+    known = manifest.files.keys() | manifest.links.keys() | manifest.folders.keys()
+    for paths, end in ((tree.files, ""), (tree.links, ""), (tree.folders, "/")):
+        for path in paths:
+            if path in known or reason_to_leave(manifest.left_out, path):
+                continue
+            if not rules.ignore(path, is_folder=bool(end)):
+                found.added.append(path + end)
+    for path, why in tree.own_left_out().items():
+        if why in REPLACEABLE and path.rstrip("/") not in known and not reason_to_leave(manifest.left_out, path):
+            found.left[path] = why
+
+
+def reason_to_leave(left_out: Mapping[str, str], path: str) -> str:
+    """Why something is left out, or a folder around it; empty where neither is."""
+    if not left_out:
+        return ""
+    found = (left_out.get(part + "/") for part in parts_of(path))
+    return left_out.get(path) or next(filter(None, found), "")
+
+
+class PastRules:
+    """The rules of what was ignored when a snapshot was taken.
+
+    Args:
+        ignores: as a manifest has them, the outer ones first.
+    """
+
+    def __init__(self, ignores: Sequence[tuple[str, str, str]]) -> None:
+        self._files = [(folder, before, text) for before, folder, text in reversed(ignores)]
+        self._levels: list[tuple[str, IgnoreLevel]] | None = None
+
+    def ignore(self, path: str, *, is_folder: bool) -> bool:
+        """Whether something, or a folder around it, would have been ignored."""
+        if self._levels is None:
+            self._levels = [(folder, level_of(before, folder, text)) for folder, before, text in self._files]
+        for part in parts_of(path):
+            levels = [level for folder, level in self._levels if part.startswith(folder)]
+            if is_ignored(levels, as_bytes_text(part), is_folder=part != path or is_folder):
+                return True
+        return False
+
+
+def parts_of(path: str) -> Iterator[str]:
+    """The folders around something, the outermost first, then itself."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+    yield path

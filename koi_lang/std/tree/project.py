@@ -1,0 +1,106 @@
+"""A project with its store of snapshots: what the functions of `std/workspace` do, for one thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.guards.code_files import runner_of
+from koi_lang.runtime.guards.paths import require_no_code, running_files
+from koi_lang.runtime.guards.write_quota import count_bytes
+from koi_lang.runtime.snapshots.manifest import Manifest
+from koi_lang.runtime.snapshots.retention import make_room
+from koi_lang.runtime.snapshots.store import SnapshotStore
+from koi_lang.settings.project import most_of_snapshots
+from koi_lang.std.tree.comparing import Differences, compare
+from koi_lang.std.tree.folders import OpenFolders
+from koi_lang.std.tree.restoring import Restorer
+from koi_lang.std.tree.taking import Room, StoreFullError, Taker
+from koi_lang.std.tree.walking import Stop, Tree, Walker
+
+# So much of what is left out is listed.
+MOST_LISTED = 500
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectTree:
+    """A project.
+
+    Attributes:
+        folder: with all links resolved.
+        stop: raises where nobody waits any more.
+    """
+
+    folder: Path
+    stop: Stop
+
+    def snapshot(self, run: str) -> dict[str, Any]:
+        """Keep the tree for a run. Raises AgentError, OSError."""
+        store, most_bytes = SnapshotStore.of(self.folder), most_of_snapshots(self.folder)
+        try:
+            id, manifest, tree = self._take(store, run, most_bytes)
+        except StoreFullError:
+            make_room(self.folder, store, most_bytes, self.stop)
+            id, manifest, tree = self._take(store, run, most_bytes)
+        skipped = [{"path": path, "why": why} for path, why in sorted(tree.left_out.items())]
+        return {
+            "id": id,
+            "files": len(manifest.files),
+            "bytes": sum(file.size for file in manifest.files.values()),
+            "skipped": skipped[:MOST_LISTED],
+            "skippedCount": len(skipped),
+        }
+
+    def _take(self, store: SnapshotStore, run: str, most_bytes: int) -> tuple[str, Manifest, Tree]:
+        with store.hold_lock(shared=True, stop=self.stop), OpenFolders(self.folder) as folders:
+            taker = Taker(folders, self._walker(), Room(store, most_bytes), self.stop)
+            manifest, tree = taker.take(store.latest())
+            return store.keep(run, manifest), manifest, tree
+
+    def changes(self, snapshot: str) -> dict[str, Any]:
+        """What is different since a snapshot. Raises AgentError, OSError."""
+        store = SnapshotStore.of(self.folder)
+        with store.hold_lock(shared=True, stop=self.stop), OpenFolders(self.folder) as folders:
+            found = self._differences(store.manifest(snapshot), folders)
+        return {"added": found.added, "changed": found.changed, "removed": found.removed, "left": _list(found.left)}
+
+    def restore(self, snapshot: str, role: Role | None) -> dict[str, Any]:
+        """Put back the tree of a snapshot, on behalf of an agent with a role. Raises AgentError, OSError."""
+        store = SnapshotStore.of(self.folder)
+        with store.hold_lock(shared=False, stop=self.stop), OpenFolders(self.folder) as folders:
+            manifest = store.manifest(snapshot)
+            found = self._differences(manifest, folders)
+            self._require_allowed(store, manifest, found, role)
+            done = Restorer(folders, store, manifest, found).restore(self.stop)
+        return {"written": sorted(done.changed + done.removed), "removed": done.added, "left": _list(done.left)}
+
+    def _differences(self, manifest: Manifest, folders: OpenFolders) -> Differences:
+        return compare(manifest, self._walker().walk(folders.root), folders)
+
+    def _walker(self) -> Walker:
+        root = f"{str(self.folder).casefold()}/"
+        running = (path for path in running_files() if path.startswith(root))
+        return Walker(self.folder, frozenset(path.removeprefix(root) for path in running), self.stop)
+
+    def _require_allowed(self, store: SnapshotStore, manifest: Manifest, found: Differences, role: Role | None) -> None:
+        """Raise where an answer of a model may not write so much, or a role change code. Nothing is changed yet."""
+        for path in (*found.added, *found.changed, *found.removed):
+            if not path.endswith("/"):
+                why = runner_of(path.split("/"), self.folder / path) or _script_reason(store, manifest, path)
+                require_no_code(path, why, role)
+        written = [manifest.files[path].size for path in (*found.changed, *found.removed) if path in manifest.files]
+        count_bytes(sum(written), "what `restore` puts back")
+
+
+def _script_reason(store: SnapshotStore, manifest: Manifest, path: str) -> str | None:
+    """Why a file would be code once it is put back, whatever its name."""
+    kept = manifest.files.get(path)
+    is_script = kept is not None and kept.mode & 0o111 and store.get(kept.digest).startswith(b"#!")
+    return "a shell runs" if is_script else None
+
+
+def _list(left: dict[str, str]) -> list[dict[str, str]]:
+    return [{"path": path, "why": why} for path, why in left.items()]

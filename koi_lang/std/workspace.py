@@ -1,0 +1,89 @@
+"""Snapshots of the project for `std/workspace`: taking them, what has changed since, and putting a tree back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from koi_lang.errors import AgentError, reason
+from koi_lang.runtime.context import current
+from koi_lang.runtime.replay.calls import Effect
+from koi_lang.runtime.snapshots.retention import begin_keeping
+from koi_lang.std.effects import agent, folder, perform_effect
+from koi_lang.std.tree.project import ProjectTree
+from koi_lang.std.tree.walking import Stop
+
+T = TypeVar("T")
+
+
+class StoppedError(Exception):
+    """Nobody waits any more for what a thread does."""
+
+
+async def snapshot() -> dict[str, Any]:
+    """Keep the tree of the project; gives `id`, `files`, `bytes`, `skipped` and `skippedCount`. Raises KoiError."""
+
+    async def work() -> dict[str, Any]:
+        run = current.get()
+        if run is None:
+            raise AgentError("snapshots are kept with a run, and nothing is run here")
+        end = await _in_thread(lambda stop: begin_keeping(run.folder, run.id, stop))
+        if end is not None:
+            run.keep_until_end(lambda: asyncio.to_thread(end))
+        return await _in_thread(lambda stop: _here(stop).snapshot(run.id))
+
+    return dict(await perform_effect(Effect("workspace.snapshot", safe=True), work))
+
+
+async def changes(since: Any) -> dict[str, Any]:
+    """What is different since a snapshot: `added`, `changed`, `removed` and what is `left`. Raises KoiError."""
+    return dict(await _with_snapshot("workspace.changes", since, lambda tree, id: tree.changes(id)))
+
+
+async def restore(since: Any) -> dict[str, Any]:
+    """Put back the tree of a snapshot; gives what was `written`, `removed` and `left` alone.
+
+    Doing it again does no harm, so that a run that was ended in the middle of it does it again.
+
+    Raises:
+        PermissionDeniedError: code would be changed, and the role of the agent does not allow that.
+        KoiError: something cannot be read or written.
+    """
+    asking = agent()
+    role = None if asking is None else asking.role
+    return dict(await _with_snapshot("workspace.restore", since, lambda tree, id: tree.restore(id, role)))
+
+
+def _with_snapshot(name: str, since: Any, do: Callable[[ProjectTree, str], Any]) -> Awaitable[Any]:
+    id = since.get("id") if isinstance(since, dict) else since
+    if not isinstance(id, str):
+        raise AgentError("this is no snapshot", help="Give what `snapshot()` gave, or its `id`.")
+    effect = Effect(name, {"snapshot": id}, safe=True)
+    return perform_effect(effect, lambda: _in_thread(lambda stop: do(_here(stop), id)))
+
+
+def _here(stop: Stop) -> ProjectTree:
+    return ProjectTree(folder().resolve(), stop)
+
+
+async def _in_thread(work: Callable[[Stop], T]) -> T:
+    """What some work gives that takes a while; whoever ends it waits until its thread has noticed it."""
+    ended = threading.Event()
+
+    def stop() -> None:
+        if ended.is_set():
+            raise StoppedError
+
+    future = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work, stop)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        ended.set()
+        await asyncio.wait([future])
+        raise
+    except OSError as error:
+        about = f"`{error.filename}`" if isinstance(error.filename, str) else "the project"
+        raise AgentError(f"{about} cannot be kept or restored: {reason(error)}") from error
