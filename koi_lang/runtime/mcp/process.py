@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
-from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from mcp.client._transport import ReadStream, TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from koi_lang.runtime.process_guard import guard_group
 from koi_lang.system.process_groups import ask_group_to_end, end_group
 
 # How long a server may take to end by itself, and then by request.
@@ -31,9 +31,6 @@ PIECE = 1 << 18
 # The number of a request, as it stands at the beginning or the end of an answer.
 ID = re.compile(rb'"id"\s*:\s*(\d+)')
 WHERE_IDS_STAND = 200
-# Waits for the end of whoever started the server, then ends its group. A line instead of that end says that nothing is
-# left to do.
-GUARD = 'read -r _ && exit; sleep 1; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"'
 
 Incoming = ObjectSendStream[SessionMessage | Exception]
 
@@ -77,7 +74,7 @@ async def process_streams(
 async def _run_process(command: ServerCommand, stderr: TextIO) -> AsyncIterator[_Running]:
     running = await _start_process(command, stderr)
     try:
-        async with _guard_group(running.leader):
+        async with guard_group(running.leader):
             try:
                 yield running
             finally:
@@ -214,20 +211,3 @@ async def _end(running: _Running) -> None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(running.has_ended.wait(), LEAVE_S)
                 return
-
-
-@asynccontextmanager
-async def _guard_group(leader: int) -> AsyncIterator[None]:
-    """Have a process group ended should this process not live to do it; where there is no shell, nobody does."""
-    shell = shutil.which("sh")
-    if shell is None:
-        yield
-        return
-    guard = await asyncio.create_subprocess_exec(
-        shell, "-c", GUARD, "sh", str(leader), stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
-    )
-    try:
-        yield
-    finally:
-        with anyio.CancelScope(shield=True), suppress(OSError):
-            await guard.communicate(b"\n")
