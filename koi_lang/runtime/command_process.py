@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.errors import PermissionDeniedError
+from koi_lang.lazy import lazy_module
 from koi_lang.redaction.names import is_secret_variable
 from koi_lang.runtime.actions.command_output import READ_SIZE, Output
 from koi_lang.runtime.guards.approval import ApprovalRequest, request_approval
@@ -21,9 +22,14 @@ from koi_lang.settings import environment
 from koi_lang.system.process_groups import end_group
 
 if TYPE_CHECKING:
+    from koi_lang.runtime import process_guard
     from koi_lang.runtime.ports import RunPort
+else:
+    process_guard = lazy_module("koi_lang.runtime.process_guard")
 
 MOST_DESCRIBED = 300
+# How long the output of a command that has ended is waited for, where somebody else holds it open.
+LAST_OUTPUT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +69,29 @@ async def permit_command(run: RunPort, command: Command) -> None:
 # ---------------------------------------------------------------- processes
 
 
+class CommandProtocol(SubprocessStreamProtocol):
+    """Streams of a command that say when it has ended, also while what it has started holds them open."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=READ_SIZE, loop=loop)
+        self.has_ended = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.has_ended.set()
+
+
 @dataclass(frozen=True, slots=True)
 class CommandProcess:
-    """A command that runs, in a process group of its own."""
+    """A command that runs, in a process group of its own.
+
+    Attributes:
+        has_ended: set when it has, whatever it has started.
+    """
 
     process: Process
     transport: asyncio.SubprocessTransport
+    has_ended: asyncio.Event
 
     async def end(self) -> None:
         """End it and everything in its group, whoever holds its output open, and however much of that is unread."""
@@ -99,6 +122,25 @@ class CommandProcess:
                 await self.end()
         return self.process.returncode
 
+    async def read_and_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
+        """The same for a command that leaves nothing behind: what is left of its group ends a moment after it.
+
+        Also when this process is killed.
+        """
+
+        async def end_rest() -> None:
+            await self.has_ended.wait()
+            await asyncio.sleep(LAST_OUTPUT_S)
+            await self.end()
+
+        async with process_guard.guard_group(self.process.pid), asyncio.TaskGroup() as group:
+            ending = group.create_task(end_rest())
+            try:
+                return await self.read_to_end(outputs, timeout_s)
+            finally:
+                ending.cancel()
+                end_group(self.process.pid)
+
 
 async def start_command(command: Command, *, silent: bool = False, is_merged: bool = False) -> CommandProcess:
     """A command that has been allowed, without keys in its environment.
@@ -119,7 +161,7 @@ async def start_command(command: Command, *, silent: bool = False, is_merged: bo
 
     async def start() -> CommandProcess:
         transport, protocol = await spawn(
-            lambda: SubprocessStreamProtocol(limit=READ_SIZE, loop=loop),
+            lambda: CommandProtocol(loop),
             *command.words,
             cwd=command.place.folder,
             env={**known, **command.variables},
@@ -128,7 +170,7 @@ async def start_command(command: Command, *, silent: bool = False, is_merged: bo
             stderr=DEVNULL if silent else STDOUT if is_merged else PIPE,
             start_new_session=True,
         )
-        return CommandProcess(Process(transport, protocol, loop), transport)
+        return CommandProcess(Process(transport, protocol, loop), transport, protocol.has_ended)
 
     return await _finish_start(start())
 

@@ -50,3 +50,13 @@ class CheckedProject:
                 return list(await asyncio.gather(*(check(given) for check, given in checks)))
 
         return asyncio.run(main())
+
+
+def summary(result: Mapping[str, Any]) -> tuple[bool, int, int]:
+    """What counts of a result."""
+    return result["ok"], result["passed"], result["failed"]
+
+
+def titles(result: Mapping[str, Any]) -> list[str]:
+    """What the findings say."""
+    return [finding["title"] for finding in result["findings"]]

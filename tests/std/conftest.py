@@ -8,9 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.std.checking import CheckedProject
+
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tools that this Python has stand first on the path, also where its environment is not activated."""
     folder = Path(sys.executable).parent
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> CheckedProject:
+    """An empty project."""
+    folder = tmp_path / "project of a person"
+    folder.mkdir()
+    return CheckedProject(folder)

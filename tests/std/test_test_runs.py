@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,31 +12,13 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.std.checks.runner import run_tests
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player
-from tests.std.checking import CheckedProject
+from tests.std.checking import CheckedProject, summary, titles
 
 pytestmark = pytest.mark.usefixtures("tools")
 
 ADD = "def add(a, b):\n    return a + b\n"
 GREEN = {"adding.py": ADD, "test_adding.py": "from adding import add\ndef test_add():\n    assert add(1, 2) == 3\n"}
 RED = {**GREEN, "adding.py": ADD.replace("+", "-")}
-
-
-@pytest.fixture
-def checked(tmp_path: Path) -> CheckedProject:
-    """An empty project."""
-    folder = tmp_path / "project of a person"
-    folder.mkdir()
-    return CheckedProject(folder)
-
-
-def summary(result: Mapping[str, Any]) -> tuple[bool, int, int]:
-    """What counts of a result."""
-    return result["ok"], result["passed"], result["failed"]
-
-
-def titles(result: Mapping[str, Any]) -> list[str]:
-    """What the findings say."""
-    return [finding["title"] for finding in result["findings"]]
 
 
 def test_green_tests_are_ok(checked: CheckedProject) -> None:

@@ -23,9 +23,14 @@ READ_SIZE = 65_536
 
 
 class Output:
-    """What a command writes to one stream; what is kept in memory stays bounded however much that is."""
+    """What a command writes to one stream; what is kept in memory stays bounded however much that is.
 
-    def __init__(self) -> None:
+    Args:
+        most_kept: of its beginning, in bytes; what a file may have, unless told.
+    """
+
+    def __init__(self, most_kept: int | None = None) -> None:
+        self._most_kept = MOST_IN_A_FILE if most_kept is None else most_kept
         self._all = bytearray()
         self._end: deque[bytes] = deque()
         self._length = self._kept = 0
@@ -39,7 +44,7 @@ class Output:
         """Read to the end."""
         while piece := await stream.read(READ_SIZE):
             self._length += len(piece)
-            self._all += piece[: MOST_IN_A_FILE - len(self._all)]
+            self._all += piece[: self._most_kept - len(self._all)]
             self._keep(piece)
 
     def _keep(self, piece: bytes) -> None:
@@ -47,6 +52,10 @@ class Output:
         self._kept += len(piece)
         while self._kept - len(self._end[0]) >= MOST_OUTPUT // 2:
             self._kept -= len(self._end.popleft())
+
+    def beginning_bytes(self) -> bytes:
+        """As much of it as is kept."""
+        return bytes(self._all)
 
     def beginning(self) -> str:
         """As much of it as a file may have, as text."""

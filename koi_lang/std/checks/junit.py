@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
@@ -109,7 +109,11 @@ def _refuse_doctype(*about: object) -> None:
 
 def read_junit(data: bytes, folder: Path, name_failure: NamePlace) -> CheckReport:
     """A report. Raises UnreadableReportError."""
-    cases = read_cases(data)
+    return report_cases(read_cases(data), folder, name_failure)
+
+
+def report_cases(cases: Sequence[JunitCase], folder: Path, name_failure: NamePlace) -> CheckReport:
+    """What some tests come to."""
     failed = [case for case in cases if case.result in FAILURES]
 
     def finding(case: JunitCase) -> CheckFinding:
@@ -118,6 +122,25 @@ def read_junit(data: bytes, folder: Path, name_failure: NamePlace) -> CheckRepor
 
     passed = sum(not case.result for case in cases)
     return CheckReport(passed, len(failed), first_findings(failed, finding))
+
+
+def read_node_junit(data: bytes, folder: Path) -> CheckReport:
+    """A report of Node's test runner. Raises UnreadableReportError.
+
+    A file that ends its process, and takes the rest of its tests along, is reported as one test with the name of the
+    file, which passed; so is one that declares no test. Neither counts as one.
+    """
+    cases = read_cases(data)
+    report = report_cases(cases, folder, name_node_place)
+    silent = [case.name for case in cases if not case.result and os.path.isabs(case.name)]
+
+    def finding(file: str) -> CheckFinding:
+        title = "the file ended without reporting its tests"
+        fix = "Declare tests with `test` of `node:test`, and do not end the process in them."
+        return CheckFinding("blocker", title, name_place(file, None, folder), fix)
+
+    findings = [*report.findings, *first_findings(silent, finding)]
+    return CheckReport(report.passed - len(silent), report.failed + len(silent), findings)
 
 
 def _reason(case: JunitCase) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # How many files and folders of a project are looked at.
@@ -22,15 +22,25 @@ def read_regular_file(path: str | Path, most_bytes: int, flags: int = 0) -> byte
         return opened.read(most_bytes + 1)
 
 
-def holds_text(file: Path, text: str) -> bool:
-    """Whether a file is there and has a text in its beginning."""
+def read_setting(file: Path) -> str:
+    """The text of a file with settings; empty where there is none."""
     try:
-        return text.encode() in read_regular_file(file, MOST_OF_A_SETTING)
+        return read_regular_file(file, MOST_OF_A_SETTING).decode("utf-8-sig", "replace")
     except OSError:
-        return False
+        return ""
 
 
-def project_names(folder: Path) -> Iterator[str]:
+def has_name(folder: Path, is_meant: Callable[[str], bool]) -> bool:
+    """Whether a project has a file whose name is meant."""
+    return any(map(is_meant, _names(folder)))
+
+
+def has_setting(folder: Path, is_meant: Callable[[str], bool]) -> bool:
+    """Whether a file or folder whose name is meant stands in the folder of a project itself."""
+    return any(map(is_meant, os.listdir(folder)))
+
+
+def _names(folder: Path) -> Iterator[str]:
     """The names of files in a project, a bounded number of them; what is hidden or foreign is left out."""
     left = MOST_ENTRIES
     for _, folders, names in os.walk(folder):

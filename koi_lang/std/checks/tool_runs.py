@@ -1,0 +1,208 @@
+"""One tool of a project as a process: asked for, started, ended in time, and its report held against its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from koi_lang.errors import reason
+from koi_lang.runtime.actions.command_output import Output
+from koi_lang.runtime.command_process import Command, permit_command, start_command
+from koi_lang.runtime.context import current_run
+from koi_lang.runtime.guards.commands import place_of
+from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError
+from koi_lang.std.checks.project_files import read_regular_file
+from koi_lang.std.checks.tools import REPORT, CheckTool
+
+MOST_OF_A_REPORT = 20_000_000
+# What tools print is read by programs, and no bytecode of a file is kept that is changed again within a second.
+VARIABLES = {"NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+SEE_OUTPUT = "See what it printed, in `output`."
+# What shells end with where there is no such program.
+NOT_FOUND = 127
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """What a tool is started for.
+
+    Attributes:
+        folder: of the project.
+        why: tells the person what the command is for.
+        agent: on whose behalf; empty for the program as a whole.
+        severity: of what keeps the tool from checking.
+        nothing: what to do where the tool finds nothing to check.
+    """
+
+    folder: Path
+    why: str
+    agent: str
+    severity: Severity
+    nothing: str
+    timeout_s: float
+    files: Sequence[str] = ()
+
+    def finding(self, title: str, fix: str) -> CheckFinding:
+        """What keeps the tool from checking."""
+        return CheckFinding(self.severity, title, fix=fix)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRun:
+    """What came of one tool.
+
+    Attributes:
+        command: as the person was asked for it; empty where there was none.
+    """
+
+    command: str
+    report: CheckReport
+    seconds: float = 0
+    output: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether something was checked, and nothing is wrong."""
+        return self.report.passed > 0 and self.report.failed == 0
+
+
+async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
+    """Have a tool check a project. Raises PermissionDeniedError."""
+    files = tool.files_of(request.folder, request.files) or tool.whole
+    text = shlex.join([*tool.command, *files])
+    if tool.program is None:
+        return ToolRun(text, CheckReport(findings=[_not_installed(tool, request)]))
+    with tempfile.TemporaryDirectory(prefix="koi-checks-", ignore_cleanup_errors=True) as own:
+        file = os.path.join(own, "report")
+        options = [word.replace(REPORT, file) for word in tool.options]
+        variables = {name: value.replace(REPORT, file) for name, value in tool.variables.items()}
+        command = Command(
+            text,
+            place := place_of(None, request.folder),
+            request.why,
+            request.agent,
+            [tool.program, *tool.command[1:], *options, *files],
+            VARIABLES | variables,
+        )
+        ended = await _carry_out(command, request.timeout_s, is_merged=not tool.is_report_printed)
+        report = await asyncio.to_thread(_judge, tool, replace(request, folder=place.folder), ended, file)
+    return ToolRun(text, report, ended.seconds, ended.text)
+
+
+async def run_shell(text: str, request: ToolRequest) -> ToolRun:
+    """Have a shell carry out a command, of which the exit code says all. Raises PermissionDeniedError."""
+    command = Command(text, place_of(None, request.folder), request.why, request.agent, variables=VARIABLES)
+    ended = await _carry_out(command, request.timeout_s)
+    return ToolRun(text, _report_exit(f"`{text}`", request, ended), ended.seconds, ended.text)
+
+
+# ---------------------------------------------------------------- processes
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How a command has ended.
+
+    Attributes:
+        code: its exit code; None where it has none.
+        why: why it has none.
+        printed: the beginning of what it wrote to stdout.
+    """
+
+    code: int | None
+    why: str
+    seconds: float
+    outputs: Sequence[Output]
+
+    @property
+    def text(self) -> str:
+        """What it printed."""
+        return "".join(output.text() for output in self.outputs)
+
+
+async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = True) -> _Ended:
+    """Ask for a command and see it to its end. Raises PermissionDeniedError."""
+    await permit_command(current_run(), command)
+    begun = time.perf_counter()
+    outputs = [Output()] if is_merged else [Output(MOST_OF_A_REPORT + 1), Output()]
+    why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
+    try:
+        started = await start_command(command, is_merged=is_merged)
+    except (OSError, ValueError) as error:
+        code, said = None, reason(error) if isinstance(error, OSError) else str(error)
+        why = f"`{command.text}` cannot be started: {said}"
+    else:
+        code = await started.read_and_end(outputs, timeout_s)
+    return _Ended(code, why, time.perf_counter() - begun, outputs)
+
+
+# ---------------------------------------------------------------- what it comes to
+
+
+def _judge(tool: CheckTool, request: ToolRequest, ended: _Ended, file: str) -> CheckReport:
+    """What a tool reports, held against its exit code."""
+    if ended.code is None or tool.read is None:
+        return _report_exit(tool.name, request, ended)
+    if ended.code != 0 and tool.missing and tool.missing in ended.text:
+        return CheckReport(findings=[_not_installed(tool, request)])
+    if tool.nothing and tool.nothing in ended.outputs[-1].text():
+        return CheckReport(findings=[request.finding(f"{tool.name} found nothing to check", request.nothing)])
+    try:
+        report = tool.read(_read_report(tool, ended, file), request.folder)
+    except UnreadableReportError as error:
+        title = f"could not read the report of {tool.name}: {error} (exit code {ended.code})"
+        return CheckReport(findings=[request.finding(title, SEE_OUTPUT)])
+    return _hold_against(tool, request, ended.code, report)
+
+
+def _report_exit(name: str, request: ToolRequest, ended: _Ended) -> CheckReport:
+    """What a command comes to of which only the exit code is known."""
+    if ended.code is None:
+        fix = "Find what does not end, or give it more time with `timeout`, in seconds."
+        return CheckReport(0, 1, [request.finding(ended.why, fix)])
+    if ended.code == 0:
+        return CheckReport(1)
+    why = ": there is no such program" if ended.code == NOT_FOUND else ""
+    return CheckReport(0, 1, [request.finding(f"{name} ended with exit code {ended.code}{why}", SEE_OUTPUT)])
+
+
+def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: CheckReport) -> CheckReport:
+    """A report with what the exit code says against it."""
+    if report.failed > 0:
+        return report
+    passed = report.passed
+    if passed == 0:
+        finding = request.finding(f"{tool.name} ran no test (exit code {code})", request.nothing)
+    elif code != 0:
+        title = f"{tool.name} ended with exit code {code}, though its report tells of no failure"
+        finding = request.finding(title, SEE_OUTPUT)
+        passed = passed if tool.counts_tests else 0
+    else:
+        return report
+    return CheckReport(passed, 1, [*report.findings, finding])
+
+
+def _not_installed(tool: CheckTool, request: ToolRequest) -> CheckFinding:
+    return request.finding(f"{tool.name} is not installed", tool.advice)
+
+
+def _read_report(tool: CheckTool, ended: _Ended, file: str) -> bytes:
+    """What a tool has written, or what it checks in its place. Raises UnreadableReportError."""
+    try:
+        if tool.is_report_printed:
+            data = ended.outputs[0].beginning_bytes()
+        else:
+            data = read_regular_file(file, MOST_OF_A_REPORT, getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError as error:
+        raise UnreadableReportError("it wrote none") from error
+    except OSError as error:
+        raise UnreadableReportError(reason(error)) from error
+    if len(data) > MOST_OF_A_REPORT:
+        raise UnreadableReportError(f"it has more than {MOST_OF_A_REPORT:,} bytes")
+    return data
