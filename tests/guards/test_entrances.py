@@ -39,6 +39,8 @@ ENTRANCES = {
     ("files", "koi_lang.runtime.actions.command_output"): "",
     # Says no more of files than whether there are tools for them, and what these report.
     ("files", "koi_lang.std.checks.project_files"): "",
+    # Names of one form, below three folders.
+    ("files", "koi_lang.std.rubrics"): "",
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
