@@ -182,6 +182,8 @@ class _Resolver:
             n.ForEach: self.for_each,
             n.For: self.for_loop,
             n.While: self.while_loop,
+            n.DoWhile: self.do_loop,
+            n.Switch: self.switch,
             n.Try: self.try_statement,
             n.Affordance: lambda node: None,
             n.Playbook: self.playbook,
@@ -409,6 +411,26 @@ class _Resolver:
         self.visit(node.condition)
         outside = self.open_loop(node)
         self.nested_block(node.body)
+        self.block = outside
+
+    def do_loop(self, node: n.DoWhile) -> None:
+        outside = self.open_loop(node)
+        self.nested_block(node.body)
+        self.block = outside
+        self.visit(node.condition)
+
+    def switch(self, node: n.Switch) -> None:
+        """One scope for all clauses, of which any may be the first: nothing in it surely has a value."""
+        self.visit(node.subject)
+        outside = self.block
+        self.block = BlockScope(outside, outside.function, outside.loops)
+        self.declare_all(node, [statement for clause in node.clauses for statement in clause.body.statements])
+        for variable in self.block.variables.values():
+            variable.ready = node.span.end
+        for clause in node.clauses:
+            for part in (clause.test, *clause.body.statements):
+                if part is not None:
+                    self.visit(part)
         self.block = outside
 
     def open_loop(self, node: n.Node) -> BlockScope:

@@ -64,6 +64,8 @@ class Enclosing:
         root: the handler, function or skill whose names are resolved together.
         function: the innermost handler or function.
         loop: the innermost loop of that function.
+        switch: the innermost `switch` of that function, if no loop stands between.
+        labels: labelled statements of that function, from the outside.
         test: the test.
     """
 
@@ -72,15 +74,17 @@ class Enclosing:
     root: n.Handler | n.Function | n.Skill | n.Test | None = None
     function: n.Handler | n.Function | None = None
     loop: n.Node | None = None
+    switch: n.Switch | None = None
+    labels: tuple[n.Labelled, ...] = ()
     test: n.Test | None = None
 
 
 def _in_function(around: Enclosing, function: Any) -> Enclosing:
-    return replace(around, root=around.root or function, function=function, loop=None)
+    return replace(around, root=around.root or function, function=function, loop=None, switch=None, labels=())
 
 
 def _in_loop(around: Enclosing, loop: Any) -> Enclosing:
-    return replace(around, loop=loop)
+    return replace(around, loop=loop, switch=None)
 
 
 INSIDE: dict[type[Node], Callable[[Enclosing, Any], Enclosing]] = {
@@ -92,6 +96,9 @@ INSIDE: dict[type[Node], Callable[[Enclosing, Any], Enclosing]] = {
     n.For: _in_loop,
     n.ForEach: _in_loop,
     n.While: _in_loop,
+    n.DoWhile: _in_loop,
+    n.Switch: lambda around, switch: replace(around, switch=switch),
+    n.Labelled: lambda around, labelled: replace(around, labels=(*around.labels, labelled)),
 }
 
 

@@ -87,6 +87,21 @@ CODE = {
         try { await send peers.event("work").any()({ n: 1, log: x.log }) timeout 2s } finally { console.log("cleaned") }
         try { await out.fails(x.log, "c") } catch (e) { console.log(e.message, out.note(x.log, "caught")) }
     """,
+    "jumps": """
+        let n = 0
+        rows: do {
+          for (const name of ["a", "b", "c"]) {
+            switch (await out.slow(x.log, name + n)) {
+              case "b0": continue rows
+              case "a1": console.log("one", await send peers.event("work").any()({ n, log: x.log }))
+              case await out.slow(x.log, "case " + name + n):
+              default: console.log("rest"); break
+              case "c1": break rows
+            }
+          }
+        } while (await out.slow(x.log, "while " + n++))
+        console.log(n, out.note(x.log, "end"))
+    """,
     "objects": """
         const box = out.box()
         for (let n = 1; n < 4; n++) { console.log(box.add(n), out.first(out.pair(x.log, "pair " + n))) }

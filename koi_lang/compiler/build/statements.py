@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from lark import Token
+
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.expressions import Expressions
 from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, only, span_between, span_of
 from koi_lang.compiler.literals import duration_s, number
+from koi_lang.source import Span
 
 # Expressions that are written for what they do.
 EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send)
@@ -73,6 +76,27 @@ class Statements(Expressions):
         """`while (condition) …`."""
         return n.While(cover(children), children[1], _block(children[2]))
 
+    def do_while(self, children: Children) -> n.DoWhile:
+        """`do … while (condition)`."""
+        return n.DoWhile(cover(children), _block(children[1]), children[3])
+
+    def switch_statement(self, children: Children) -> n.Switch:
+        """`switch (subject) { … }`."""
+        return n.Switch(span_between(children[0], children[-1]), children[1], only(children, n.Clause))
+
+    def clause(self, children: Children) -> n.Clause:
+        """`case test:` or `default:` with its statements."""
+        *head, colon, statements = children
+        end = statements[-1] if statements else colon
+        body = n.Block(Span(span_of(colon).end, span_of(end).end), statements)
+        return n.Clause(span_between(head[0], end), head[1] if len(head) > 1 else None, body)
+
+    def labelled_statement(self, children: Children) -> n.Labelled:
+        """`label: statement`. Raises BuildError for reserved words."""
+        label, _, body = children
+        self._check_reserved(label)
+        return n.Labelled(span_between(label, body), str(label), span_of(label), body)
+
     def return_statement(self, children: Children) -> n.Return:
         """`return value`; its place ends with the value, not with the semicolon."""
         return n.Return(cover(children[:2]), children[1])
@@ -82,12 +106,12 @@ class Statements(Expressions):
         return n.Throw(cover(children[:2]), children[1])
 
     def break_statement(self, children: Children) -> n.Break:
-        """`break`."""
-        return n.Break(span_of(children[0]))
+        """`break`, or `break label`, which is one token."""
+        return n.Break(span_of(children[0]), _label_of(children[0]))
 
     def continue_statement(self, children: Children) -> n.Continue:
-        """`continue`."""
-        return n.Continue(span_of(children[0]))
+        """`continue`, or `continue label`, which is one token."""
+        return n.Continue(span_of(children[0]), _label_of(children[0]))
 
     def try_statement(self, children: Children) -> n.Try:
         """`try … catch (error) … finally …`. Raises BuildError where both are missing."""
@@ -191,6 +215,10 @@ def _has_effect(expression: n.Expression) -> bool:
         case n.Prefix():
             return expression.operator.lower() == "delete"
     return isinstance(expression, EFFECTS)
+
+
+def _label_of(jump: Token) -> str | None:
+    return jump.split()[1] if jump.type.endswith("_TO") else None
 
 
 def _block(body: n.Statement) -> n.Block:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Literal
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
@@ -15,13 +16,34 @@ from koi_lang.source import Source, Span
 
 
 @dataclass(slots=True, eq=False)
+class LoopFrame:
+    """A loop of Python that jumps may leave; that of a `switch` or a labelled block runs once.
+
+    Attributes:
+        kind: what it was in the program.
+        labels: its labels there.
+        updates: statements that `continue` has to run first.
+        flags: variables that say that a jump from an inner frame goes on here: as `continue` (true) or `break`.
+        exits: jumps that go on behind this frame: the variable, the frame where they end, and whether to `continue` it.
+    """
+
+    kind: Literal["loop", "switch", "block"]
+    labels: tuple[str, ...] = ()
+    updates: list[ast.stmt] = field(default_factory=list)
+    flags: dict[bool, str] = field(default_factory=dict)
+    exits: dict[str, tuple[LoopFrame, bool]] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class Emitter:
     """What the emitters of one handler, function, skill or lone expression share.
 
     Attributes:
         source: where the code stands; places are computed in it.
         pending: definitions of functions that must stand before the statement being generated.
-        updates: for every open loop the statements that `continue` has to run first.
+        frames: the loops of Python around the statement, from the outside.
+        labels: those of the statement being generated.
+        dropped: jumps that nothing has to be done for.
         function: the innermost function.
         locals: names with a meaning of their own, in templates.
         lenient: whether a member of something missing is missing too, as in templates.
@@ -39,7 +61,9 @@ class Emitter:
     function: FunctionScope
     has_agent: bool
     pending: list[ast.stmt] = field(default_factory=list)
-    updates: list[list[ast.stmt]] = field(default_factory=list)
+    frames: list[LoopFrame] = field(default_factory=list)
+    labels: tuple[str, ...] = ()
+    dropped: set[n.Node] = field(default_factory=set)
     locals: Mapping[str, Callable[[py.At], ast.expr]] = field(default_factory=dict)
     lenient: bool = False
     fixed: py.At | None = None
@@ -68,9 +92,9 @@ class Emitter:
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""
-        saved = self.function, self.pending, self.updates, self.result_type
-        self.function, self.pending, self.updates, self.result_type = function, [], [], ""
+        saved = self.function, self.pending, self.frames, self.labels, self.result_type
+        self.function, self.pending, self.frames, self.labels, self.result_type = function, [], [], (), ""
         try:
             yield self.pending
         finally:
-            self.function, self.pending, self.updates, self.result_type = saved
+            self.function, self.pending, self.frames, self.labels, self.result_type = saved

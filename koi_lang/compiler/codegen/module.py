@@ -9,6 +9,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.codegen import agents, compositions, prompts
 from koi_lang.compiler.codegen import py_ast as py
+from koi_lang.compiler.codegen import switches as switches  # enters its emitter
 from koi_lang.compiler.codegen.expressions import no_payload
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.codegen.tests import tests

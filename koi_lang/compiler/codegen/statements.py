@@ -10,8 +10,9 @@ from typing import TypeVar
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.assignments import assignment_statement, bind
-from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
 from koi_lang.compiler.codegen.expressions import condition, expression, function_value, named_value, read_variable
+from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
@@ -19,6 +20,7 @@ T = TypeVar("T")
 ENDINGS = (n.Return, n.Throw)
 # What never has to be waited for.
 SETTLED = (n.Object, n.Array, n.Literal, n.Text, n.Template, n.Await, n.Send)
+LOOPS = (n.While, n.DoWhile, n.For, n.ForEach)
 # How many branches stand in one `if … elif …`; each `elif` is nested in the one before it.
 MOST_BRANCHES = 50
 
@@ -48,12 +50,12 @@ def _emit_each(nodes: Iterable[T], emit: Callable[[T, Emitter], list[ast.stmt]],
 
 def block(node: n.Block, e: Emitter) -> list[ast.stmt]:
     """The statements of a nested block, at least one."""
-    return _boxes(node, e) + statements(node.statements, e) or [ast.Pass(**e.at(node.span))]
+    return boxes(node, e) + statements(node.statements, e) or [ast.Pass(**e.at(node.span))]
 
 
 def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
     """The statements of a function; one that ends without `return` gives undefined."""
-    result = _boxes(node, e) + statements(node.statements, e)
+    result = boxes(node, e) + statements(node.statements, e)
     if not node.statements or not isinstance(node.statements[-1], ENDINGS):
         at = e.at(node.span._replace(start=node.span.end - 1))
         result.append(_return_value(py.koi("undefined", at), e, at))
@@ -67,7 +69,7 @@ def _return_value(value: ast.expr, e: Emitter, at: py.At) -> ast.Return:
     return ast.Return(value, **at)
 
 
-def _boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
+def boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
     """New boxes for the variables of this block that closures and a loop share."""
     return [py.assign(v.python, py.helper("Box", [], at), at) for v, at in _boxed_variables(node, e)]
 
@@ -143,15 +145,10 @@ def _throw(node: n.Throw, e: Emitter) -> list[ast.stmt]:
     return [ast.Raise(py.helper("thrown", [expression(node.value, e)], at), None, **at)]
 
 
-@statement.register
-def _break(node: n.Break, e: Emitter) -> list[ast.stmt]:
-    return [ast.Break(**e.at(node.span))]
-
-
-@statement.register
-def _continue(node: n.Continue, e: Emitter) -> list[ast.stmt]:
-    updates = e.updates[-1] if e.updates else []
-    return [*updates, ast.Continue(**e.at(node.span))]
+@statement.register(n.Break)
+@statement.register(n.Continue)
+def _jump(node: n.Break | n.Continue, e: Emitter) -> list[ast.stmt]:
+    return jump(node, e)
 
 
 @statement.register(n.Playbook)
@@ -206,13 +203,29 @@ def _nest_branches(branches: list[ast.If], otherwise: list[ast.stmt]) -> ast.If:
 
 @statement.register
 def _while(node: n.While, e: Emitter) -> list[ast.stmt]:
+    at, frame = e.at(node.span), open_frame("loop", e)
     test = condition(node.condition, e)
-    return [ast.While(test, _loop_body(node.body, e, []), [], **e.at(node.span))]
+    return leave(frame, [ast.While(test, _frame_body(node.body, frame, e), [], **at)], e, at)
+
+
+@statement.register
+def _do_while(node: n.DoWhile, e: Emitter) -> list[ast.stmt]:
+    """`do` as a `while` that asks at the end of the body, or before all turns but the first if one may `continue`."""
+    at, frame = e.at(node.span), open_frame("loop", e)
+    body, test = _frame_body(node.body, frame, e), condition(node.condition, e)
+    if not any(isinstance(inner, n.Continue) for inner in everything(node.body)):
+        at_end = e.at(node.condition.span)
+        body.append(ast.If(ast.UnaryOp(ast.Not(), test, **at_end), [ast.Break(**at_end)], [], **at_end))
+        return leave(frame, [ast.While(py.constant(True, at), body, [], **at)], e, at)
+    again = e.fresh("again")
+    may_begin = ast.BoolOp(ast.Or(), [ast.UnaryOp(ast.Not(), py.load(again, at), **at), test], **at)
+    loop = ast.While(may_begin, [py.assign(again, py.constant(True, at), at), *body], [], **at)
+    return leave(frame, [py.assign(again, py.constant(False, at), at), loop], e, at)
 
 
 @statement.register
 def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
-    at = e.at(node.span)
+    at, frame = e.at(node.span), open_frame("loop", e)
     iterable = py.helper("iterate" if node.over == "of" else "keys", [expression(node.iterable, e)], at)
     variable = e.variable(node.pattern)
     if variable is not None and not variable.is_boxed:
@@ -220,23 +233,26 @@ def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
     else:
         name = e.fresh("item")
         target = py.store(name, e.at(node.pattern.span))
-        opening = _boxes(node, e) + bind(node.pattern, py.load(name, at), e)
-    return [ast.For(target, iterable, opening + _loop_body(node.body, e, []), [], None, **at)]
+        opening = boxes(node, e) + bind(node.pattern, py.load(name, at), e)
+    loop = ast.For(target, iterable, opening + _frame_body(node.body, frame, e), [], None, **at)
+    return leave(frame, [loop], e, at)
 
 
 @statement.register
 def _for(node: n.For, e: Emitter) -> list[ast.stmt]:
     """`for (;;)` as a `while`; the update stands at the end of the body and before every `continue`."""
-    at = e.at(node.span)
-    first = _boxes(node, e) + ([] if node.first is None else statements((node.first,), e))
+    at, frame = e.at(node.span), open_frame("loop", e)
+    first = boxes(node, e) + ([] if node.first is None else statements((node.first,), e))
     test = py.constant(True, at) if node.condition is None else condition(node.condition, e)
     update = _next_boxes(node, e)
     if node.update is not None:
         update += statements((n.ExpressionStatement(node.update.span, node.update),), e)
     if update and _continues_through_finally(node.body):
-        return [*first, *_updating_first(test, update, _loop_body(node.body, e, []), e.fresh("again"), at)]
-    body = _loop_body(node.body, e, update)
-    return [*first, ast.While(test, body + update, [], **at)]
+        loop = _updating_first(test, update, _frame_body(node.body, frame, e), e.fresh("again"), at)
+        return leave(frame, [*first, *loop], e, at)
+    frame.updates = update
+    body = _frame_body(node.body, frame, e)
+    return leave(frame, [*first, ast.While(test, body + update, [], **at)], e, at)
 
 
 def _continues_through_finally(body: n.Block) -> bool:
@@ -258,11 +274,20 @@ def _updating_first(
     return [py.assign(again, py.constant(False, at), at), loop]
 
 
-def _loop_body(node: n.Block, e: Emitter, updates: list[ast.stmt]) -> list[ast.stmt]:
-    e.updates.append(updates)
+def _frame_body(node: n.Block, frame: LoopFrame, e: Emitter) -> list[ast.stmt]:
+    e.frames.append(frame)
     result = block(node, e)
-    e.updates.pop()
+    e.frames.pop()
     return result
+
+
+@statement.register
+def _emit_labelled(node: n.Labelled, e: Emitter) -> list[ast.stmt]:
+    e.labels = (*e.labels, node.label)
+    if isinstance(node.body, (n.Labelled, *LOOPS, n.Switch)):
+        return statement(node.body, e)
+    at, frame = e.at(node.span), open_frame("block", e)
+    return leave(frame, [run_once(_frame_body(n.Block(node.body.span, (node.body,)), frame, e), at)], e, at)
 
 
 @statement.register
@@ -278,5 +303,5 @@ def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:
     at = e.at(body.span)
     name = e.fresh("exception")
     caught = py.helper("caught", [py.load(name, at)], at)
-    opening = [py.evaluate(caught, at)] if node.error is None else _boxes(node, e) + bind(node.error, caught, e)
+    opening = [py.evaluate(caught, at)] if node.error is None else boxes(node, e) + bind(node.error, caught, e)
     return ast.ExceptHandler(py.load("Exception", at), name, opening + block(body, e), **at)

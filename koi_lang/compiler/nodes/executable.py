@@ -387,13 +387,50 @@ class Throw(Statement):
 
 
 @node
+class DoWhile(Statement):
+    """`do { … } while (condition)`."""
+
+    body: Block
+    condition: Expression
+
+
+@node
+class Clause(Node):
+    """`case test:` of a `switch` with the statements behind it; `default:` has no test."""
+
+    test: Expression | None
+    body: Block
+
+
+@node
+class Switch(Statement):
+    """`switch (subject) { … }`; all its clauses share one scope."""
+
+    subject: Expression
+    clauses: tuple[Clause, ...]
+
+
+@node
+class Labelled(Statement):
+    """`label: statement`, which `break` and, if it is a loop, `continue` may name."""
+
+    label: str
+    label_span: Span
+    body: Statement
+
+
+@node
 class Break(Statement):
-    """`break`."""
+    """`break`, or `break label`."""
+
+    label: str | None = None
 
 
 @node
 class Continue(Statement):
-    """`continue`."""
+    """`continue`, or `continue label`."""
+
+    label: str | None = None
 
 
 @node

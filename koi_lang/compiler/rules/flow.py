@@ -9,9 +9,11 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.walk import Enclosing
+from koi_lang.diagnostics import nearest
 from koi_lang.source import Span
 
 WORD = re.compile(r"\w+")
+LOOPS = (n.While, n.DoWhile, n.For, n.ForEach)
 JUMPS = {n.Return: "return", n.Throw: "throw", n.Break: "break", n.Continue: "continue"}
 
 
@@ -19,8 +21,8 @@ JUMPS = {n.Return: "return", n.Throw: "throw", n.Break: "break", n.Continue: "co
 def jump_outside_loop(file: Analysis, report: Report) -> None:
     """`break` or `continue` stands outside of a loop.
 
-    Both belong to the innermost loop of the same function: not to a loop around the function, and not to `forEach` or
-    `map`, which call a function for every item.
+    Both belong to the innermost loop of the same function, `break` also to a `switch` in it: not to a loop around the
+    function, and not to `forEach` or `map`, which call a function for every item.
 
     Wrong:
 
@@ -30,11 +32,73 @@ def jump_outside_loop(file: Analysis, report: Report) -> None:
 
         in handler: for (const item of args.items) { if (item) break }
     """
-    jumps = [*file.index.of(n.Break), *file.index.of(n.Continue)]
+    jumps: list[tuple[n.Break | n.Continue, Enclosing]] = [*file.index.of(n.Break), *file.index.of(n.Continue)]
     for jump, around in jumps:
-        if around.loop is None:
+        where = around.loop if isinstance(jump, n.Continue) else around.loop or around.switch
+        if where is None and jump.label is None:
             help = "`return` leaves the function; to walk over a list write `for (const item of list) { … }`."
             report.add(jump.span, f"`{JUMPS[type(jump)]}` stands outside of a loop", help=help)
+
+
+@rule("E0331", "error")
+def unknown_label(file: Analysis, report: Report) -> None:
+    """`break` or `continue` names a label that nothing around it has, or that is not one of a loop.
+
+    A label stands in front of a statement and counts inside of it, not in functions there. `continue` needs one of a
+    loop.
+
+    Wrong:
+
+        in handler: outer: for (const row of args.rows) { for (const cell of row) { if (cell) break uoter } }
+
+    Right:
+
+        in handler: outer: for (const row of args.rows) { for (const cell of row) { if (cell) break outer } }
+    """
+    jumps: list[tuple[n.Break | n.Continue, Enclosing]] = [*file.index.of(n.Break), *file.index.of(n.Continue)]
+    for jump, around in jumps:
+        if jump.label is None:
+            continue
+        place = Span(jump.span.end - len(jump.label), jump.span.end)
+        labelled = next((each for each in reversed(around.labels) if each.label == jump.label), None)
+        if labelled is None:
+            near = nearest(jump.label, [each.label for each in around.labels])
+            help = f"did you mean `{near}`?" if near else f"write `{jump.label}:` in front of the loop that is meant."
+            report.add(place, f"no statement around this has the label `{jump.label}`", help=help)
+        elif isinstance(jump, n.Continue) and not isinstance(_body(labelled), LOOPS):
+            others = [report.place(labelled.label_span, "this is no loop")]
+            report.add(
+                place,
+                f"`continue` needs a loop, and `{jump.label}` is none",
+                others=others,
+                help=f"write `break {jump.label}`.",
+            )
+
+
+def _body(labelled: n.Labelled) -> n.Statement:
+    body = labelled.body
+    while isinstance(body, n.Labelled):
+        body = body.body
+    return body
+
+
+@rule("E0332", "error")
+def second_default(file: Analysis, report: Report) -> None:
+    """A `switch` has two `default`.
+
+    Wrong:
+
+        in handler: switch (args.kind) { case "a": return 1; default: return 2; default: return 3 }
+
+    Right:
+
+        in handler: switch (args.kind) { case "a": return 1; case "b": return 2; default: return 3 }
+    """
+    for switch, _ in file.index.of(n.Switch):
+        defaults = [clause for clause in switch.clauses if clause.test is None]
+        for clause in defaults[1:]:
+            others = [report.place(_first_word(defaults[0], file), "the first one")]
+            report.add(_first_word(clause, file), "this `switch` has two `default`", others=others, help="remove one.")
 
 
 @rule("E0302", "error")
@@ -175,8 +239,8 @@ def pattern_as_value(file: Analysis, report: Report) -> None:
 def _conditions(file: Analysis) -> Iterator[n.Expression]:
     for choice, _ in file.index.of(n.If):
         yield from (condition for condition, _ in choice.branches)
-    for loop, _ in file.index.of(n.While):
-        yield loop.condition
+    loops: list[tuple[n.While | n.DoWhile, Enclosing]] = [*file.index.of(n.While), *file.index.of(n.DoWhile)]
+    yield from (loop.condition for loop, _ in loops)
 
 
 def _first_word(node: n.Node, file: Analysis) -> Span:

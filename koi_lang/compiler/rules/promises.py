@@ -195,6 +195,10 @@ def _conditions(file: Analysis) -> Iterator[tuple[n.Expression, str, Enclosing]]
         yield from ((condition, "if ({})", around) for condition, _ in choice.branches)
     for loop, around in file.index.of(n.While):
         yield loop.condition, "while ({})", around
+    for do_loop, around in file.index.of(n.DoWhile):
+        yield do_loop.condition, "while ({})", around
+    for switch, around in file.index.of(n.Switch):
+        yield switch.subject, "switch ({})", around
     for conditional, around in file.index.of(n.Conditional):
         yield conditional.condition, "{} ? … : …", around
     for each, around in file.index.of(n.ForEach):

@@ -13,6 +13,7 @@ from lark.exceptions import UnexpectedInput
 from koi_lang.compiler.syntax_errors import (
     agents,
     brackets,
+    branches,
     build_errors,
     characters,
     code,
@@ -34,6 +35,7 @@ ORDER = (
     *brackets.HINTS,
     *files.FIRST,
     *missing.HINTS,
+    *branches.HINTS,
     *foreign_keywords.HINTS,
     *test_blocks.HINTS,
     *files.HINTS,

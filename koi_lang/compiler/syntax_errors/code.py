@@ -220,15 +220,18 @@ def dots(failure: Failure) -> SyntaxHelp | None:
 
 @hint(HINTS, "E0174")
 def label(failure: Failure) -> SyntaxHelp | None:
-    """A statement has a label; Koi has none.
+    """A statement begins with a name and `:`.
+
+    A label stands in front of a loop, a `switch`, an `if`, a `try` or a block that begins with a keyword. A value is
+    given with `=`.
 
     Wrong:
 
-        outer: for (const row of args.rows) { break }
+        total: 5
 
     Right:
 
-        for (const row of args.rows) { break }
+        const total = 5
     """
     name = failure.piece(-1)
     if (
@@ -240,7 +243,9 @@ def label(failure: Failure) -> SyntaxHelp | None:
     ):
         return None
     message = f"`{name.text}:` is not a statement"
-    return SyntaxHelp(message, Span(name.span.start, failure.span.end), "Koi has no labels; give a value with `=`.")
+    return SyntaxHelp(
+        message, Span(name.span.start, failure.span.end), "labels stand in front of loops; give a value with `=`."
+    )
 
 
 @hint(HINTS, "E0175")

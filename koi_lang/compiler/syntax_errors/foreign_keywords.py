@@ -12,7 +12,7 @@ from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
-BRANCH = "write `if (…) { … } else if (…) { … }`."
+BRANCH = "write `switch (…) { case …: … }`."
 FUNCTION = "write `const name = (…) => { … }`, or put a function into a skill."
 RECORD = "write a plain object `{ … }`, or an agent or skill for what has functions."
 TYPE = "write `type Name = { field: string, other?: number }` at the top of the file."
@@ -21,7 +21,6 @@ _RECORDS = dict.fromkeys(("class", "struct"), RECORD)
 _TYPES = {"interface": TYPE, "type": "declare it at the top of the file, outside of agents: `type Name = …`."}
 _NOTHING = dict.fromkeys(("public", "static", "void"), "leave it out.")
 _OTHERS = {
-    "do": "write `while (true) { …; if (!condition) break }`.",
     "until": "write `while (!…) { … }`.",
     "repeat": "write `while (…) { … }`.",
     "foreach": "write `for (const item of list) { … }`.",
@@ -46,7 +45,7 @@ _OTHERS = {
     "with": "name the object each time: `thing.field`.",
 }
 INSTEAD = {
-    **dict.fromkeys(("switch", "case", "match"), BRANCH),
+    "match": BRANCH,
     **dict.fromkeys(("def", "func", "fn"), FUNCTION),
     **_ELSE_IF,
     **_RECORDS,
@@ -55,7 +54,7 @@ INSTEAD = {
     **_OTHERS,
 }
 # These may stand directly before a parenthesis; others would be calls of a function of that name.
-WITH_PARENTHESES = frozenset("switch elif elseif elsif unless except foreach not until match with".split())
+WITH_PARENTHESES = frozenset("elif elseif elsif unless except foreach not until match with".split())
 # A value in a text of Python, without what says how it is shown.
 PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
@@ -83,10 +82,7 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
     offsets = [offset for offset in line if failure.word(offset) != "as"]
     for offset in (*offsets, *(offset for offset in line if failure.word(offset) == "as")):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
-            return _foreign(_switch(failure, offset), _advice(failure, offset))
-    opener = {closer: opener for opener, closer in failure.scan.partners.items()}.get(_before_while(failure))
-    if opener is not None and failure.scan.pieces[opener - 1].text == "do":
-        return _foreign(failure.scan.pieces[opener - 1])
+            return _foreign(failure.piece(offset), _advice(failure, offset))
     return None
 
 
@@ -215,19 +211,11 @@ def beside(source: Source, first: Span, second: Span) -> SyntaxHelp:
     return SyntaxHelp("two statements stand on one line", place, help, "the second begins here")
 
 
-def _switch(failure: Failure, offset: int) -> ScannedToken:
-    """The foreign word at an offset; for a `case` the `switch` that it belongs to."""
-    if failure.word(offset) != "case":
-        return failure.piece(offset)
-    before = (failure.piece(earlier) for earlier in range(offset - 1, offset - 30, -1))
-    return next((piece for piece in before if piece.text == "switch"), failure.piece(offset))
-
-
 def _is_foreign(before: ScannedToken, word: ScannedToken, after: ScannedToken) -> bool:
     if word.kind != "word" or word.text not in INSTEAD or before.text in (".", "?.", "const", "let", "var", "function"):
         return False
     if after.kind in ("word", "number", "text"):
-        return not after.fresh or word.text == "do"
+        return not after.fresh
     return after.text in ("{", "[", "!", "`") or (after.text == "(" and word.text in WITH_PARENTHESES)
 
 
@@ -256,13 +244,3 @@ def _body(failure: Failure, offset: int) -> list[ScannedToken]:
     opener = failure.index + offset
     closer = failure.scan.partners.get(opener, opener)
     return list(failure.scan.pieces[opener + 1 : closer])
-
-
-def _before_while(failure: Failure) -> int:
-    """The index of the brace before a `while` that has no body."""
-    if "WHILE" not in failure.tail:
-        return -1
-    index = failure.index - 1
-    while index > 0 and failure.scan.pieces[index].text.lower() != "while":
-        index -= 1
-    return index - 1
