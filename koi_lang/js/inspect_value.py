@@ -99,8 +99,9 @@ class _Inspector:
             return self._array(value)
         if is_record(value):
             members = own_entries(value)
-            left = "[Object: null prototype] {" if isinstance(value, Groups) else "{"
-            return _Shape("Object", left, "}", lambda level: self._members(members, level), len(members))
+            kind = "Object: null prototype" if isinstance(value, Groups) else "Object"
+            left = "{" if kind == "Object" else f"[{kind}] {{"
+            return _Shape(kind, left, "}", lambda level: self._members(members, level), len(members))
         if isinstance(value, ErrorValue):
             return self._error(value, level)
         if isinstance(value, MapValue | SetValue):

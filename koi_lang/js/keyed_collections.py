@@ -27,6 +27,11 @@ def identity(value: Value) -> Hashable:
     return value if isinstance(value, PRIMITIVES) else ("object", id(value))
 
 
+def _without_sign(key: Value) -> Value:
+    """A key as it is stored: zero without its sign."""
+    return 0 if isinstance(key, float) and key == 0 else key
+
+
 class Entries:
     """Keys and values in the order they were added; what Map and Set are made of."""
 
@@ -92,7 +97,7 @@ class MapValue(Entries):
 
     def set(self, key: Value, value: Value) -> MapValue:
         """Store a value under a key; a known key keeps its place."""
-        self._cells[identity(key)] = (key, value)
+        self._cells[identity(key)] = (_without_sign(key), value)
         return self
 
     def keys(self) -> IteratorValue:
@@ -130,6 +135,7 @@ class SetValue(Entries):
 
     def add(self, value: Value) -> SetValue:
         """Put a value in; one that is there keeps its place."""
+        value = _without_sign(value)
         self._cells.setdefault(identity(value), (value, value))
         return self
 

@@ -58,7 +58,10 @@ def _cbrt(value: Value = undefined) -> int | float:
 @METHODS.add_as("sinh")
 def _sinh(value: Value = undefined) -> int | float:
     x = float(number(value))
-    return math.copysign(INFINITY, x) if abs(x) > 711 else to_compact(math.sinh(x))
+    try:
+        return to_compact(math.sinh(x))
+    except OverflowError:
+        return math.copysign(INFINITY, x)
 
 
 @METHODS.add_as("atanh")

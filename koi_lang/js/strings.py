@@ -250,7 +250,14 @@ def _to_string(subject: str) -> str:
     return subject
 
 
-@STATICS.add_as("fromCharCode", "fromCodePoint")
+@STATICS.add_as("fromCharCode")
+def _from_char_code(*codes: Value) -> str:
+    """Units of UTF-16, whose halves are joined."""
+    units = "".join([chr(integer(code) % 0x10000) for code in codes])
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+@STATICS.add_as("fromCodePoint")
 def _from_code_point(*codes: Value) -> str:
     try:
         return "".join(chr(integer(code)) for code in codes)

@@ -8,6 +8,7 @@ import pytest
 
 from koi_lang.js.call_helpers import get, invoke, iterate, new
 from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.inspect_value import inspect
 from koi_lang.js.keyed_collections import MAP, SET
 from koi_lang.js.number_format import NAN
 from koi_lang.js.undefined import undefined
@@ -19,6 +20,11 @@ def test_keys_are_told_apart_as_in_javascript() -> None:
     values = new(SET, [1, 1.0, True, "1", NAN, NAN, 0, -0.0, None, undefined, items, items, []])
 
     assert get(values, "size") == 9
+
+
+def test_zero_has_no_sign_as_a_key() -> None:
+    """What is stored under -0 is found under 0, and listed so."""
+    assert ("Set(1) { 0 }", "Map(1) { 0 => -0 }") == (inspect(new(SET, [-0.0])), inspect(new(MAP, [[-0.0, -0.0]])))
 
 
 def test_a_map_keeps_the_order_of_its_keys() -> None:

@@ -39,6 +39,8 @@ CALLS: list[tuple[Any, ...]] = [
     ("Array", (1, 2), "[ 1, 2 ]"),
     ("String", (None,), "'null'"),
     ("String.fromCharCode", (72, 105), "'Hi'"),
+    ("String.fromCharCode", (-2, 65601, 0xD83D, 0xDE00), "'\ufffeA😀'"),
+    ("Math.sinh", (-710.9,), "-Infinity"),
     ("String.fromCodePoint", (128512,), "'😀'"),
     ("Number", ("0x10",), "16"),
     ("Number", (), "0"),
