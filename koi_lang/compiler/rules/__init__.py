@@ -26,6 +26,7 @@ from koi_lang.compiler.rules import (
     placeholders,
     promises,
     prompts,
+    results,
     roles,
     sends,
     servers,
@@ -50,7 +51,7 @@ __all__ = ["check", "explanation", "explanations"]
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
-    models, spelling, tests, types, state, roles, objects, payloads, limits, lists, placeholders, servers,
+    models, spelling, tests, types, state, roles, objects, payloads, results, limits, lists, placeholders, servers,
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import resolve_type
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of, kind_of_type
 from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of, handlers
 from koi_lang.compiler.rules.sends import targets
@@ -18,20 +19,32 @@ from koi_lang.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class GivenPayload:
-    """A payload and the handlers that may get it.
+class TypedPlace:
+    """Where a value is given that has a declared type.
 
     Attributes:
-        place: the name of the event where it is given.
+        shown: how messages call the value itself.
+        owner: the handler that takes or gives it.
+        kind: the word for it: `payload` or `result`.
+        span: what is marked where something is missing that stands nowhere.
         is_whole: whether nothing is added to it, as the command line does to the payload of a `run`.
     """
 
-    value: n.Expression | None
-    place: Span
-    name: str
-    handlers: tuple[n.Handler, ...]
+    shown: str
+    owner: str
+    kind: str
+    span: Span
     around: Enclosing
     is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPayload:
+    """A payload and the handlers that may get it."""
+
+    value: n.Expression | None
+    handlers: tuple[n.Handler, ...]
+    place: TypedPlace
 
 
 @rule("E0236", "error")
@@ -58,7 +71,11 @@ def wrong_payload(file: Analysis, report: Report) -> None:
         typed = [handler.parameters[0].type for handler in given.handlers if handler.parameters]
         if not typed or len(typed) < len(given.handlers):
             continue
-        found = [list(_problems(given.value, type, given, file, report.program)) for type in typed if type is not None]
+        found = [
+            list(value_problems(given.value, type, given.place, file, report.program))
+            for type in typed
+            if type is not None
+        ]
         if len(found) == len(typed) and all(found):
             for span, message, help in found[0] if len(found) == 1 else found[0][:1]:
                 report.add(span, message, help=help)
@@ -70,7 +87,7 @@ def _given_payloads(file: Analysis, program: AnalysedProgram) -> Iterator[GivenP
         if symbol is not None and isinstance(symbol.node, n.Agent):
             value = run.arguments[0] if run.arguments else None
             found = _to(symbol.node, run.handler.name, value, run.handler.span, Enclosing())
-            yield from (replace(given, is_whole=False) for given in found)
+            yield from (replace(given, place=replace(given.place, is_whole=False)) for given in found)
     around_of, attempts = dict(file.index.of(n.Call)), attempts_of(file)
     for call, name, symbol in handler_calls(file):
         if any(attempt.start <= call.span.start < attempt.end for attempt in attempts):
@@ -89,7 +106,8 @@ def _given_payloads(file: Analysis, program: AnalysedProgram) -> Iterator[GivenP
         ]
         each = tuple(handler for agent in agents for handler in handlers(agent) if handler.name.name == send.event)
         if each and len(send.arguments) == 1:
-            yield GivenPayload(send.arguments[0], send.event_span, send.event, each, around)
+            place = TypedPlace("the payload", send.event, "payload", send.event_span, around)
+            yield GivenPayload(send.arguments[0], each, place)
 
 
 def _to(
@@ -99,57 +117,57 @@ def _to(
     for handler in handlers(agent):
         has_default = bool(handler.parameters) and handler.parameters[0].default is not None
         if handler.name.name == event and not (value is None and has_default):
-            yield GivenPayload(value, place, event, (handler,), around)
+            yield GivenPayload(value, (handler,), TypedPlace("the payload", event, "payload", place, around))
 
 
-def _problems(
+def value_problems(
     value: n.Expression | None,
     type: n.Type,
-    given: GivenPayload,
+    given: TypedPlace,
     file: Analysis,
     program: AnalysedProgram,
     path: str = "",
 ) -> Iterator[tuple[Span, str, str]]:
     """What is wrong with a value: its place, a message, and the help."""
-    value = n.strip_parentheses(value)
-    shown = f"`{path}`" if path else "the payload"
+    value, type = n.strip_parentheses(value), resolve_type(type, file.table)
+    shown = f"`{path}`" if path else given.shown
     if type.name == "union":
-        options = [list(_problems(value, option, given, file, program, path)) for option in type.arguments]
+        options = [list(value_problems(value, option, given, file, program, path)) for option in type.arguments]
         if all(options) and value is not None:
             choice = " or ".join(f"`{option.one_line}`" for option in type.arguments)
-            yield value.span, f"{shown} of `{given.name}` is none of `{type.one_line}`", f"write {choice}."
+            yield value.span, f"{shown} of `{given.owner}` is none of `{type.one_line}`", f"write {choice}."
         return
     if type.name == "literal":
         yield from _literal_problems(value, type, given, shown)
         return
     kind, wanted = _kind(value, given.around, file, program), kind_of_type(type)
     if kind is not None and wanted is not None and kind != wanted and value is not None:
-        message = f"{shown} of `{given.name}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
+        message = f"{shown} of `{given.owner}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
         yield value.span, message, f"give it {WORDS[wanted]}, or declare another type."
         return
     if type.name.lower() == "int" and isinstance(value, n.Literal) and isinstance(value.value, float):
-        message = f"{shown} of `{given.name}` is a whole number, and gets {value.value}"
+        message = f"{shown} of `{given.owner}` is a whole number, and gets {value.value}"
         yield value.span, message, "give it a whole number, or declare `number`."
     if wanted == "object":
         yield from _field_problems(value, type, given, file, program, path)
     if isinstance(value, n.Array) and type.arguments:
         for index, item in enumerate(value.items):
             if not isinstance(item, (n.Spread, n.Hole)):
-                yield from _problems(item, type.arguments[0], given, file, program, f"{path}[{index}]")
+                yield from value_problems(item, type.arguments[0], given, file, program, f"{path}[{index}]")
 
 
 def _literal_problems(
-    value: n.Expression | None, type: n.Type, given: GivenPayload, shown: str
+    value: n.Expression | None, type: n.Type, given: TypedPlace, shown: str
 ) -> Iterator[tuple[Span, str, str]]:
     if isinstance(value, (n.Text, n.Literal)):
         written = type.text.strip("\"'") if isinstance(value, n.Text) and type.text[:1] in "\"'" else type.text
         is_same = value.value == written if isinstance(value, n.Text) else _as_text(value) == written
         if not is_same:
-            yield value.span, f"{shown} of `{given.name}` is not `{type.text}`", f"write `{type.text}`."
+            yield value.span, f"{shown} of `{given.owner}` is not `{type.text}`", f"write `{type.text}`."
 
 
 def _field_problems(
-    value: n.Expression | None, type: n.Type, given: GivenPayload, file: Analysis, program: AnalysedProgram, path: str
+    value: n.Expression | None, type: n.Type, given: TypedPlace, file: Analysis, program: AnalysedProgram, path: str
 ) -> Iterator[tuple[Span, str, str]]:
     """What is wrong with the fields of an object that is written down as a whole; none are those of an empty one."""
     properties = value.properties if isinstance(value, n.Object) else ()
@@ -158,15 +176,15 @@ def _field_problems(
         return
     missing = [field.name for field in type.fields if field.name not in fields and not field.optional]
     if missing and given.is_whole:
-        place = given.place if value is None else value.span
-        yield place, *_missing(missing, [str(key) for key in fields], type, path, given.name)
+        span = given.span if value is None else value.span
+        yield span, *_missing(missing, [str(key) for key in fields], type, path, given)
     for field in type.fields:
         property, name = fields.get(field.name), f"{path}.{field.name}" if path else field.name
         if property is not None:
-            yield from _problems(property.value, field.type, given, file, program, name)
+            yield from value_problems(property.value, field.type, given, file, program, name)
 
 
-def _missing(missing: list[str], written: list[str], type: n.Type, path: str, event: str) -> tuple[str, str]:
+def _missing(missing: list[str], written: list[str], type: n.Type, path: str, given: TypedPlace) -> tuple[str, str]:
     """The message about the fields that an object lacks, and the help."""
     known = [each.name for each in type.fields]
     near = nearest(missing[0], [key for key in written if key not in known]) if len(missing) == 1 else None
@@ -175,7 +193,7 @@ def _missing(missing: list[str], written: list[str], type: n.Type, path: str, ev
     help = f"{write} instead of `{near}`." if near else f"{write}{optional}."
     paths = [f"`{path}.{name}`" if path else f"`{name}`" for name in missing]
     verb = "is" if len(paths) == 1 else "are"
-    return f"{' and '.join(paths)} {verb} missing in the payload of `{event}`", help
+    return f"{' and '.join(paths)} {verb} missing in the {given.kind} of `{given.owner}`", help
 
 
 def _kind(value: n.Expression | None, around: Enclosing, file: Analysis, program: AnalysedProgram) -> Kind | None:
