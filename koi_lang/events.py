@@ -748,3 +748,22 @@ class CompactionAsked(EventData):
     """A client wants the memory of an agent shortened."""
 
     instructions: str
+
+
+# ---------------------------------------------------------------- evals
+
+
+@event("expectation_missed")
+class ExpectationMissed(EventData):
+    """An `expect` of an eval does not hold for the current case, which goes on."""
+
+    message: str
+    details: Sequence[str]
+
+
+@event("score_given")
+class ScoreGiven(EventData):
+    """A case of an eval is given a score."""
+
+    name: str
+    value: float

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.imports import Unit
-from koi_lang.compiler.scope import AGENT_NAMES, GLOBALS, RUN_NAMES, TEST_NAMES, Resolution, resolve
+from koi_lang.compiler.scope import AGENT_NAMES, EVAL_NAMES, GLOBALS, RUN_NAMES, TEST_NAMES, Resolution, resolve
 from koi_lang.compiler.symbols import SymbolTable, table_of
 from koi_lang.compiler.walk import NodeIndex
 
@@ -37,12 +37,17 @@ class Analysis:
         """The names of the tests that the file declares."""
         return tuple(node.name.value for node in self.unit.program.declarations if isinstance(node, n.Test))
 
+    @property
+    def evals(self) -> tuple[str, ...]:
+        """The names of the evals that the file declares."""
+        return tuple(node.name.value for node in self.unit.program.declarations if isinstance(node, n.Eval))
+
 
 def analyse(unit: Unit) -> Analysis:
     """Build the tables of a file and resolve all its code. A role may be named in code: `.role(Worker)`."""
     analysis = Analysis(unit, table_of(unit))
     everywhere = GLOBALS | RUN_NAMES | analysis.table.values.keys() | analysis.table.roles.keys()
-    special = {n.Handler: everywhere | AGENT_NAMES, n.Test: everywhere | TEST_NAMES}
+    special = {n.Handler: everywhere | AGENT_NAMES, n.Test: everywhere | TEST_NAMES, n.Eval: everywhere | EVAL_NAMES}
     analysis.servers.update(_servers(unit.program.declarations))
     for root in _roots(unit.program.declarations):
         known = special.get(type(root), everywhere)
@@ -77,6 +82,10 @@ def _roots(declarations: tuple[n.Node, ...]) -> Iterator[n.Node]:
             case n.Run():
                 yield from declaration.arguments
             case n.Test():
+                yield declaration
+            case n.Eval():
+                if isinstance(declaration.source, n.Array):
+                    yield declaration.source
                 yield declaration
 
 

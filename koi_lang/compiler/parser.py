@@ -25,8 +25,8 @@ BESIDE = re.compile(r"(?:[^\S\n]|/\*[^\n]*?\*/)*+")
 # Where parsing goes on after an error: a declaration at the start of a line, outside of texts and comments.
 RESUME = re.compile(
     r'"{6}(?!")|(?P<fence>"{3,}+)(?s:.)*?(?P=fence)|"{3,}+|//[^\n]*|/\*(?s:.)*?\*/'
-    r"|(?P<declaration>^(?:export[ \t]+)?(?:(?:import|package|role|team|agent|skill|mcp|prompt|run|test|type)[ \t]+"
-    r"[\w\"'({:\[]|(?P<foreign>class|interface|enum|struct)[ \t]+\w+(?=[^\n]*[{=])))",
+    r"|(?P<declaration>^(?:export[ \t]+)?(?:(?:import|package|role|team|agent|skill|mcp|prompt|run|test|eval|type)"
+    r"[ \t]+[\w\"'({:\[]|(?P<foreign>class|interface|enum|struct)[ \t]+\w+(?=[^\n]*[{=])))",
     re.MULTILINE | re.IGNORECASE,
 )
 

@@ -21,7 +21,9 @@ ENDED = frozenset(("}", ")", ";"))
 STARTING = frozenset(("{", "[", "(", "`", "!", "++", "--", "@", "#", "...", "$"))
 # Words behind which braces hold an object.
 BEFORE_OBJECT = frozenset("return throw in of typeof await case instanceof default const let var".split())
-DECLARATIONS = frozenset("import package role team agent skill mcp prompt run test export class interface enum".split())
+DECLARATIONS = frozenset(
+    "import package role team agent skill mcp prompt run test eval export class interface enum".split()
+)
 # The file is none of ours, so nothing in it is looked for.
 OTHER_FORMAT = "E0122"
 # Problems of a word or mark that can be left out alone.

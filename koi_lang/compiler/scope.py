@@ -27,8 +27,9 @@ GLOBALS = frozenset(
 AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})
 TEST_NAMES = frozenset({"output"})
+EVAL_NAMES = TEST_NAMES | {"case"}
 PYTHON_NAMES = frozenset(
-    {*keyword.kwlist, "koi", "koi_lang", "koi_tests", "this", "scope", "Exception", "list", "main"}
+    {*keyword.kwlist, "koi", "koi_lang", "koi_tests", "koi_evals", "this", "scope", "Exception", "list", "main"}
 )
 
 
@@ -203,7 +204,7 @@ class _Resolver:
             case n.Handler():
                 self.parameters(node.parameters)
                 self.statements(node.body)
-            case n.Test():
+            case n.Test() | n.Eval():
                 self.statements(node.body)
             case n.Skill():
                 self.declare_all(node, [item for item in node.items if not isinstance(item, (n.Agent, n.Team))])

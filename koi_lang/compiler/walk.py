@@ -66,17 +66,17 @@ class Enclosing:
         loop: the innermost loop of that function.
         switch: the innermost `switch` of that function, if no loop stands between.
         labels: labelled statements of that function, from the outside.
-        test: the test.
+        test: the test or eval.
     """
 
     agent: n.Agent | None = None
     skill: n.Skill | None = None
-    root: n.Handler | n.Function | n.Skill | n.Test | None = None
+    root: n.Handler | n.Function | n.Skill | n.Test | n.Eval | None = None
     function: n.Handler | n.Function | None = None
     loop: n.Node | None = None
     switch: n.Switch | None = None
     labels: tuple[n.Labelled, ...] = ()
-    test: n.Test | None = None
+    test: n.Test | n.Eval | None = None
 
 
 def _in_function(around: Enclosing, function: Any) -> Enclosing:
@@ -91,6 +91,7 @@ INSIDE: dict[type[Node], Callable[[Enclosing, Any], Enclosing]] = {
     n.Agent: lambda around, agent: Enclosing(agent, around.skill),
     n.Skill: lambda _, skill: Enclosing(None, skill, skill),
     n.Test: lambda _, test: Enclosing(root=test, test=test),
+    n.Eval: lambda _, test: Enclosing(root=test, test=test),
     n.Handler: _in_function,
     n.Function: _in_function,
     n.For: _in_loop,

@@ -132,7 +132,8 @@ def _is_of_others(path: Path) -> bool:
 def _label(name: str) -> str:
     """What a place is called: `Agent.handler` or the innermost function; `run`, tests and lambdas have no name."""
     shown = name.rpartition("<locals>.")[2]
-    is_unnamed = name == "main" or shown.startswith("<") or name == f"koi_tests.<locals>.{shown}"
+    is_block = name in (f"koi_tests.<locals>.{shown}", f"koi_evals.<locals>.{shown}")
+    is_unnamed = name == "main" or shown.startswith("<") or is_block
     return "" if is_unnamed else f"in `{shown}`"
 
 

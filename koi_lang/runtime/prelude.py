@@ -60,6 +60,7 @@ from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules.python_files import python_file
 from koi_lang.runtime.prompts import Composed, Prompt, fill
 from koi_lang.runtime.test_blocks.context import given, output
+from koi_lang.runtime.test_blocks.evals import EvalBlock, current_case, give_score, note_misses
 from koi_lang.runtime.test_blocks.expect import compare, expect, expect_failure
 
 if TYPE_CHECKING:
@@ -96,12 +97,12 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Composed", "Mcp", "Prompt", "ResultType", "Role", "Team", "add", "apply",
-    "apply_member", "both", "call", "caught", "coalesce", "compare", "decrement", "divide", "either", "equal",
-    "expect", "expect_failure", "export", "fill", "get", "given", "greater", "greater_equal", "has",
-    "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live", "multiply", "named",
-    "negate", "new", "nullish", "number", "on", "open_object", "output", "peek", "peers", "playbook", "power",
-    "put", "put_last", "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same",
-    "send", "server", "settle", "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth",
-    "type_of", "undefined", "unpack", "with_types", "without",
+    "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role", "Team", "add", "apply",
+    "apply_member", "both", "call", "caught", "coalesce", "compare", "current_case", "decrement", "divide",
+    "either", "equal", "expect", "expect_failure", "export", "fill", "get", "give_score", "given", "greater",
+    "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live",
+    "multiply", "named", "negate", "new", "note_misses", "nullish", "number", "on", "open_object", "output", "peek",
+    "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry", "remainder",
+    "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text",
+    "thrown", "tool", "truth", "type_of", "undefined", "unpack", "with_types", "without",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from lark import Token
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.build.helpers import BuildError, Children, cover, name_of, names_of, only, span_between, span_of
 from koi_lang.compiler.build.statements import Statements
+from koi_lang.compiler.literals import number
 
 ENTRIES = ("fragments", "template", "model")
 
@@ -135,6 +136,16 @@ class Builder(Statements):
     def test(self, children: Children) -> n.Test:
         """`test "name" { … }`."""
         return n.Test(cover(children), children[1], children[2])
+
+    def eval(self, children: Children) -> n.Eval:
+        """`eval "name" over SOURCE times N pass P { … }`."""
+        _, name, _, source, _, times, _, accept, body = children
+        return n.Eval(cover(children), name, source, times, accept, body)
+
+    def eval_number(self, children: Children) -> n.Literal:
+        """A number, which may be negative so that a rule can tell what is wrong with it."""
+        sign, token = children
+        return n.Literal(cover(children), -number(token) if sign else number(token))
 
     # ------------------------------------------------------------ agents and skills
 

@@ -176,6 +176,11 @@ class Statements(Expressions):
         _, condition, _, failure, _ = children
         return n.Expect(cover(children[:4]), condition, failure)
 
+    def score_statement(self, children: Children) -> n.Score:
+        """`score name = value`."""
+        _, name, _, value, _ = children
+        return n.Score(cover(children[:4]), str(name), value)
+
 
 def _is_suspicious(first: n.Statement, second: n.Statement) -> bool:
     """Whether two statements on one line are rather one that is misspelled."""

@@ -51,7 +51,8 @@ class Emitter:
         has_agent: whether `this` exists.
         servers: names of the MCP servers that the code may mention.
         is_lone: whether the code stands at the top of the module, whose names it must not take.
-        in_test: whether the code is a test, which calls handlers by their names.
+        in_test: whether the code is a test, or an eval, which calls handlers by their names.
+        in_eval: whether the code is an eval, which goes on where an expectation does not hold.
         result_type: the name of the type that results of the innermost function must have; empty for any.
     """
 
@@ -70,6 +71,7 @@ class Emitter:
     servers: frozenset[str] = frozenset()
     is_lone: bool = False
     in_test: bool = False
+    in_eval: bool = False
     result_type: str = ""
 
     def at(self, span: Span) -> py.At:

@@ -91,6 +91,8 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
         return py.helper("peers", [this(e, at)], at)
     if name in ("registry", "output"):
         return py.helper("registry" if name == "registry" else "output", [], at)
+    if name == "case" and e.in_eval:
+        return py.helper("current_case", [], at)
     return py.koi(name, at)
 
 

@@ -12,7 +12,7 @@ from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen import switches as switches  # enters its emitter
 from koi_lang.compiler.codegen.expressions import no_payload
 from koi_lang.compiler.codegen.module_names import ModuleNames
-from koi_lang.compiler.codegen.tests import tests
+from koi_lang.compiler.codegen.tests import evals, tests
 from koi_lang.compiler.imports import Imported
 from koi_lang.compiler.symbols import Kind, Symbol
 
@@ -34,7 +34,7 @@ class _Module:
 
     def build(self) -> ast.Module:
         declared = self.declarations()
-        main = [*self.main(), *tests(self.file, self.names)]
+        main = [*self.main(), *tests(self.file, self.names), *evals(self.file, self.names)]
         title = f"Compiled from {posixpath.basename(self.unit.path)}."
         head = [py.evaluate(py.constant(title, START), START), *self.imports()]
         return ast.Module([*head, *declared, *main], [])

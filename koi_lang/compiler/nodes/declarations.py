@@ -5,9 +5,11 @@ from __future__ import annotations
 from koi_lang.compiler.nodes.base import Declaration, Expression, Node, node
 from koi_lang.compiler.nodes.executable import (
     Affordance,
+    Array,
     Block,
     Budget,
     Function,
+    Literal,
     McpAddress,
     Name,
     Object,
@@ -130,6 +132,17 @@ class Test(Declaration):
     """`test "name" { … }`."""
 
     name: Text
+    body: Block
+
+
+@node
+class Eval(Declaration):
+    """`eval "name" over SOURCE times N pass P { … }`; what is left out is None."""
+
+    name: Text
+    source: Text | Array | None
+    times: Literal | None
+    accept: Literal | None
     body: Block
 
 

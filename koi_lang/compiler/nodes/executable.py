@@ -494,3 +494,11 @@ class Expect(Statement):
 
     condition: Expression
     failure: Text | None
+
+
+@node
+class Score(Statement):
+    """`score name = value`, in an eval."""
+
+    name: str
+    value: Expression

@@ -16,6 +16,7 @@ from koi_lang.compiler.rules import (
     actions,
     agents,
     duplicates,
+    evals,
     flow,
     limits,
     lists,
@@ -51,7 +52,8 @@ __all__ = ["check", "explanation", "explanations"]
 # Each of these enters its rules into the table when it is imported.
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
-    models, spelling, tests, types, state, roles, objects, payloads, results, limits, lists, placeholders, servers,
+    models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
+    servers,
 )  # fmt: skip
 
 

@@ -59,14 +59,14 @@ class _Gap:
     @cached_property
     def is_in_code(self) -> bool:
         """Whether the gap is a step of a handler, function or test."""
-        return any(self._is_in(kind) for kind in (n.Handler, n.Function, n.Test))
+        return any(self._is_in(kind) for kind in (n.Handler, n.Function, n.Test, n.Eval))
 
     @cached_property
     def is_top(self) -> bool:
         """Whether the gap is a declaration of its own, or several."""
         return not any(node.span.encloses(self.span) for node in self.file.unit.program.declarations)
 
-    def _is_in(self, kind: type[n.Handler] | type[n.Function] | type[n.Test]) -> bool:
+    def _is_in(self, kind: type[n.Handler] | type[n.Function] | type[n.Test] | type[n.Eval]) -> bool:
         return any(node.span.encloses(self.span) for node, _ in self.file.index.of(kind))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Tests: where their steps may stand, and calls of handlers in them."""
+"""Tests and evals: where their steps may stand, and calls of handlers in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from koi_lang.compiler.walk import Enclosing, everything
 from koi_lang.source import Span
 
 # Where an expression stands whose value is used at once, so that a promise would be a mistake.
-USED_AT_ONCE = (n.ExpressionStatement, n.Declarator, n.Expect, n.Operation, n.Prefix, n.Member, n.Index)
+USED_AT_ONCE = (n.ExpressionStatement, n.Declarator, n.Expect, n.Score, n.Operation, n.Prefix, n.Member, n.Index)
 
 
 @rule("E0217", "error")
@@ -120,7 +120,7 @@ def given_twice(file: Analysis, report: Report) -> None:
           given person answers ["Ada", "Bo"]
         }
     """
-    for test, _ in file.index.of(n.Test):
+    for test in _blocks(file):
         first: dict[str, n.Given] = {}
         for step in test.body.statements:
             if isinstance(step, n.Given) and first.setdefault(step.who, step) is not step:
@@ -149,7 +149,7 @@ def handler_not_awaited(file: Analysis, report: Report) -> None:
         test "adds one" { expect await Clerk.add({ a: 1 }) == 2 }
     """
     calls = {call: name for call, name, symbol in handler_calls(file) if name.name in _events(symbol)}
-    for test, _ in file.index.of(n.Test):
+    for test in _blocks(file):
         for call in _used_at_once(test) if calls else ():
             if call in calls:
                 text = file.unit.source.text[call.span.start : call.callee.span.end]
@@ -179,7 +179,12 @@ def _events(symbol: Symbol) -> list[str]:
     return [item.name.name for item in handlers(symbol.node)] if isinstance(symbol.node, n.Agent) else []
 
 
-def _used_at_once(test: n.Test) -> Iterator[n.Call]:
+def _blocks(file: Analysis) -> list[n.Test | n.Eval]:
+    """The tests of a file, then its evals."""
+    return [*(test for test, _ in file.index.of(n.Test)), *(each for each, _ in file.index.of(n.Eval))]
+
+
+def _used_at_once(test: n.Test | n.Eval) -> Iterator[n.Call]:
     """The calls whose value a test uses without waiting for it."""
     for node in everything(test):
         if isinstance(node, USED_AT_ONCE):
@@ -193,6 +198,8 @@ def _values(node: n.Node) -> tuple[n.Expression | None, ...]:
             return (node.value,)
         case n.Expect():
             return (None if node.failure is not None else node.condition,)
+        case n.Score():
+            return (node.value,)
         case n.Operation():
             return node.operands
         case n.Prefix():

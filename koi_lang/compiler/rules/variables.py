@@ -17,11 +17,13 @@ from koi_lang.diagnostics import nearest
 
 # Looking for similar names takes a while, and nobody reads on from here.
 MOST_NAMES = 100
-# Words of tests, where what belongs to them is missing.
+# Words of tests and evals, where what belongs to them is missing.
 STEPS = {
     "expect": "write on the same line what must hold: `expect result == 3`.",
+    "score": "write on the same line what it is: `score politeness = 0.8`.",
     "given": "write on the same line what is given: `given model answers [ … ]`.",
     "output": "the list of printed lines is there in tests only.",
+    "case": "the current case is there in evals only.",
 }
 # What begins something that has another form.
 FORMS = {
@@ -36,7 +38,7 @@ ACTIONS = frozenset(
     " registry_delete registry_keys registry_search".split()
 )
 # Where variables can be declared; elsewhere there are lone values.
-CODE = (n.Handler, n.Function, n.Skill, n.Test)
+CODE = (n.Handler, n.Function, n.Skill, n.Test, n.Eval)
 KINDS: tuple[Kind, ...] = ("agent", "team", "prompt", "function", "role")
 
 

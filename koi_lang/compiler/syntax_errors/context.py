@@ -88,7 +88,9 @@ class Failure:
     @property
     def is_code(self) -> bool:
         """Whether the place is inside a handler or function."""
-        return any(frame.bracket == "{" and frame.word in ("on", "function", "=>", "test") for frame in self.frames)
+        return any(
+            frame.bracket == "{" and frame.word in ("on", "function", "=>", "test", "eval") for frame in self.frames
+        )
 
     @property
     def is_top(self) -> bool:

@@ -10,7 +10,7 @@ from koi_lang.source import Span
 
 FIRST: list[Hint] = []
 HINTS: list[Hint] = []
-DECLARATIONS = ("import", "type", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test")
+DECLARATIONS = ("import", "type", "role", "team", "agent", "skill", "mcp", "prompt", "run", "test", "eval")
 # Declarations of BAML, which has no agents.
 OF_BAML = {
     "client": 'name the model in an agent: `llm default = { model: "…" }`.',

@@ -60,7 +60,7 @@ PLACE = re.compile(r"\{([^{}:!]+)(?:![rsa])?(?::[^{}]*)?\}")
 THREE_QUOTES = 'write `"""` at both ends of the text.'
 # How far into the second of two statements a strange word is looked for.
 LOOK_AHEAD = 200
-KEYWORDS = (*sorted(RESERVED | CONTEXTUAL), "new", "break", "continue", "typeof", "delete", "expect", "given")
+KEYWORDS = (*sorted(RESERVED | CONTEXTUAL), "new", "break", "continue", "typeof", "delete", "expect", "given", "score")
 
 
 @hint(HINTS, "E0166")

@@ -1,18 +1,19 @@
-"""Tests that are written as in another language, or not to their end."""
+"""Tests and evals that are written as in another language, or not to their end."""
 
 from __future__ import annotations
 
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 
 HINTS: list[Hint] = []
-WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given"))
+WORDS = frozenset(("test", "tests", "it", "describe", "expect", "given", "eval"))
 TEST_FORM = 'write `test "name" { expect … }`.'
+EVAL_FORM = 'write `eval "name" over "./cases.jsonl" times 3 pass 0.9 { … }`, or less between name and steps.'
 GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
 
 
 @hint(HINTS, "E0177")
 def test_form(failure: Failure) -> SyntaxHelp | None:
-    """A test, or a step of one, is written as in another language.
+    """A test or an eval, or a step of one, is written as in another language.
 
     Wrong:
 
@@ -26,7 +27,28 @@ def test_form(failure: Failure) -> SyntaxHelp | None:
         return None
     if failure.word() in ("expect", "given"):
         return SyntaxHelp(f"`{failure.word()}` belongs into a test", failure.span, TEST_FORM)
+    if failure.word() == "eval":
+        return SyntaxHelp("an eval has its name in quotes", failure.span, EVAL_FORM)
     return SyntaxHelp(f"{failure.excerpt} does not begin a test like this", failure.span, TEST_FORM)
+
+
+@hint(HINTS, "E0456")
+def eval_form(failure: Failure) -> SyntaxHelp | None:
+    """What stands between the name of an eval and its steps cannot be there.
+
+    `over` names a file or holds a list, `times` and `pass` take a number. They come in this order.
+
+    Wrong:
+
+        eval "greets" pass 0.9 times 3 { expect 1 + 1 == 2 }
+
+    Right:
+
+        eval "greets" times 3 pass 0.9 { expect 1 + 1 == 2 }
+    """
+    if failure.frames or "EVAL" not in failure.tail[-8:]:
+        return None
+    return SyntaxHelp(f"{failure.excerpt} cannot stand here in an eval", failure.span, EVAL_FORM)
 
 
 @hint(HINTS, "E0188")

@@ -1,1 +1,1 @@
-"""What `test` blocks need while they run: given answers and expectations."""
+"""What `test` and `eval` blocks need while they run: given answers, expectations and scores."""

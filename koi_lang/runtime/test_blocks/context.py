@@ -1,4 +1,4 @@
-"""What one test works with: the answers it gives to models and people, and the lines that were printed."""
+"""What one test, or one case of an eval, works with: answers for models and people, printed lines, scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from koi_lang.errors import AgentError, UnscriptedError
+from koi_lang.errors import AgentError, ExpectationError, UnscriptedError
 from koi_lang.js.inspect_value import console_text
 from koi_lang.js.json_text import stringify
 
@@ -27,12 +27,18 @@ class Trial:
         person: what the person has not been asked for yet; None while nothing is given.
         output: the lines printed so far.
         missed: the first request that nobody had an answer for; it fails the test whatever the program makes of it.
+        case: what an eval is carried out with.
+        scores: those of the case by their names.
+        misses: what the case was expected to be, and is not.
     """
 
     model: Answers | None = None
     person: list[str] | None = None
     output: list[str] = field(default_factory=list)
     missed: UnscriptedError | None = None
+    case: Any = None
+    scores: dict[str, float] = field(default_factory=dict)
+    misses: list[ExpectationError] = field(default_factory=list)
 
     def miss(self, message: str, help: str) -> UnscriptedError:
         """The error of a request that there is no answer for; the first one of the test is kept."""
