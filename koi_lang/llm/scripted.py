@@ -100,10 +100,15 @@ def read_answers(path: Path) -> Answers:
     except (OSError, ValueError) as error:
         why = reason(error) if isinstance(error, OSError) else error
         raise SettingsError(f"cannot read the answers in `{path}`: {why}") from error
-    if _is_script(answers):
-        return answers
+    return require_answers(answers, str(path))
+
+
+def require_answers(value: Any, name: str) -> Answers:
+    """A value as answers; `name` is what messages call it. Raises SettingsError when it is something else."""
+    if _is_script(value):
+        return value
     raise SettingsError(
-        f"`{path}` is not a list of answers",
+        f"`{name}` is not a list of answers",
         help="Write a JSON list, or an object with lists by a text of the playbook they are for.",
     )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from koi_lang.runtime.events import Consumer
 
@@ -29,6 +29,7 @@ class Continuation:
         model: that it was begun with, as `-m` named it; empty where another one counts.
         effort: that its models were asked for, as `-e` named it; empty where another one counts.
         consumers: are told every event.
+        case: what the header of a new journal says of the case of an evaluation.
     """
 
     history: History | None = None
@@ -42,3 +43,4 @@ class Continuation:
     model: str = ""
     effort: str = ""
     consumers: Sequence[Consumer] = ()
+    case: Mapping[str, Any] = field(default_factory=dict)

@@ -63,7 +63,6 @@ def going_on(history: History, journal: Journal, at: int | None, words: Sequence
     header = journal.header
     last = journal.entries[-1].n if journal.entries else 0
     if history.policy is BRANCH:
-        return Continuation(
-            history, seed=header.seed, today=header.today, parent=(header.run, last if at is None else at), words=words
-        )
-    return Continuation(history, header.run, header.seed, header.today, journal.end)
+        parent = (header.run, last if at is None else at)
+        return Continuation(history, seed=header.seed, today=header.today, parent=parent, words=words, case=header.case)
+    return Continuation(history, header.run, header.seed, header.today, journal.end, case=header.case)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from koi_lang import settings
+from koi_lang.errors import SettingsError
 from koi_lang.extensions import additions
 from koi_lang.lazy import lazy_module
 from koi_lang.outcome import error_of
@@ -45,6 +46,10 @@ MOST_FRAMES = 7500
 Note = Callable[[str], None]
 
 
+class ModelNeededError(SettingsError):
+    """Real work is to be done, and no model is configured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A loaded program with what the command line, the folder and the person's settings say about running it.
@@ -53,6 +58,7 @@ class Prepared:
         latest: what is wanted by now, where that may change while a run goes on.
         adapter: the model of all agents; None where names decide.
         refused: what models were found not to take of requests, by any run of the program.
+        needs_model: whether no rehearsal stands in where no model is configured.
     """
 
     module: ModuleType
@@ -62,6 +68,7 @@ class Prepared:
     latest: Callable[[], Preferences] | None = None
     adapter: Adapter | None = None
     refused: Refused = field(default_factory=dict, repr=False)
+    needs_model: bool = False
 
     @property
     def path(self) -> str:
@@ -172,6 +179,9 @@ class Prepared:
             streams=self._streams_of(run),
         )
         if model.provider == "rehearsal":
+            if self.needs_model:
+                help = "Name one with `-m provider/model`, or take answers from a file with `--answers FILE`."
+                raise ModelNeededError("no model is configured, and this is no rehearsal", help=help)
             note(REHEARSAL if self.options.rehearse else f"no model is configured; {REHEARSAL}")
         return model
 

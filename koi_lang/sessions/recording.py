@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from koi_lang.errors import JournalError, SettingsError
@@ -61,7 +62,7 @@ def _writer(run: Run, ready: Prepared, going: Continuation) -> Writer:
     words = tuple(going.words) or tuple(options.words)
     identity = (run.id, time.time(), ready.path, hash_of(ready.entry), __version__)
     header = Header(*identity, words, options.payload, options.limits_here, run.seed, going.parent, run.today)
-    return runs.create(header)
+    return runs.create(replace(header, case=going.case))
 
 
 def _signer(run: Run, ready: Prepared) -> Signer | None:

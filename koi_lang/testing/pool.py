@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
-from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import connection
+from operator import length_hint
 from time import monotonic
 from typing import Any
 
@@ -19,19 +19,22 @@ from koi_lang.testing.worker import serve
 GRACE_S = 2.0
 
 
-def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[CaseResult]:
+def results(cases: Iterable[Case], *, jobs: int, timeout_s: float, is_hermetic: bool = True) -> Generator[CaseResult]:
     """The outcomes of cases as they come in. Closing the iterator ends what is still running.
 
     Args:
-        cases: are begun in this order.
+        cases: are begun in this order, each taken when there is a process for it.
         jobs: how many processes work at most.
         timeout_s: most time of a case.
+        is_hermetic: whether the processes can reach nothing outside of this machine.
     """
-    pool = _Pool(min(jobs, len(cases)), timeout_s)
-    waiting = deque(cases)
+    pool = _Pool(min(jobs, length_hint(cases, jobs)), timeout_s, is_hermetic=is_hermetic)
+    waiting = iter(cases)
     try:
-        while waiting or pool.is_busy:
+        while True:
             pool.begin(waiting)
+            if not pool.is_busy:
+                return
             yield from pool.wait_for_results()
     finally:
         pool.close()
@@ -40,13 +43,13 @@ def results(cases: Sequence[Case], *, jobs: int, timeout_s: float) -> Generator[
 class _Worker:
     """A process and the case it is at."""
 
-    def __init__(self, siblings: Sequence[_Worker], timeout_s: float) -> None:
+    def __init__(self, siblings: Sequence[_Worker], timeout_s: float, *, is_hermetic: bool) -> None:
         # Forked processes have everything loaded; elsewhere than on Linux forking is not safe.
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.connection, theirs = context.Pipe()
         inherited = [self.connection, *(sibling.connection for sibling in siblings)]
         others = inherited if context.get_start_method() == "fork" else []
-        self.process = context.Process(target=serve, args=(theirs, others, timeout_s), daemon=True)
+        self.process = context.Process(target=serve, args=(theirs, others, timeout_s, is_hermetic), daemon=True)
         _start(self.process)
         theirs.close()
         self.timeout_s = timeout_s
@@ -87,8 +90,8 @@ class _Worker:
 
 
 class _Pool:
-    def __init__(self, size: int, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
+    def __init__(self, size: int, timeout_s: float, *, is_hermetic: bool = True) -> None:
+        self._timeout_s, self._is_hermetic = timeout_s, is_hermetic
         self._workers: list[_Worker] = []
         for _ in range(size):
             self._add()
@@ -98,14 +101,14 @@ class _Pool:
         """Whether a case is under way."""
         return any(worker.case is not None for worker in self._workers)
 
-    def begin(self, waiting: deque[Case]) -> None:
+    def begin(self, waiting: Iterator[Case]) -> None:
         """Give every idle process a case; one that has died since its last case is replaced."""
         for worker in [each for each in self._workers if not each.process.is_alive() and each.case is None]:
             self._replace(worker)
             worker.kill()
         for worker in self._workers:
-            if worker.case is None and waiting:
-                worker.begin(waiting.popleft())
+            if worker.case is None and (case := next(waiting, None)) is not None:
+                worker.begin(case)
 
     def wait_for_results(self) -> Iterator[CaseResult]:
         """Wait for the next outcomes."""
@@ -139,7 +142,7 @@ class _Pool:
         self._add()
 
     def _add(self) -> None:
-        self._workers.append(_Worker(self._workers, self._timeout_s))
+        self._workers.append(_Worker(self._workers, self._timeout_s, is_hermetic=self._is_hermetic))
 
     def close(self) -> None:
         """End all processes: idle ones in peace, so that what measures coverage can write down what it knows."""

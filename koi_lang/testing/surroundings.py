@@ -13,7 +13,7 @@ from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.agents.declarations import Mcp
 from koi_lang.runtime.host import Approval, NobodyToAskError, choose_option
 from koi_lang.runtime.mcp.servers import Servers
-from koi_lang.runtime.test_blocks.context import Trial
+from koi_lang.runtime.test_blocks.context import Answers, Trial
 
 if TYPE_CHECKING:
     from koi_lang.runtime.mcp.connection import McpConnection
@@ -66,11 +66,19 @@ class Script:
         """Stream the next answer. Raises UnscriptedError when there is none."""
         if self._trial.model is None:
             raise self._missing_answer_error("a model is asked, and this test gives no answers", request)
-        self._scripted = self._scripted or ScriptedModel(self._trial.model)
         try:
-            return self._scripted(request)
+            return self._script(self._trial.model)(request)
         except ProviderError as error:
             raise self._missing_answer_error(error.message, request) from error
+
+    def pass_over(self, request: Request) -> None:
+        """Count the next answer as given: it is known from an earlier part of the run."""
+        if self._trial.model is not None:
+            self._script(self._trial.model).pass_over(request)
+
+    def _script(self, answers: Answers) -> ScriptedModel:
+        self._scripted = self._scripted or ScriptedModel(answers)
+        return self._scripted
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Passing:
 def test_a_process_that_dies_between_two_tests_is_replaced() -> None:
     """What kills an idle process costs no test, and does not end the run."""
     pool = _Pool(1, 10.0)
-    waiting: deque[Case] = deque([Passing("one"), Passing("two")])
+    waiting: Iterator[Case] = iter([Passing("one"), Passing("two")])
     pool.begin(waiting)
     (first,) = pool.wait_for_results()
     process = pool._workers[0].process

@@ -76,6 +76,7 @@ class Header:
         seed: what its random numbers follow from.
         today: date and place that its models were told; empty where they were told none.
         parent: for a branch, the id of the run it goes on from and the number of the last entry that counts for it.
+        case: for a case of an evaluation its eval, its data, and what tells it from the others; empty for other runs.
     """
 
     run: str
@@ -89,6 +90,7 @@ class Header:
     seed: str = ""
     parent: tuple[str, int] | None = None
     today: str = ""
+    case: Mapping[str, Any] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """The JSON form."""
@@ -105,6 +107,7 @@ class Header:
             "seed": self.seed,
             **({"today": self.today} if self.today else {}),
             **({"parent": list(self.parent)} if self.parent else {}),
+            **({"case": dict(self.case)} if self.case else {}),
         }
 
 
@@ -279,17 +282,17 @@ def _header(data: Mapping[str, Any]) -> Header | None:
     texts = [data.get(name) for name in ("run", "program", "hash", "version")]
     words, started = data.get("words", []), data.get("started")
     seed, today = data.get("seed", ""), data.get("today", "")
-    payload, limits = data.get("payload", {}), data.get("limits", {})
+    payload, limits, case = data.get("payload", {}), data.get("limits", {}), data.get("case", {})
     if (
         not all(isinstance(text, str) for text in (*texts, seed, today))
         or not _is_number(started)
         or not _are_texts(words)
     ):
         return None
-    if not isinstance(payload, dict) or not isinstance(limits, dict):
+    if not isinstance(payload, dict) or not isinstance(limits, dict) or not isinstance(case, dict):
         return None
     run, program, hash, version = map(str, texts)
-    given = (tuple(words), payload, limits, seed, _parent(data.get("parent")), today)
+    given = (tuple(words), payload, limits, seed, _parent(data.get("parent")), today, case)
     return Header(run, float(started or 0), program, hash, version, *given)
 
 
