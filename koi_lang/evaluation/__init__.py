@@ -1,0 +1,1 @@
+"""Evaluations: what a program does with many cases, measured, and held against an earlier time."""

@@ -1,0 +1,188 @@
+"""One case of an evaluation as a recorded run, in a process of its own; one that was interrupted goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from koi_lang.errors import JournalError, MissingKeyError
+from koi_lang.llm.messages import Adapter
+from koi_lang.llm.scripted import Answers, ScriptedModel
+from koi_lang.program import loader
+from koi_lang.program.error_report import innermost
+from koi_lang.program.eval_blocks import carry_out_case, eval_named
+from koi_lang.program.files import absolute
+from koi_lang.runtime.budget.limits import RUN, LimitReachedError
+from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.history import History, lasting_entries
+from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.test_blocks.context import Trial
+from koi_lang.sessions.continuation import Continuation
+from koi_lang.sessions.known_history import going_on, readable
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import ModelNeededError, Prepared, prepare_program
+from koi_lang.sessions.recording import record_run
+from koi_lang.sessions.trust import require_trust
+from koi_lang.testing.cases import CaseOutcome, Stopwatch, failed_outcome
+from koi_lang.testing.surroundings import Audience, Script
+
+CaseEnd = Literal["over", "budget", "stuck", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOutcome(CaseOutcome):
+    """What came of a case.
+
+    Attributes:
+        scores: by their names.
+        usage: what its models took, also in an earlier part of its run.
+        end: whether it came to its end, well or not; else it can go on. What it lacks is money (`budget`), somebody who
+            knows what became of an effect (`stuck`), or a model or its key, as all others do (`refused`).
+    """
+
+    scores: Mapping[str, float] = field(default_factory=dict)
+    usage: UsageTotals = field(default_factory=UsageTotals)
+    end: CaseEnd = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """A case that is to be carried out; it is sent to another process.
+
+    Attributes:
+        path: the program, absolute.
+        number: from 1 on, among all of the evaluation.
+        case: what the header of its journal says of it: `evaluation`, `eval`, `id`, `repeat`, `key` and `data`.
+        answers: what stands in for its models; None where they are asked.
+        usd: the most that it may spend beside what it has spent; None without a limit.
+        trusted: whether it may go on with a journal that this machine has not signed.
+    """
+
+    path: Path
+    number: int
+    case: Mapping[str, Any]
+    options: RunOptions
+    answers: Answers | None = None
+    usd: float | None = None
+    trusted: bool = False
+
+    @property
+    def id(self) -> str:
+        """Of its run."""
+        return f"{self.case['evaluation']}-{self.number}"
+
+    @property
+    def name(self) -> str:
+        """How a person calls it."""
+        return f"{self.case['eval']}: {self.case['id']}"
+
+    def run(self) -> EvalOutcome:
+        """Carry it out in a program that is loaded for it alone. What goes wrong becomes part of the outcome."""
+        watch, audience, usage = Stopwatch.start(), Audience(Trial()), UsageTotals()
+        error: BaseException | None = None
+        loader.unload()
+        try:
+            with asyncio.Runner() as runner, redirect_stdout(io.StringIO()):
+                runner.run(_carry_out(self, audience, usage))
+        except (Exception, SystemExit) as raised:  # becomes part of the outcome
+            error = raised
+        finally:
+            loader.unload()
+        return _outcome(audience, error, watch.seconds, usage)
+
+
+def _outcome(audience: Audience, error: BaseException | None, seconds: float, usage: UsageTotals) -> EvalOutcome:
+    trial = audience.trial
+    failures = [*trial.misses, *([] if error is None else [error])]
+    messages = [failed_outcome(failure).message for failure in failures]
+    return EvalOutcome(
+        not failures,
+        seconds,
+        "\n\n".join(messages),
+        tuple(trial.output),
+        tuple(audience.logged),
+        scores=dict(trial.scores),
+        usage=usage,
+        end=_end_of(error),
+    )
+
+
+def _end_of(error: BaseException | None) -> CaseEnd:
+    first = None if error is None else innermost(error)
+    if isinstance(first, LimitReachedError) and (first.what, first.limit) == (RUN, "usd"):
+        return "budget"
+    if isinstance(first, ModelNeededError | MissingKeyError):
+        return "refused"
+    return "stuck" if isinstance(first, JournalError) else "over"
+
+
+async def _carry_out(case: CaseRun, audience: Audience, usage: UsageTotals) -> None:
+    file, options = absolute(str(case.path)), case.options
+    ready = prepare_program(file, loader.load_compiled(file), options)
+    ready = replace(ready, adapter=_model_of(case, ready, audience.trial), needs_model=True)
+    going = _continuation(case, ready, audience)
+    if going.history is not None:
+        _add(usage, going.history.usage())
+    if case.usd is not None:
+        limits = {**options.limits, "usd": case.usd + usage.usd}
+        ready = replace(ready, options=replace(options, limits=limits))
+    run = ready.run(
+        _CaseHost(audience.trial, audience.logged),
+        [usage.add],
+        audience.log,
+        payload={},
+        detailed=True,
+        history=going.history,
+        id=case.id,
+        seed=going.seed,
+        **({} if going.history is None else {"today": going.today}),
+    )
+    with record_run(run, ready, going):
+        async with run:
+            await carry_out_case(run, ready.module, case.case, audience.trial)
+
+
+def _add(usage: UsageTotals, other: UsageTotals) -> None:
+    usage.requests += other.requests
+    usage.tokens += other.tokens
+    usage.usd += other.usd
+    usage.unpriced |= other.unpriced
+
+
+def _model_of(case: CaseRun, ready: Prepared, trial: Trial) -> Adapter | None:
+    """What stands in for the models of a case."""
+    if eval_named(ready.module, case.case["eval"]).gives_model:
+        return Script(trial)
+    return None if case.answers is None else ScriptedModel(case.answers)
+
+
+def _continuation(case: CaseRun, ready: Prepared, audience: Audience) -> Continuation:
+    """What the run goes on from: its own journal, where there is one. Raises JournalError."""
+    path = store.path_of(ready.folder, case.id)
+    if not has_header(path):
+        path.unlink(missing_ok=True)  # the process was killed before it had written anything
+        return Continuation(case=case.case)
+    journal = readable(path, ready.folder, audience.log)
+    require_trust(journal, trusted=case.trusted)
+    history = History(lasting_entries(journal.entries), "resume", ready.redactor())
+    return going_on(history, journal, None)
+
+
+def has_header(path: Path) -> bool:
+    """Whether there is a journal with its first line."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return file.readline().endswith(b"\n")
+
+
+class _CaseHost(Audience):
+    """Nobody is there; what is printed is taken from the events, since what was shown is not shown again."""
+
+    def print(self, text: str) -> None:
+        """Nothing: the journal has it."""
