@@ -7,6 +7,7 @@ COMMANDS = {
     "chat": "Talk to an agent of a program.",
     "rpc": "Let another program run and steer a program.",
     "test": "Run the tests of programs.",
+    "eval": "Carry out the evals of programs, and measure what comes of them.",
     "check": "Report the problems of a program without running it.",
     "compile": "Write the Python module of a program.",
     "audit": "Show what a model may do on behalf of each agent.",

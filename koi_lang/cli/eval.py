@@ -1,0 +1,101 @@
+"""`koi eval`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from koi_lang.cli.evaluating import EvalOptions, chosen_evals, evaluate, prepare_evals
+from koi_lang.cli.options import Amount, Count, add_options, allow_option, limiting_options, options_from
+from koi_lang.cli.ui.colours import colour_option
+from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
+from koi_lang.program.files import inside
+from koi_lang.sessions.options import RunOptions
+from koi_lang.sessions.prepared import Prepared
+
+EVALS = ".eval.koi"
+EXIT_NOTHING = 5
+TIMEOUT_S = 600.0
+
+
+class NothingToEvaluateError(UsageError):
+    """No eval was found or chosen."""
+
+    exit_code = EXIT_NOTHING
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("-k", "text", metavar="TEXT", help="Only evals whose file or name has TEXT: `greets and not slow`.")
+@click.option("-n", "--cases", "most", type=Count(), metavar="CASES", help="Only the first cases of each eval.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
+@click.option("--budget-usd", type=Amount(), metavar="USD", help="Stop before more than this is spent.")
+@click.option("--since", metavar="ID", help="Compare with an earlier evaluation, case by case.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
+              help="Most time of a case; default: 600.")  # fmt: skip
+@click.option("--answers", metavar="FILE", help="Take the model's answers from a file, anew for each case.")
+@click.option("--keys", metavar="FILE", help="Take keys from lines NAME=VALUE of a file, before all else.")
+@allow_option
+@add_options(*limiting_options("each case", "of each case"))
+@click.option("--no-extensions", is_flag=True, help="Leave installed extensions out.")
+@colour_option
+def command(paths: tuple[str, ...], **given: Any) -> None:
+    """Carry out the evals in files and folders, and measure what comes of them; without PATH, in the current folder.
+
+    In folders these are the files *.eval.koi. Each case is a recorded run. Exit codes: 0 as many passed as had to,
+    1 too few did, or not all cases were carried out, 2 wrong usage, 5 there was nothing to run, 130 interrupted.
+    """
+    options, how = options_from({**given, "record": True, "quiet": True}), eval_options(given)
+    programs = [
+        ready for file in _files(paths or (".",)) if chosen_evals(ready := prepare_evals(file, options), how.text)
+    ]
+    if not programs:
+        _say_that_there_is_nothing(how.text)
+    if how.since is not None and len(programs) > 1:
+        raise UsageError("`--since` compares the evals of one file", help="Name the file, or choose with `-k`.")
+    sys.exit(_evaluate_all(programs, how))
+
+
+def eval_options(given: dict[str, Any]) -> EvalOptions:
+    """What parsed options say about an evaluation."""
+    known = {name: value for name, value in given.items() if name in EvalOptions.__dataclass_fields__}
+    return EvalOptions(**{**known, "jobs": given["jobs"] or os.cpu_count() or 1})
+
+
+def options_of(words: Sequence[str]) -> tuple[RunOptions, EvalOptions]:
+    """The options in the words of a command line that began with `eval`."""
+    given = command.make_context("eval", list(words[1:])).params
+    return options_from({**given, "record": True, "quiet": True}), eval_options(given)
+
+
+def _evaluate_all(programs: Sequence[Prepared], how: EvalOptions) -> int:
+    """Evaluate one program after the other within one budget; gives the exit code."""
+    codes, left = [EXIT_OK], how.budget_usd
+    for ready in programs:
+        code, spent = evaluate(ready, replace(how, budget_usd=left))
+        codes.append(code)
+        left = None if left is None else max(0.0, left - spent)
+        if code == EXIT_INTERRUPTED:
+            return code
+    return max(codes)
+
+
+def _files(paths: Sequence[str]) -> Iterator[str]:
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from (str(file) for file in sorted(inside(path.resolve(), "")) if file.name.endswith(EVALS))
+        else:
+            yield str(path)
+
+
+def _say_that_there_is_nothing(text: str | None) -> None:
+    if text is not None:
+        raise NothingToEvaluateError(f"no eval has `{text}` in its name")
+    help = 'write `eval "name" over "./cases.jsonl" { … }` in a file whose name ends with `.eval.koi`.'
+    raise NothingToEvaluateError("there are no evals here", help=help)

@@ -1,0 +1,70 @@
+"""What came of cases and of evals, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from koi_lang.evaluation.intervals import Interval, PairedDifference
+from koi_lang.evaluation.records import CaseRecord
+from koi_lang.evaluation.summary import PASSED, EvalComparison, EvalSummary
+from koi_lang.text_width import clean
+
+RED, GREEN, PLAIN = "\x1b[31m", "\x1b[32m", "\x1b[0m"
+SMALLEST_SHOWN = 0.001
+
+
+def case_line(record: CaseRecord, times: int, *, colour: bool) -> str:
+    """A case on a line: `passed greets politely: ada 2/3 (0.01 s), politeness 0.8`."""
+    word, shade = ("passed", GREEN) if record.ok else ("failed", RED)
+    repeat = f" {record.repeat}/{times}" if times > 1 else ""
+    scores = "".join(f", {name} {value:.4g}" for name, value in record.scores.items())
+    told = clean(f"{' '.join(record.eval.split())}: {' '.join(record.case.split())}{repeat}")
+    return f"{f'{shade}{word}{PLAIN}' if colour else word} {told} ({record.seconds:.2f} s){clean(scores)}"
+
+
+def failure_lines(record: CaseRecord) -> Iterator[str]:
+    """Why a case has failed, and how to look at its run."""
+    yield from (f"  {line}".rstrip() for line in clean(record.message).split("\n"))
+    yield f"  `koi runs show {record.run}` shows what happened"
+
+
+def summary_lines(summary: EvalSummary, comparison: EvalComparison | None, *, colour: bool) -> Iterator[str]:
+    """What came of an eval, and what is different from an earlier time."""
+    yield ""
+    runs = f" ({summary.passed:,} of {summary.runs:,} runs passed)" if summary.runs > summary.rate.cases else ""
+    yield f"{clean(' '.join(summary.name.split()))}: {_cases(summary.rate.cases)}{runs}"
+    rows = [(PASSED, _percent(summary.rate)), *((name, _decimal(each)) for name, each in summary.scores.items())]
+    differences = {} if comparison is None else comparison.differences
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        yield f"  {clean(name.ljust(width))}  {text}{_difference(name, differences)}"
+    if comparison is not None and comparison.unpaired:
+        yield f"  {_cases(comparison.unpaired)} not in both, and not compared"
+    if summary.accept is not None:
+        word, shade = ("missed", RED) if summary.is_missed else ("reached", GREEN)
+        shown = f"{shade}{word}{PLAIN}" if colour else word
+        yield f"  {summary.accept:.1%} had to pass: {shown}".replace(".0%", "%").replace("%", " %")
+
+
+def _cases(number: int) -> str:
+    return f"{number:,} case{'' if number == 1 else 's'}"
+
+
+def _percent(rate: Interval) -> str:
+    low, high = rate.low or 0.0, 1.0 if rate.high is None else rate.high
+    return f"{100 * rate.value:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f} %)"
+
+
+def _decimal(mean: Interval) -> str:
+    interval = "" if mean.low is None or mean.high is None else f" (95 % interval {mean.low:.4g} to {mean.high:.4g})"
+    return f"{mean.value:.4g}{interval}"
+
+
+def _difference(name: str, differences: Mapping[str, PairedDifference]) -> str:
+    """What changed, and whether it may be chance; empty where nothing is compared."""
+    found = differences.get(name)
+    if found is None:
+        return ""
+    value = f"{100 * found.value:+.1f} points" if name == PASSED else f"{found.value:+.4g}"
+    p = f"p = {found.p:.3f}" if found.p >= SMALLEST_SHOWN else f"p < {SMALLEST_SHOWN}"
+    return f"; {value}, {'more than chance' if found.is_more_than_chance else 'may be chance'} ({p})"
