@@ -35,7 +35,8 @@ def read_ruff(data: bytes, folder: Path) -> CheckReport:
 def read_eslint(data: bytes, folder: Path) -> CheckReport:
     """What `--format=json` of eslint writes. Raises UnreadableReportError."""
     problems: list[Problem] = []
-    for file in _objects(parse_json(data)):
+    files = list(_objects(parse_json(data)))
+    for file in files:
         path = _text(file, "filePath")
         problems += ({**message, "filePath": path} for message in _objects(file.get("messages")))
 
@@ -44,7 +45,7 @@ def read_eslint(data: bytes, folder: Path) -> CheckReport:
         place = name_place(problem["filePath"], _line(problem, "line"), folder)
         return CheckFinding(severity, _title(problem, problem.get("ruleId")), place)
 
-    return report_of(problems, finding)
+    return report_of(problems, finding) if files else CheckReport()
 
 
 def read_mypy(data: bytes, folder: Path) -> CheckReport:

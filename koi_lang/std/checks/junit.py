@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
@@ -35,20 +35,17 @@ class JunitCase:
     """A test of a report.
 
     Attributes:
+        place: its file and the line in that, as the tool names them; either may be empty.
         result: `failure`, `error`, `skipped`, or empty where it passed.
         message: of a failure, in short.
         text: of a failure, as a whole.
     """
 
-    attributes: Mapping[str, str]
+    name: str
+    place: tuple[str, str]
     result: str = ""
     message: str = ""
     text: str = ""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self.attributes.get("name") or "a test without a name"
 
 
 # Names the place of a failure, from the folder of the project.
@@ -68,7 +65,8 @@ class _Reader:
         if name in ("testsuites", "testsuite"):
             self.has_suites = True
         elif name == "testcase":
-            self.open_case = JunitCase(attributes)
+            place = attributes.get("file", ""), attributes.get("line", "")
+            self.open_case = JunitCase(attributes.get("name") or "a test without a name", place)
             self.cases.append(self.open_case)
         elif self.open_case is not None and name in (*FAILURES, "skipped"):
             self.open_case.result = self.open_case.result if self.open_case.result in FAILURES else name
@@ -95,12 +93,18 @@ def read_cases(data: bytes) -> list[JunitCase]:
     parser.CharacterDataHandler = reader.add_text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
-        parser.Parse(NO_XML.sub("\ufffd", data.decode("utf-8", "replace")).encode(), True)
+        parser.Parse(_as_xml(data), True)
     except expat.ExpatError as error:
         raise UnreadableReportError(f"it is no XML: {error}") from error
     if not reader.has_suites:
         raise UnreadableReportError("it is not in the form of JUnit")
     return reader.cases
+
+
+def _as_xml(data: bytes) -> bytes:
+    """What a tool has written, as XML: texts of tests hold what must not stand in that, and tools pass it on."""
+    text = NO_XML.sub("\ufffd", data.decode("utf-8", "replace"))
+    return (text if "<![CDATA[" in text else text.replace("]]>", "]]&gt;")).encode()
 
 
 def _refuse_doctype(*about: object) -> None:
@@ -131,6 +135,8 @@ def read_node_junit(data: bytes, folder: Path) -> CheckReport:
     file, which passed; so is one that declares no test. Neither counts as one.
     """
     cases = read_cases(data)
+    for case in cases:  # quotation marks in attributes are escaped twice
+        case.name, case.message = (text.replace("&quot;", '"') for text in (case.name, case.message))
     report = report_cases(cases, folder, name_node_place)
     silent = [case.name for case in cases if not case.result and os.path.isabs(case.name)]
 
@@ -156,9 +162,8 @@ def name_python_place(case: JunitCase, folder: Path) -> str:
     for file, line in reversed(PYTHON_PLACE.findall(case.text)[-MOST_PLACES:]):
         if _is_own(file, folder):
             return name_place(file, line, folder)
-    line = case.attributes.get("line", "")
-    known = int(line) + 1 if re.fullmatch("[0-9]{1,9}", line) else None
-    return name_place(case.attributes.get("file", ""), known, folder)
+    file, line = case.place
+    return name_place(file, int(line) + 1 if re.fullmatch("[0-9]{1,9}", line) else None, folder)
 
 
 def name_node_place(case: JunitCase, folder: Path) -> str:
@@ -168,7 +173,7 @@ def name_node_place(case: JunitCase, folder: Path) -> str:
         place = NODE_PLACE.fullmatch(line.removeprefix("at ").rpartition("(")[2]) if line.startswith("at ") else None
         if place is not None and _is_own(file := unquote(place[1]), folder):
             return name_place(file, place[2], folder)
-    return name_place(case.attributes.get("file", ""), None, folder)
+    return name_place(case.place[0], None, folder)
 
 
 def _is_own(file: str, folder: Path) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.checks.findings import CheckReport, Severity
+from koi_lang.std.checks.node_tools import find_eslint, find_node_tests, find_tsc
 from koi_lang.std.checks.options import CheckOptions, check_options, require_files
 from koi_lang.std.checks.python_tools import find_mypy, find_pytest, find_ruff
 from koi_lang.std.checks.tool_runs import ToolRequest, ToolRun, run_shell, run_tool
@@ -49,7 +50,7 @@ TESTS = CheckKind(
     "blocker",
     "no tests were found in this folder",
     "Write some, such as `test_NAME.py` for pytest or `NAME.test.js` for Node.",
-    (find_pytest,),
+    (find_pytest, find_node_tests),
 )
 LINT = CheckKind(
     "checks.lint",
@@ -57,7 +58,7 @@ LINT = CheckKind(
     "important",
     "no linter is set up for anything in this folder",
     "Add the settings of one, such as `ruff.toml` or `eslint.config.js`.",
-    (find_ruff,),
+    (find_ruff, find_eslint),
 )
 TYPES = CheckKind(
     "checks.types",
@@ -65,7 +66,7 @@ TYPES = CheckKind(
     "important",
     "no type checker is set up for anything in this folder",
     "Add the settings of one, such as `mypy.ini` or `tsconfig.json`.",
-    (find_mypy,),
+    (find_mypy, find_tsc),
 )
 COMMAND = CheckKind("checks.command", "to see whether it succeeds", "blocker", "", "", ())
 

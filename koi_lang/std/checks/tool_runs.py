@@ -178,7 +178,8 @@ def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: Chec
         return report
     passed = report.passed
     if passed == 0:
-        finding = request.finding(f"{tool.name} ran no test (exit code {code})", request.nothing)
+        nothing = "ran no test" if tool.counts_tests else "found nothing to check"
+        finding = request.finding(f"{tool.name} {nothing} (exit code {code})", request.nothing)
     elif code != 0:
         title = f"{tool.name} ended with exit code {code}, though its report tells of no failure"
         finding = request.finding(title, SEE_OUTPUT)
