@@ -41,6 +41,9 @@ ENTRANCES = {
     ("files", "koi_lang.std.checks.project_files"): "",
     # Names of one form, below three folders.
     ("files", "koi_lang.std.rubrics"): "",
+    # Snapshots open each folder of the project below the one before it; what is put back goes by the guard of paths.
+    ("files", "koi_lang.std.tree.project"): "paths",
+    **{("files", f"koi_lang.std.tree.{name}"): "" for name in ("folders", "reading", "restoring", "taking", "walking")},
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
