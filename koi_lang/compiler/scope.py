@@ -51,6 +51,7 @@ class ScopeVariable:
         header: declared in the head of a `for (;;)`; only `rewritten` counts for those.
         rewritten: assigned in a block inside of its own, or by a closure.
         python: its name in the generated code.
+        writes: what stores a value in it; None stands for a value of which nothing is known.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ScopeVariable:
     early: bool = False
     used: bool = False
     python: str = ""
+    writes: list[n.Node | None] = field(default_factory=list)
 
     @property
     def is_boxed(self) -> bool:
@@ -132,6 +134,8 @@ class Resolution:
         constants: assignments to something declared with `const`.
         repeated: second declarations of one name in one block.
         assigned_outer: assignments to something that is no variable.
+        loops: every `for (;;)`.
+        declared: the functions of variables that were declared with `function`.
     """
 
     variables: dict[n.Node, ScopeVariable] = field(default_factory=dict)
@@ -142,6 +146,8 @@ class Resolution:
     constants: list[tuple[n.Name, ScopeVariable]] = field(default_factory=list)
     repeated: list[tuple[Span, ScopeVariable]] = field(default_factory=list)
     assigned_outer: list[n.Name] = field(default_factory=list)
+    loops: list[n.For] = field(default_factory=list)
+    declared: dict[ScopeVariable, n.Function] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
 
     def fresh(self, base: str) -> str:
@@ -261,7 +267,7 @@ class _Resolver:
         for statement in statements:
             if isinstance(statement, n.Variable):
                 for declarator in statement.declarators:
-                    self.declare(declarator.pattern, statement.kind, declarator.span.end)
+                    self.declare(declarator.pattern, statement.kind, declarator.span.end, declarator)
             elif isinstance(statement, n.FunctionStatement):
                 self.declare_function(statement.function, statement.span.end)
             elif isinstance(statement, n.Function):
@@ -271,11 +277,11 @@ class _Resolver:
 
     def declare_function(self, function: n.Function, ready: int) -> None:
         if function.name is not None:
-            self.enter(function, function.name, "function", ready)
+            self.result.declared[self.enter(function, function.name, "function", ready)] = function
 
-    def declare(self, pattern: n.Node, kind: str, ready: int) -> None:
+    def declare(self, pattern: n.Node, kind: str, ready: int, write: n.Node | None = None) -> None:
         if isinstance(pattern, n.Binding):
-            self.enter(pattern, pattern.name, kind, ready)
+            self.enter(pattern, pattern.name, kind, ready).writes.append(write)
         elif isinstance(pattern, (n.ArrayPattern, n.ObjectPattern)):
             for element in pattern.elements:
                 self.declare(element.pattern, kind, ready)
@@ -329,15 +335,15 @@ class _Resolver:
             user = user.parent
 
     def assignment(self, node: n.Assignment) -> None:
-        self.resolve_assignment(node.target)
+        self.resolve_assignment(node.target, node)
         self.visit(node.value)
 
     def update(self, node: n.Update) -> None:
-        self.resolve_assignment(node.target)
+        self.resolve_assignment(node.target, node)
 
-    def resolve_assignment(self, target: n.Node) -> None:
+    def resolve_assignment(self, target: n.Node, write: n.Node | None = None) -> None:
         if isinstance(target, n.Name):
-            self.assigned_name(target)
+            self.assigned_name(target, write)
         elif isinstance(target, (n.ArrayPattern, n.ObjectPattern)):
             for element in target.elements:
                 self.resolve_assignment(element.pattern)
@@ -346,7 +352,7 @@ class _Resolver:
         else:
             self.visit(target)
 
-    def assigned_name(self, node: n.Name) -> None:
+    def assigned_name(self, node: n.Name, write: n.Node | None = None) -> None:
         variable = self.lookup(node)
         if variable is None:
             if node.name in self.known:
@@ -355,6 +361,7 @@ class _Resolver:
         if variable.kind == "const":
             self.result.constants.append((node, variable))
         variable.reassigned = True
+        variable.writes.append(write)
         variable.rewritten = variable.rewritten or self.block is not variable.block
         function = self.block.function
         if function is not variable.function:
@@ -396,10 +403,11 @@ class _Resolver:
         self.block = outside
 
     def for_loop(self, node: n.For) -> None:
+        self.result.loops.append(node)
         outside = self.open_loop(node)
         if isinstance(node.first, n.Variable):
             for declarator in node.first.declarators:
-                self.declare(declarator.pattern, node.first.kind, declarator.span.end)
+                self.declare(declarator.pattern, node.first.kind, declarator.span.end, declarator)
             for variable in self.block.variables.values():
                 variable.header = True
         for part in (node.first, node.condition, node.update):

@@ -14,9 +14,10 @@ ORDERED = (int, str, float)
 
 def same(a: Value, b: Value) -> bool:
     """`a === b`: primitives by value and kind, everything else by identity."""
-    kind = type(a)
-    if kind is type(b) and (kind is int or kind is str):
-        return bool(a == b)
+    if type(a) is int and type(b) is int:
+        return a == b
+    if type(a) is str and type(b) is str:
+        return a == b
     if a is b:
         return a == a if type(a) is float else True
     if isinstance(a, str):
@@ -41,6 +42,8 @@ def equal(a: Value, b: Value) -> bool:
 
 def less(a: Value, b: Value) -> bool:
     """`a < b`."""
+    if type(a) is int and type(b) is int:
+        return a < b
     kind = type(a)
     if kind is not type(b) or kind not in ORDERED:
         a, b = _comparable(a, b)
@@ -49,6 +52,8 @@ def less(a: Value, b: Value) -> bool:
 
 def less_equal(a: Value, b: Value) -> bool:
     """`a <= b`."""
+    if type(a) is int and type(b) is int:
+        return a <= b
     kind = type(a)
     if kind is not type(b) or kind not in ORDERED:
         a, b = _comparable(a, b)
@@ -57,6 +62,8 @@ def less_equal(a: Value, b: Value) -> bool:
 
 def greater(a: Value, b: Value) -> bool:
     """`a > b`."""
+    if type(a) is int and type(b) is int:
+        return a > b
     kind = type(a)
     if kind is not type(b) or kind not in ORDERED:
         a, b = _comparable(a, b)
@@ -65,6 +72,8 @@ def greater(a: Value, b: Value) -> bool:
 
 def greater_equal(a: Value, b: Value) -> bool:
     """`a >= b`."""
+    if type(a) is int and type(b) is int:
+        return a >= b
     kind = type(a)
     if kind is not type(b) or kind not in ORDERED:
         a, b = _comparable(a, b)

@@ -32,9 +32,8 @@ def get(value: Value, key: Value) -> Value:
     kind = type(value)
     if type(key) is str:
         if kind is dict or kind is MappingProxyType:
-            found = value.get(key, _MISSING)
-            if found is not _MISSING:
-                return found
+            if key in value:
+                return value[key]
             if kind is dict:
                 return _method(OBJECTS, value, key)
         elif key == "length" and (kind is list or kind is str):

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
     from koi_lang.runtime.registry import KeptRegistry
 
 globals().update(GLOBALS)
+# Of a text or array.
+length = len
 
 
 def live(declared: Any) -> Any:
@@ -97,12 +99,13 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role", "Team", "add", "apply",
-    "apply_member", "both", "call", "caught", "coalesce", "compare", "current_case", "decrement", "divide",
-    "either", "equal", "expect", "expect_failure", "export", "fill", "get", "give_score", "given", "greater",
-    "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "less", "less_equal", "live",
-    "multiply", "named", "negate", "new", "note_misses", "nullish", "number", "on", "open_object", "output", "peek",
-    "peers", "playbook", "power", "put", "put_last", "python_file", "query", "regex", "registry", "remainder",
-    "remove", "run", "same", "send", "server", "settle", "skill", "spread", "subtract", "template", "text",
-    "thrown", "tool", "truth", "type_of", "undefined", "unpack", "with_types", "without",
+    "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role", "Team", "add",
+    "apply", "apply_member", "both", "call", "caught", "coalesce", "compare", "current_case", "decrement",
+    "divide", "either", "equal", "expect", "expect_failure", "export", "fill", "get", "give_score", "given",
+    "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "length",
+    "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish", "number",
+    "on", "open_object", "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file",
+    "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle", "skill",
+    "spread", "subtract", "template", "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack",
+    "with_types", "without",
 ]  # fmt: skip

@@ -36,15 +36,15 @@ class Closures(koi.Agent, koi_name='Closures', role=lambda: Worker):
 
         def increase():
             nonlocal count
-            count = koi.increment(count)
+            count = count + 1
             return koi.undefined
 
-        koi.call(increase)
+        increase()
         made = []
         i = 0
-        while koi.less(i, 3):
-            koi.invoke(made, 'push', lambda *, i=i: i)
-            i = koi.increment(i)
+        while i < 3:
+            made.append(lambda *, i=i: i)
+            i = i + 1
         for word in koi.iterate(koi.get(args, 'words')):
             times = koi.Box()
             times.value = 0
@@ -53,12 +53,12 @@ class Closures(koi.Agent, koi_name='Closures', role=lambda: Worker):
                 times.value = koi.add(times.value, 1)
                 return koi.add(word, times.value)
 
-            koi.invoke(made, 'push', anonymous)
+            made.append(anonymous)
         return made
 
     @koi.on('recursion')
     async def recursion(this, args):
         def factorial(n):
-            return 1 if koi.less(n, 2) else koi.multiply(n, koi.call(factorial, koi.subtract(n, 1)))
+            return 1 if koi.less(n, 2) else koi.multiply(n, factorial(koi.subtract(n, 1)))
 
-        return koi.call(factorial, koi.get(args, 'n'))
+        return factorial(koi.get(args, 'n'))

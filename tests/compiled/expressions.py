@@ -37,7 +37,7 @@ class Expressions(
             koi.greater(size, 3) or koi.same(chosen, 'x')
         ):
             return chosen if not koi.equal(chosen, None) else size
-        return koi.same(koi.type_of(koi.get(args, 'flag')), 'boolean') and koi.has('name', args)
+        return koi.type_of(koi.get(args, 'flag')) == 'boolean' and koi.has('name', args)
 
     @koi.on('members')
     async def members(this, args):

@@ -12,14 +12,14 @@ def Texts():
 
     def counted() -> float:
         nonlocal calls
-        calls = koi.add(calls, 1)
+        calls = calls + 1
         return calls
 
     @koi.export
     def join(parts: list[str], last: str='end') -> str:
         if last is koi.undefined:
             last = 'end'
-        koi.call(counted)
+        counted()
         return koi.invoke([*koi.iterate(parts), last], 'join', separator)
 
     @koi.export

@@ -26,12 +26,12 @@ class Statements(koi.Agent, koi_name='Statements', role=lambda: Worker):
                 break
             sum = koi.add(sum, item)
         i = 0
-        while koi.less(i, 10):
-            if koi.same(koi.remainder(i, 2), 0):
-                i = koi.increment(i)
+        while i < 10:
+            if i % 2 == 0:
+                i = i + 1
                 continue
             sum = koi.add(sum, i)
-            i = koi.increment(i)
+            i = i + 1
         for key in koi.keys(args):
             sum = koi.add(sum, koi.get(key, 'length'))
         while koi.greater(sum, 10):

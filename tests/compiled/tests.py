@@ -83,7 +83,7 @@ def koi_tests():
                 koi.expect_failure('JSON')
             return koi.undefined
 
-        koi.call(check, '[')
+        check('[')
         return koi.undefined
 
     async def test_3():

@@ -16,6 +16,8 @@ from koi_lang.compiler.codegen.expressions import (
     key_of,
     named_value,
 )
+from koi_lang.compiler.codegen.operations import emit_binary, emit_step
+from koi_lang.compiler.kinds import UNKNOWN, Kind
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 
@@ -31,7 +33,11 @@ def _assignment(node: n.Assignment, e: Emitter) -> ast.expr:
 def _emit_assignment(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """Store a value, combined with the old one if there is an operator, and give the new value."""
     if isinstance(target, n.Name):
-        new = _combine(expression(target, e), operator, value, e, at) if operator else expression(value, e)
+        new = (
+            _combine(expression(target, e), e.kinds.of(target), operator, value, e, at)
+            if operator
+            else expression(value, e)
+        )
         return write_variable(e.variable(target), new, at)
     assert isinstance(target, (n.Member, n.Index))
     if not operator:
@@ -39,7 +45,7 @@ def _emit_assignment(target: n.Expression, operator: str, value: n.Expression, e
     holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
     old = py.helper("get", [holder, key], at)
-    return _put((holder, key), (holder_again, key_again), _combine(old, operator, value, e, at), at)
+    return _put((holder, key), (holder_again, key_again), _combine(old, UNKNOWN, operator, value, e, at), at)
 
 
 def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], value: ast.expr, at: py.At) -> ast.expr:
@@ -49,10 +55,12 @@ def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], val
     return py.helper("put", [*again, value], at)
 
 
-def _combine(old: ast.expr, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
+def _combine(old: ast.expr, kind: Kind, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """The new value of `old operator= value`."""
     if operator not in LAZY:
-        return py.helper(OPERATORS[operator], [old, expression(value, e)], at)
+        new = expression(value, e)
+        known = emit_binary(operator, old, new, (kind, e.kinds.of(value)), at)
+        return known or py.helper(OPERATORS[operator], [old, new], at)
     if is_harmless(value, e):
         return py.helper(CHOICES[operator], [old, expression(value, e)], at)
     name = e.fresh("value")
@@ -104,19 +112,23 @@ def _emit_update(node: n.Update, e: Emitter, at: py.At, old: str | None = None) 
     """Store the new value and give it; `old` is a name to keep the old number under."""
     target = node.target
     if isinstance(target, n.Name):
-        return write_variable(e.variable(target), _step_value(node, expression(target, e), at, old), at)
+        return write_variable(e.variable(target), _step_value(node, expression(target, e), e, at, old), at)
     assert isinstance(target, (n.Member, n.Index))
     holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
-    new = _step_value(node, py.helper("get", [holder, key], at), at, old)
+    new = _step_value(node, py.helper("get", [holder, key], at), e, at, old)
     return _put((holder, key), (holder_again, key_again), new, at)
 
 
-def _step_value(node: n.Update, value: ast.expr, at: py.At, old: str | None) -> ast.expr:
+def _step_value(node: n.Update, value: ast.expr, e: Emitter, at: py.At, old: str | None = None) -> ast.expr:
     """The number after or before a value, which is kept as a number under the name `old`."""
+    kind = e.kinds.of(node.target)
+    if old is not None and not kind.is_whole:
+        value = py.helper("number", [value], at)
     if old is not None:
-        value = py.walrus(old, py.helper("number", [value], at), at)
-    return py.helper("increment" if node.operator == "++" else "decrement", [value], at)
+        value = py.walrus(old, value, at)
+    known = emit_step(kind, value, up=node.operator == "++", at=at)
+    return known or py.helper("increment" if node.operator == "++" else "decrement", [value], at)
 
 
 # ---------------------------------------------------------------- statements
@@ -137,10 +149,9 @@ def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.
 
 def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py.At) -> ast.expr:
     if isinstance(node, n.Update):
-        step = "increment" if node.operator == "++" else "decrement"
-        return py.helper(step, [expression(target, e)], at)
+        return _step_value(node, expression(target, e), e, at)
     if node.operator:
-        return _combine(expression(target, e), node.operator, node.value, e, at)
+        return _combine(expression(target, e), e.kinds.of(target), node.operator, node.value, e, at)
     return named_value(target.name, node.value, e)
 
 

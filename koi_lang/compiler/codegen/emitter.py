@@ -11,6 +11,7 @@ from typing import Literal
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.module_names import ModuleNames
+from koi_lang.compiler.kinds import Kinds
 from koi_lang.compiler.scope import FunctionScope, Resolution, ScopeVariable
 from koi_lang.source import Source, Span
 
@@ -54,6 +55,7 @@ class Emitter:
         in_test: whether the code is a test, or an eval, which calls handlers by their names.
         in_eval: whether the code is an eval, which goes on where an expectation does not hold.
         result_type: the name of the type that results of the innermost function must have; empty for any.
+        kinds: of which kinds the values of expressions are.
     """
 
     source: Source
@@ -73,6 +75,10 @@ class Emitter:
     in_test: bool = False
     in_eval: bool = False
     result_type: str = ""
+    kinds: Kinds = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kinds = Kinds(self.resolution)
 
     def at(self, span: Span) -> py.At:
         """A span as Python places it."""

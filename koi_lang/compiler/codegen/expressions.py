@@ -10,6 +10,14 @@ from typing import TypeAlias
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.codegen.operations import (
+    emit_binary,
+    emit_item,
+    emit_length,
+    find_called_function,
+    has_python_truth,
+)
+from koi_lang.compiler.kinds import COMPARISONS, binary
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
@@ -24,7 +32,8 @@ CHOICES = {"||": "either", "&&": "both", "??": "coalesce"}
 NEGATED = {"!==": "same", "!=": "equal"}
 # The tests of the `?.` of a chain, and their places.
 Guards: TypeAlias = list[tuple[ast.expr, py.At]]
-COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
+# Chains of more operators than these are one call, since Python nests each operation in the next one.
+LONG_CHAIN = 30
 
 
 @singledispatch
@@ -46,9 +55,8 @@ def condition(node: n.Expression, e: Emitter) -> ast.expr:
             return ast.BoolOp(kind, [condition(operand, e) for operand in node.operands], **at)
         case n.Operation(operators=(operator, *_)) if operator in COMPARISONS:
             return expression(node, e)
-        case n.Literal(value=bool()):
-            return expression(node, e)
-    return py.helper("truth", [expression(node, e)], at)
+    emitted = expression(node, e)
+    return emitted if has_python_truth(e.kinds.of(node)) else py.helper("truth", [emitted], at)
 
 
 # ---------------------------------------------------------------- names and literals
@@ -224,15 +232,21 @@ def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
 def _operation(node: n.Operation, e: Emitter) -> ast.expr:
     if node.operators[0] in LAZY:
         return _lazy(node.operators[0], list(node.operands), e)
-    result = expression(node.operands[0], e)
+    result, kind = expression(node.operands[0], e), e.kinds.of(node.operands[0])
     start, index = node.span.start, 0
     while index < len(node.operators):
-        operator = node.operators[index]
-        count = _run(node.operators, index) if operator == "+" else 1
+        operator, operand = node.operators[index], node.operands[index + 1]
+        at, kinds = e.at(Span(start, operand.span.end)), (kind, e.kinds.of(operand))
+        emitted = expression(operand, e)
+        known = emit_binary(operator, result, emitted, kinds, at) if len(node.operators) < LONG_CHAIN else None
+        count = _run(node.operators, index) if operator == "+" and known is None else 1
         operands = node.operands[index + 1 : index + 1 + count]
-        at = e.at(Span(start, operands[-1].span.end))
-        result = _binary(operator, [result, *(expression(operand, e) for operand in operands)], at)
-        index += count
+        if known is None:
+            at = e.at(Span(start, operands[-1].span.end))
+            known = _binary(operator, [result, emitted, *(expression(each, e) for each in operands[1:])], at)
+        for each in operands:
+            kind = binary(operator, kind, e.kinds.of(each))
+        result, index = known, index + count
     return result
 
 
@@ -370,10 +384,18 @@ def _link(node: n.Expression, e: Emitter, guards: Guards, *, awaited: bool = Fal
             return py.attribute(py.load("this", at), name, at)
         case n.Member() | n.Index():
             base = _base(node.object, node.optional, e, guards)
-            return py.helper("peek" if e.lenient else "get", [base, key_of(node, e)], at)
+            known = None if node.optional else _known_member(node, e, base, at)
+            return known or py.helper("peek" if e.lenient else "get", [base, key_of(node, e)], at)
         case n.Call():
             return _call(node, e, guards, awaited)
     return expression(node, e)
+
+
+def _known_member(node: n.Member | n.Index, e: Emitter, base: ast.expr, at: py.At) -> ast.expr | None:
+    """A member of a text or array as Python has it."""
+    if isinstance(node, n.Index):
+        return emit_item(node, e, base, expression(node.index, e), at)
+    return emit_length(e.kinds.of(node.object), base, at) if node.name == "length" else None
 
 
 def _base(node: n.Expression, optional: bool, e: Emitter, guards: Guards) -> ast.expr:
@@ -400,6 +422,8 @@ def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
     if isinstance(callee, (n.Member, n.Index)) and not node.optional:
         target = [_base(callee.object, callee.optional, e, guards), key_of(callee, e)]
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
+    if (variable := find_called_function(node, e)) is not None:
+        return py.call(read_variable(variable, at), items(node.arguments, e), at)
     function = _base(callee, node.optional, e, guards)
     return py.helper("apply" if awaited else "call", [function, *items(node.arguments, e)], at)
 

@@ -13,6 +13,7 @@ from koi_lang.compiler.codegen.assignments import assignment_statement, bind
 from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
 from koi_lang.compiler.codegen.expressions import condition, expression, function_value, named_value, read_variable
 from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
+from koi_lang.compiler.codegen.operations import find_push
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
@@ -99,6 +100,11 @@ def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
     inner = n.strip_parentheses(node.expression)
     if isinstance(inner, (n.Assignment, n.Update)):
         return assignment_statement(inner, e)
+    pushed = find_push(inner, e) if isinstance(inner, n.Call) else None
+    if pushed is not None:
+        at = e.at(inner.span)
+        append = py.attribute(expression(pushed[0], e), "append", at)
+        return [py.evaluate(py.call(append, [expression(pushed[1], e)], at), e.at(node.span))]
     return [py.evaluate(expression(inner, e), e.at(node.span))]
 
 

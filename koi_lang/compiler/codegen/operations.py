@@ -1,0 +1,103 @@
+"""Operations on values of known kinds to Python's own operations, where these do the same."""
+
+from __future__ import annotations
+
+import ast
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.codegen import py_ast as py
+from koi_lang.compiler.codegen.emitter import Emitter
+from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, NULL, NUMBER, OTHER, TEXT, UNDEFINED, Kind, binary
+from koi_lang.compiler.scope import ScopeVariable
+
+ARITHMETIC: dict[str, ast.operator] = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "%": ast.Mod()}
+ORDER: dict[str, ast.cmpop] = {"<": ast.Lt(), ">": ast.Gt(), "<=": ast.LtE(), ">=": ast.GtE()}
+SAME: dict[str, ast.cmpop] = {"===": ast.Eq(), "==": ast.Eq(), "!==": ast.NotEq(), "!=": ast.NotEq()}
+IS: dict[str, ast.cmpop] = {"===": ast.Is(), "!==": ast.IsNot()}
+
+
+def emit_binary(operator: str, left: ast.expr, right: ast.expr, kinds: tuple[Kind, Kind], at: py.At) -> ast.expr | None:
+    """Python's own operation for `left operator right`, None where it may do something else."""
+    a, b = kinds
+    if operator in ARITHMETIC:
+        is_text = operator == "+" and a.bits == b.bits == TEXT
+        if is_text or binary(operator, a, b).bits == INT:
+            return ast.BinOp(left, ARITHMETIC[operator], right, **at)
+    elif operator in ORDER:
+        if _are_within(NUMBER, a, b) or a.bits == b.bits == TEXT:
+            return ast.Compare(left, [ORDER[operator]], [right], **at)
+    elif operator in SAME:
+        if _are_within(NUMBER, a, b) or _are_within(TEXT | UNDEFINED, a, b):
+            return ast.Compare(left, [SAME[operator]], [right], **at)
+        may_be = a.bits & (OTHER | NULL | UNDEFINED) and not isinstance(left, ast.Constant)
+        if operator in IS and b.bits in (NULL, UNDEFINED) and may_be:
+            return ast.Compare(left, [IS[operator]], [right], **at)
+    return None
+
+
+def _are_within(bits: int, *kinds: Kind) -> bool:
+    return all(kind.is_within(bits) for kind in kinds)
+
+
+def emit_step(kind: Kind, value: ast.expr, *, up: bool, at: py.At) -> ast.expr | None:
+    """`value + 1` or `value - 1` of a whole number; None where it may be something else."""
+    operator, one = "+" if up else "-", Kind(INT, 1, 1)
+    return emit_binary(operator, value, py.constant(1, at), (kind, one), at)
+
+
+def has_python_truth(kind: Kind) -> bool:
+    """Whether Python takes a value for true where Koi does: NaN and empty arrays are not among such kinds."""
+    return kind.is_within(INT | TEXT | BOOLEAN | NULL | UNDEFINED)
+
+
+def emit_length(kind: Kind, value: ast.expr, at: py.At) -> ast.expr | None:
+    """The length of a text or array."""
+    return py.helper("length", [value], at) if kind.is_within(TEXT | ARRAY) else None
+
+
+def emit_item(node: n.Index, e: Emitter, holder: ast.expr, index: ast.expr, at: py.At) -> ast.expr | None:
+    """`holder[index]` of a text or array, undefined where there is nothing; None where it may be something else."""
+    kinds = e.kinds.of(node.object), e.kinds.of(node.index)
+    if not kinds[0].is_within(TEXT | ARRAY) or not kinds[1].is_whole:
+        return None
+    if not isinstance(holder, ast.Name) or not isinstance(index, (ast.Name, ast.Constant)):
+        return None
+    item = ast.Subscript(holder, index, py.LOAD, **at)
+    if kinds[1].low >= 0 and e.kinds.is_bounded(node) and kinds[0].bits == TEXT:
+        return item
+    length = py.helper("length", [holder], at)
+    if kinds[1].low >= 0:
+        test = ast.Compare(index, [ast.Lt()], [length], **at)
+    else:
+        test = ast.Compare(py.constant(0, at), [ast.LtE(), ast.Lt()], [index, length], **at)
+    return ast.IfExp(test, item, py.koi("undefined", at), **at)
+
+
+def find_push(node: n.Call, e: Emitter) -> tuple[n.Expression, n.Expression] | None:
+    """The array and the value of `array.push(value)`, where that is what a call does."""
+    callee = node.callee
+    if not isinstance(callee, n.Member) or callee.name != "push" or callee.optional or node.optional:
+        return None
+    if len(node.arguments) != 1 or isinstance(node.arguments[0], n.Spread):
+        return None
+    return (callee.object, node.arguments[0]) if e.kinds.of(callee.object).bits == ARRAY else None
+
+
+def find_called_function(node: n.Call, e: Emitter) -> ScopeVariable | None:
+    """The variable of the local function that a call means, if Python can call it with just these arguments."""
+    if node.optional or not isinstance(node.callee, n.Name):
+        return None
+    variable = e.variable(node.callee)
+    function = None if variable is None else e.kinds.function_of(variable)
+    if function is None or any(isinstance(argument, n.Spread) for argument in node.arguments):
+        return None
+    needed = [parameter for parameter in function.parameters if parameter.default is None and not parameter.optional]
+    has_rest = any(parameter.rest for parameter in function.parameters)
+    is_plain = (
+        not function.is_async
+        and not function.exported
+        and not getattr(function, "is_generator", False)
+        and not has_rest
+    )
+    fits = len(needed) <= len(node.arguments) <= len(function.parameters)
+    return variable if is_plain and fits else None

@@ -1,0 +1,420 @@
+"""Which kinds of values the local variables and expressions of some code may have.
+
+The kinds of a variable are those of everything that is ever stored in it, wherever that stands; a variable that gets
+anything unknown is unknown. From kinds follows where Python's own operation does what the language asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from koi_lang.compiler import nodes as n
+from koi_lang.compiler.scope import Resolution, ScopeVariable
+
+INT, FLOAT, TEXT, BOOLEAN, ARRAY, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(8))
+NUMBER = INT | FLOAT
+# Whole numbers are exact up to here, and a program that counts by small steps does not get beyond `COUNTED`.
+LARGEST, COUNTED, LONGEST, STEP = 2**53, 2**50, 2**40, 8
+# How often kinds are computed anew before the ranges of whole numbers are given up.
+ROUNDS = 4
+
+
+class Kind(NamedTuple):
+    """The kinds that a value may be of, and between which numbers it lies where it is an `int` of Python."""
+
+    bits: int
+    low: int = 0
+    high: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is an `int` of Python, and so not -0."""
+        return self.bits == INT
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is a whole number from 0."""
+        return self.bits == INT and self.low >= 0
+
+    def is_within(self, bits: int) -> bool:
+        """Whether it is of some kinds, whatever happens."""
+        return not self.bits & ~bits and self.bits != 0
+
+
+NOTHING, UNKNOWN = Kind(0), Kind(OTHER)
+A_NUMBER = Kind(NUMBER, -LARGEST, LARGEST)
+A_TEXT, A_BOOLEAN, AN_ARRAY, IS_UNDEFINED = Kind(TEXT), Kind(BOOLEAN), Kind(ARRAY), Kind(UNDEFINED)
+A_LENGTH, A_POSITION = Kind(INT, 0, LONGEST), Kind(INT, -1, LONGEST)
+COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
+GLOBAL_NAMES = {"undefined": IS_UNDEFINED, "NaN": Kind(FLOAT), "Infinity": Kind(FLOAT)}
+# What methods give, whatever they are given.
+OF_TEXTS = {
+    **dict.fromkeys(("slice", "substring", "trim", "trimStart", "trimEnd", "toUpperCase", "toLowerCase"), A_TEXT),
+    **dict.fromkeys(("repeat", "padStart", "padEnd", "charAt", "concat", "toString"), A_TEXT),
+    **dict.fromkeys(("includes", "startsWith", "endsWith"), A_BOOLEAN),
+    **dict.fromkeys(("indexOf", "lastIndexOf"), A_POSITION),
+    "split": AN_ARRAY, "charCodeAt": A_NUMBER,
+}  # fmt: skip
+OF_ARRAYS = {
+    **dict.fromkeys(("map", "filter", "slice", "concat", "flat", "flatMap", "toSorted", "toReversed"), AN_ARRAY),
+    **dict.fromkeys(("sort", "reverse", "fill", "splice", "toSpliced", "with"), AN_ARRAY),
+    **dict.fromkeys(("includes", "some", "every"), A_BOOLEAN),
+    **dict.fromkeys(("indexOf", "lastIndexOf", "findIndex", "findLastIndex"), A_POSITION),
+    **dict.fromkeys(("push", "unshift"), A_LENGTH),
+    "join": A_TEXT,
+}  # fmt: skip
+OF_GLOBALS = {
+    "Object": dict.fromkeys(("keys", "values", "entries"), AN_ARRAY),
+    "Array": {"from": AN_ARRAY, "of": AN_ARRAY, "isArray": A_BOOLEAN},
+    "Number": dict.fromkeys(("parseInt", "parseFloat"), A_NUMBER) | dict.fromkeys(("isInteger", "isNaN"), A_BOOLEAN),
+}
+OF_FUNCTIONS = {"String": A_TEXT, "Number": A_NUMBER, "Boolean": A_BOOLEAN, "Array": AN_ARRAY} | dict.fromkeys(
+    ("parseInt", "parseFloat"), A_NUMBER
+)
+
+
+class Kinds:
+    """The kinds of the expressions of one piece of code, found when they are first asked for."""
+
+    def __init__(self, resolution: Resolution) -> None:
+        self._resolution = resolution
+        self._variables: dict[ScopeVariable, Kind] | None = None
+        self._known: dict[n.Node, Kind] = {}
+        self._bounds: dict[ScopeVariable, tuple[ScopeVariable, n.For]] = {}
+
+    def of(self, node: n.Node) -> Kind:
+        """The kinds of an expression."""
+        if self._variables is None:
+            self._variables = {}
+            self._bounds = dict(self._find_bounds())
+            self._solve()
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = self._compute(node)
+        return known
+
+    def is_global(self, node: n.Node, name: str) -> bool:
+        """Whether a node is a name that no declaration has taken from a global."""
+        return isinstance(node, n.Name) and node.name == name and node not in self._resolution.variables
+
+    def function_of(self, variable: ScopeVariable) -> n.Function | None:
+        """The function that a variable stands for and always will."""
+        if variable.reassigned or variable.kind == "let":
+            return None
+        if variable.kind == "function":
+            return self._resolution.declared.get(variable)
+        write = variable.writes[0] if len(variable.writes) == 1 else None
+        value = write.value if isinstance(write, n.Declarator) else None
+        return value if isinstance(value, n.Function) else None
+
+    def is_bounded(self, node: n.Index) -> bool:
+        """Whether an index is less than the length of what it is an index of, as the loop around it has tested."""
+        if not isinstance(node.index, n.Name) or not isinstance(node.object, n.Name):
+            return False
+        variables = self._resolution.variables
+        holder, loop = self._bounds.get(variables.get(node.index), (None, None))  # type: ignore[arg-type]
+        if loop is None or loop.condition is None or holder is not variables.get(node.object):
+            return False
+        return node.span.start >= loop.body.span.start or node.span.start in range(*_behind_first(loop.condition))
+
+    # ------------------------------------------------------------ variables
+
+    def _find_bounds(self) -> Iterator[tuple[ScopeVariable, tuple[ScopeVariable, n.For]]]:
+        """Counters of loops `for (let i = 0; i < text.length; i++)`, with the text, which always stays the same."""
+        variables = self._resolution.variables
+        for loop in self._resolution.loops:
+            match _first_operand(loop.condition):
+                case n.Operation(operators=("<",), operands=(n.Name() as index, n.Member(name="length") as length)):
+                    counter, holder = variables.get(index), variables.get(length.object)
+                    if counter is None or holder is None or holder.reassigned or not counter.header:
+                        continue
+                    is_kept = not counter.rewritten and len(counter.writes) == 2 and _step(counter.writes[1]) > 0
+                    if is_kept and counter.writes[1] is n.strip_parentheses(loop.update):
+                        yield counter, (holder, loop)
+
+    def _solve(self) -> None:
+        """Begin with no kinds at all, and add those of each stored value until nothing is added."""
+        assert self._variables is not None
+        variables = [variable for scope in self._resolution.functions.values() for variable in scope.variables]
+        solved = self._variables
+        waiting = []
+        for variable in variables:
+            solved[variable] = NOTHING if variable.writes and _is_followed(variable) else UNKNOWN
+            if solved[variable] is NOTHING:
+                waiting.append(variable)
+        rounds, changed = 0, bool(waiting)
+        while changed:
+            changed, rounds = False, rounds + 1
+            for variable in waiting:
+                before, after = solved[variable], self._kind_of_writes(variable)
+                if rounds > ROUNDS:
+                    after = _give_up_range(before, after)
+                if after != before:
+                    solved[variable], changed = after, True
+
+    def _kind_of_writes(self, variable: ScopeVariable) -> Kind:
+        """The kinds of all values that are stored in a variable. Small steps do not add up to large numbers."""
+        result, steps = NOTHING, list[int]()
+        for write in variable.writes:
+            step = _step(write)
+            if step:
+                steps.append(step)
+            else:
+                result = _join(result, self._kind_of_write(write))
+        if not steps or result.bits != INT:
+            return _join(result, A_NUMBER) if steps and result.bits else result
+        low = result.low - COUNTED if min(steps) < 0 else result.low
+        high = result.high + COUNTED if max(steps) > 0 else result.high
+        return _fit(low, high)
+
+    def _kind_of_write(self, write: n.Node | None) -> Kind:
+        match write:
+            case None:
+                return UNKNOWN
+            case n.Declarator(value=None):
+                return IS_UNDEFINED
+            case n.Declarator():
+                return self._compute(write.value)
+        return self._compute(write)
+
+    # ------------------------------------------------------------ expressions
+
+    def _compute(self, node: n.Node | None) -> Kind:
+        compute = _COMPUTERS.get(type(node))
+        return UNKNOWN if compute is None else compute(self, node)
+
+    def _name(self, node: n.Name) -> Kind:
+        variable = self._resolution.variables.get(node)
+        if variable is None:
+            return GLOBAL_NAMES.get(node.name, UNKNOWN)
+        assert self._variables is not None
+        return self._variables.get(variable, UNKNOWN)
+
+    def _inside_parentheses(self, node: n.Parenthesized) -> Kind:
+        return self._again(node.value)
+
+    def _again(self, node: n.Node) -> Kind:
+        """The kinds of a part; once all variables are known these are kept."""
+        known = self._known.get(node)
+        return self._compute(node) if known is None else known
+
+    def _operation(self, node: n.Operation) -> Kind:
+        operator = node.operators[0]
+        if operator in ("&&", "||", "??"):
+            result = NOTHING
+            for operand in node.operands:
+                result = _join(result, self._again(operand))
+            return result
+        result = self._again(node.operands[0])
+        for operator, operand in zip(node.operators, node.operands[1:], strict=True):
+            result = binary(operator, result, self._again(operand))
+        return result
+
+    def _prefix(self, node: n.Prefix) -> Kind:
+        match node.operator:
+            case "!" | "delete":
+                return A_BOOLEAN
+            case "typeof":
+                return A_TEXT
+            case "-":
+                return negate_kind(self._again(node.operand))
+            case "+":
+                kind = self._again(node.operand)
+                return kind if kind.is_within(NUMBER) or not kind.bits else A_NUMBER
+        return UNKNOWN
+
+    def _update(self, node: n.Update) -> Kind:
+        kind = self._again(node.target) if isinstance(node.target, n.Name) else UNKNOWN
+        if not kind.is_whole:
+            return A_NUMBER if kind.bits else NOTHING
+        return _fit(kind.low - 1, kind.high + 1)
+
+    def _assignment(self, node: n.Assignment) -> Kind:
+        value = self._again(node.value)
+        if not node.operator:
+            return value
+        if not isinstance(node.target, n.Name):
+            return UNKNOWN
+        old = self._again(node.target)
+        return _join(old, value) if node.operator in ("&&", "||", "??") else binary(node.operator, old, value)
+
+    def _conditional(self, node: n.Conditional) -> Kind:
+        return _join(self._again(node.then), self._again(node.otherwise))
+
+    def _member(self, node: n.Member) -> Kind:
+        if node.name == "length" and not node.optional and self._again(node.object).is_within(TEXT | ARRAY):
+            return A_LENGTH
+        return UNKNOWN
+
+    def _index(self, node: n.Index) -> Kind:
+        holder, index = self._again(node.object), self._again(node.index)
+        if not holder.bits or not index.bits:
+            return NOTHING
+        if node.optional or holder.bits != TEXT or not index.is_within(NUMBER):
+            return UNKNOWN
+        return A_TEXT if index.is_index and self.is_bounded(node) else Kind(TEXT | UNDEFINED)
+
+    def _call(self, node: n.Call) -> Kind:
+        callee = node.callee
+        if node.optional:
+            return UNKNOWN
+        if isinstance(callee, n.Name) and callee not in self._resolution.variables:
+            return OF_FUNCTIONS.get(callee.name, UNKNOWN)
+        if not isinstance(callee, n.Member) or callee.optional:
+            return UNKNOWN
+        if isinstance(callee.object, n.Name) and callee.object not in self._resolution.variables:
+            if callee.object.name == "Math":
+                return self._math(callee.name, node.arguments)
+            return OF_GLOBALS.get(callee.object.name, {}).get(callee.name, UNKNOWN)
+        kind = self._again(callee.object)
+        table = OF_TEXTS if kind.bits == TEXT else OF_ARRAYS if kind.bits == ARRAY else {}
+        return table.get(callee.name, UNKNOWN)
+
+    def _math(self, name: str, arguments: Sequence[n.Expression]) -> Kind:
+        if name == "floor" and len(arguments) == 1:
+            return self.floor_kind(arguments[0]) or A_NUMBER
+        return A_NUMBER
+
+    def floor_kind(self, node: n.Expression) -> Kind | None:
+        """The kinds of `Math.floor(a / b)` where Python's `a // b` is the same, else None."""
+        inner = n.strip_parentheses(node)
+        if not isinstance(inner, n.Operation) or inner.operators != ("/",):
+            return None
+        a, b = (self._again(operand) for operand in inner.operands)
+        if not a.bits or not b.bits:
+            return NOTHING
+        if not a.is_whole or not b.is_whole or b.low <= 0:
+            return None
+        return Kind(INT, min(a.low // b.low, a.low // b.high), max(a.high // b.low, a.high // b.high))
+
+    def _new(self, node: n.New) -> Kind:
+        return AN_ARRAY if self.is_global(node.callee, "Array") else UNKNOWN
+
+
+_COMPUTERS: dict[type, Callable[[Kinds, Any], Kind]] = {
+    n.Name: Kinds._name,
+    n.Parenthesized: Kinds._inside_parentheses,
+    n.Literal: lambda kinds, node: literal(node.value),
+    n.Text: lambda kinds, node: A_TEXT,
+    n.Template: lambda kinds, node: A_TEXT,
+    n.Array: lambda kinds, node: AN_ARRAY,
+    n.Operation: Kinds._operation,
+    n.Prefix: Kinds._prefix,
+    n.Update: Kinds._update,
+    n.Assignment: Kinds._assignment,
+    n.Conditional: Kinds._conditional,
+    n.Member: Kinds._member,
+    n.Index: Kinds._index,
+    n.Call: Kinds._call,
+    n.New: Kinds._new,
+}
+
+
+def _first_operand(condition: n.Expression | None) -> n.Expression | None:
+    """What a condition tests first."""
+    return condition.operands[0] if _is_and(condition) else condition  # type: ignore[union-attr]
+
+
+def _behind_first(condition: n.Expression) -> tuple[int, int]:
+    """Where the tests of a condition stand that are made when the first one holds."""
+    return (condition.operands[1].span.start, condition.span.end) if _is_and(condition) else (0, 0)  # type: ignore[attr-defined]
+
+
+def _is_and(condition: n.Expression | None) -> bool:
+    return isinstance(condition, n.Operation) and condition.operators[0] == "&&"
+
+
+def _is_followed(variable: ScopeVariable) -> bool:
+    """Whether a variable holds nothing but what is stored in it: boxes begin with undefined."""
+    return not variable.is_boxed and None not in variable.writes
+
+
+def _step(write: n.Node | None) -> int:
+    """By how much a store changes a number by a small step; 0 if it is no such step."""
+    match write:
+        case n.Update():
+            return 1 if write.operator == "++" else -1
+        case n.Assignment(operator=("+" | "-") as operator, value=n.Literal(value=int() as value)):
+            if type(value) is int and 0 < value <= STEP:
+                return value if operator == "+" else -value
+    return 0
+
+
+def literal(value: object) -> Kind:
+    """The kind of a literal."""
+    if value is None:
+        return Kind(NULL)
+    if isinstance(value, bool):
+        return A_BOOLEAN
+    if isinstance(value, int):
+        return Kind(INT, value, value) if abs(value) <= LARGEST else A_NUMBER
+    return Kind(FLOAT) if isinstance(value, float) else A_TEXT
+
+
+def _join(a: Kind, b: Kind) -> Kind:
+    """The kinds of two values together."""
+    if a == b or not b.bits:
+        return a
+    if not a.bits:
+        return b
+    if a.bits & INT and b.bits & INT:
+        return Kind(a.bits | b.bits, min(a.low, b.low), max(a.high, b.high))
+    return Kind(a.bits | b.bits, *((a.low, a.high) if a.bits & INT else (b.low, b.high)))
+
+
+def _give_up_range(before: Kind, after: Kind) -> Kind:
+    """Kinds whose range goes on growing have all whole numbers on that side."""
+    result = _join(before, after)
+    if not before.bits & INT:
+        return result
+    low = -LARGEST if result.low < before.low else result.low
+    high = LARGEST if result.high > before.high else result.high
+    return Kind(result.bits, low, high)
+
+
+def _fit(low: int, high: int) -> Kind:
+    """Whole numbers between two others; beyond what is exact they are numbers of any kind."""
+    return Kind(INT, low, high) if -LARGEST <= low and high <= LARGEST else A_NUMBER
+
+
+def binary(operator: str, a: Kind, b: Kind) -> Kind:
+    """The kinds of `a operator b`."""
+    if operator in COMPARISONS:
+        return A_BOOLEAN
+    if not a.bits or not b.bits:
+        return NOTHING
+    if operator == "+":
+        if (a.bits == TEXT or b.bits == TEXT) or not a.is_within(NUMBER) or not b.is_within(NUMBER):
+            return A_TEXT if a.bits == TEXT or b.bits == TEXT else UNKNOWN
+        return _fit(a.low + b.low, a.high + b.high) if a.is_whole and b.is_whole else A_NUMBER
+    if operator not in ("-", "*", "/", "%", "**"):
+        return UNKNOWN
+    if not a.is_whole or not b.is_whole or operator in ("/", "**"):
+        return A_NUMBER
+    if operator == "-":
+        return _fit(a.low - b.high, a.high - b.low)
+    return _product(a, b) if operator == "*" else _rest(a, b)
+
+
+def _product(a: Kind, b: Kind) -> Kind:
+    if _may_be_negative_zero(a, b) or _may_be_negative_zero(b, a):
+        return A_NUMBER
+    ends = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high]
+    return _fit(min(ends), max(ends))
+
+
+def _may_be_negative_zero(a: Kind, b: Kind) -> bool:
+    """Whether 0 times something negative may come of it."""
+    return a.low <= 0 <= a.high and b.low < 0
+
+
+def _rest(a: Kind, b: Kind) -> Kind:
+    return Kind(INT, 0, min(a.high, b.high - 1)) if a.low >= 0 and b.low > 0 else A_NUMBER
+
+
+def negate_kind(kind: Kind) -> Kind:
+    """The kinds of `-value`."""
+    if not kind.bits:
+        return NOTHING
+    return Kind(INT, -kind.high, -kind.low) if kind.is_whole and not kind.low <= 0 <= kind.high else A_NUMBER
