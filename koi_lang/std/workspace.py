@@ -9,6 +9,7 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from koi_lang.errors import AgentError, reason
+from koi_lang.outcome import capture
 from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.snapshots.retention import begin_keeping
@@ -82,7 +83,7 @@ async def _in_thread(work: Callable[[Stop], T]) -> T:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
         ended.set()
-        await asyncio.wait([future])
+        await capture(future)
         raise
     except OSError as error:
         about = f"`{error.filename}`" if isinstance(error.filename, str) else "the project"

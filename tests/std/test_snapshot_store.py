@@ -30,10 +30,15 @@ def store(tmp_path: Path) -> SnapshotStore:
     return SnapshotStore.of(tmp_path)
 
 
+def contents(store: SnapshotStore) -> int:
+    """How many bytes all contents have."""
+    return sum(size for _, size in store.objects())
+
+
 def keep(store: SnapshotStore, run: str, *contents: bytes) -> str:
     """A snapshot of some contents."""
     files = {f"{n}.txt": KeptFile(0o644, len(data), store.put(data, has_room)) for n, data in enumerate(contents)}
-    return store.keep(run, Manifest(files))
+    return store.keep(run, Manifest(files), has_room)
 
 
 def test_a_list_comes_back_as_it_was() -> None:
@@ -63,13 +68,13 @@ def test_a_content_is_kept_once_and_goes_with_its_last_run(store: SnapshotStore)
     """What two runs share stays until both are gone."""
     first, second = keep(store, "a", b"same", b"mine"), keep(store, "b", b"same")
 
-    assert (store.used_bytes(), first.partition("-")[0], second.partition("-")[0]) == (8, "a", "b")
+    assert (contents(store), first.partition("-")[0], second.partition("-")[0]) == (8, "a", "b")
     assert delete_snapshots(store.folder.parent.parent, "a")
     sweep_snapshots(store.folder.parent.parent)
-    assert store.used_bytes() == 4
+    assert contents(store) == 4
     assert delete_snapshots(store.folder.parent.parent, "b")
     sweep_snapshots(store.folder.parent.parent)
-    assert (store.used_bytes(), delete_snapshots(store.folder.parent.parent, "b")) == (0, False)
+    assert (contents(store), delete_snapshots(store.folder.parent.parent, "b")) == (0, False)
 
 
 @pytest.mark.parametrize("name", ["../../..", "..", "a/../../b", "", ".hidden", "a" * 200])
@@ -78,7 +83,7 @@ def test_nothing_else_is_deleted(store: SnapshotStore, name: str) -> None:
     keep(store, "a", b"1")
 
     assert not delete_snapshots(store.folder.parent.parent, name)
-    assert store.used_bytes() == 1
+    assert contents(store) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_what_is_not_there_is_told(store: SnapshotStore) -> None:
         store.manifest("a-" + "0" * 16)
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}\n[]\n", b"\xff", b'{"format":1}\n[]\n'])
+@pytest.mark.parametrize("damage", [b"", b"{}\n[]\n", b"\xff", b'{"format":1}\n[]\n', b"[" * 100_000])
 def test_a_damaged_list_is_told(store: SnapshotStore, damage: bytes) -> None:
     """Half a list, or another one, is not carried out."""
     id = keep(store, "a", b"1")
@@ -106,6 +111,29 @@ def test_a_damaged_list_is_told(store: SnapshotStore, damage: bytes) -> None:
     with pytest.raises(AgentError, match="is damaged"):
         store.manifest(id)
     assert store.latest() == Manifest()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        *(
+            Manifest({path: KeptFile(0o644, 1, "a" * 64)})
+            for path in ("../x", "/etc/x", "a/../../x", "a//b", "", ".env")
+        ),
+        *(Manifest(links={path: "x"}) for path in ("..", "a/.git", "a/", "a\0b")),
+        *(Manifest(folders={path: 0o755}) for path in ("../x", ".koi")),
+        *(Manifest(folders={"a": mode}) for mode in (-1, 0o10000, True, "0755")),  # type: ignore[dict-item]
+        Manifest({"a": KeptFile("x", 1, "a" * 64)}),  # type: ignore[arg-type]
+        Manifest({"a": KeptFile(0o644, -1, "a" * 64)}),
+        Manifest(links={"a": 5}),  # type: ignore[dict-item]
+    ],
+)
+def test_a_made_up_list_leads_nowhere(store: SnapshotStore, manifest: Manifest) -> None:
+    """A list whose name is right, and that holds what no snapshot has, is damaged."""
+    id = store.keep("a", manifest, has_room)
+
+    with pytest.raises(AgentError, match="is damaged"):
+        store.manifest(id)
 
 
 def test_a_damaged_content_is_told_and_kept_again(store: SnapshotStore) -> None:
@@ -182,7 +210,7 @@ def test_runs_without_a_journal_leave_nothing(tmp_path: Path) -> None:
 
     assert (begin_keeping(tmp_path, "last", no_stop), lists(store)) == (None, ["going", "last", "recorded"])
     end()
-    assert (lists(store), store.used_bytes()) == (["going", "recorded"], len("going" + "recorded"))
+    assert (lists(store), contents(store)) == (["going", "recorded"], len("going" + "recorded"))
 
 
 def lists(store: SnapshotStore) -> list[str]:
@@ -203,11 +231,11 @@ def test_snapshots_go_with_the_journal_of_their_run(project: Project) -> None:
     assert project.koi("run", "a.koi").stdout == "1\n"
     store = SnapshotStore.of(project.folder)
     (run,) = lists(store)
-    assert store.used_bytes() == 4
+    assert contents(store) == 4
 
     deleted = project.koi("runs", "delete", run, "--yes")
 
-    assert (deleted.stdout, lists(store), store.used_bytes()) == (f"removed {run}\n", [], 0), deleted.stderr
+    assert (deleted.stdout, lists(store), contents(store)) == (f"removed {run}\n", [], 0), deleted.stderr
     assert project.koi("run", "--no-record", "a.koi").stdout == "1\n"
-    assert (lists(store), os.listdir(store.lists), store.used_bytes()) == ([], [], 0)
+    assert (lists(store), os.listdir(store.lists), contents(store)) == ([], [], 0)
     assert json.loads(project.koi("runs", "list", "--json").stdout) == []

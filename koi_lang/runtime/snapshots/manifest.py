@@ -6,10 +6,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 FORMAT = 1
+# Of what can be kept: below the project, and not hidden.
+PATH = re.compile(r"(?!\.)[^/\0]+(?:/(?!\.)[^/\0]+)*")
+# What `chmod` sets.
+MODE = 0o7777
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -40,6 +45,11 @@ class KeptFile(NamedTuple):
     size: int
     digest: str
     status: FileStatus | None = None
+
+
+# As `_make`, for many.
+_status_of = partial(tuple.__new__, FileStatus)
+_file_of = partial(tuple.__new__, KeptFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +90,31 @@ class Manifest:
 
     @staticmethod
     def of_bytes(data: bytes) -> Manifest:
-        """It from its form on disk. Raises ValueError where that is damaged."""
+        """It from its form on disk. Raises ValueError where that is damaged, or names what no snapshot holds."""
         first, _, second = data.partition(b"\n")
-        tree, statuses = json.loads(first), json.loads(second)
-        if not isinstance(tree, dict) or tree.get("format") != FORMAT:
-            raise ValueError("it has another form")
-        columns = (tree["modes"], tree["sizes"], tree["digests"], statuses)
-        rows = (
-            KeptFile(mode, size, digest, status and FileStatus(*status))
-            for mode, size, digest, status in zip(*columns, strict=True)
-        )
-        files = dict(zip(tree["files"], rows, strict=True))
-        ignores = [(before, folder, text) for before, folder, text in tree["ignores"]]
-        return Manifest(files, tree["links"], tree["folders"], tree["left_out"], ignores)
+        try:
+            tree, statuses = json.loads(first), json.loads(second)
+            return _manifest_of(tree, statuses)
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError("it has another form") from error
+
+
+def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Any]) -> Manifest:
+    paths, modes, sizes, digests = (tree[name] for name in ("files", "modes", "sizes", "digests"))
+    links, folders, ignores = tree["links"], tree["folders"], tree["ignores"]
+    known = [status and _status_of(status) for status in statuses]
+    files = dict(zip(paths, map(_file_of, zip(modes, sizes, digests, known, strict=True)), strict=True))
+    if tree["format"] != FORMAT or not all(map(PATH.fullmatch, (*files, *links, *folders))):
+        raise ValueError("it names something that cannot be kept")
+    if not all(type(mode) is int and 0 <= mode <= MODE for mode in (*modes, *folders.values())):
+        raise ValueError("it has a mode that there is none of")
+    if not all(type(size) is int and size >= 0 for size in sizes) or not isinstance(tree["left_out"], dict):
+        raise ValueError("it has another form")
+    if not all(isinstance(target, str) and target and "\0" not in target for target in links.values()):
+        raise ValueError("it has a link to nothing")
+    return Manifest(
+        files, links, folders, tree["left_out"], [(before, folder, text) for before, folder, text in ignores]
+    )
 
 
 def tree_digest(data: bytes) -> str:

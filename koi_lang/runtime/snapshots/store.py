@@ -129,8 +129,9 @@ class SnapshotStore:
         return data
 
     def used_bytes(self) -> int:
-        """How much all contents take. Raises OSError."""
-        return sum(size for _, size in self.objects())
+        """How much all contents and lists take. Raises OSError."""
+        lists = sum(path.stat().st_size for path in self.lists.glob("*/*"))
+        return lists + sum(size for _, size in self.objects())
 
     def objects(self) -> Iterator[tuple[Path, int]]:
         """The contents with their sizes in bytes. Raises OSError."""
@@ -155,15 +156,16 @@ class SnapshotStore:
             os.unlink(entry.path)
 
     def _object(self, digest: str) -> str:
-        if not DIGEST.fullmatch(digest):
+        if not isinstance(digest, str) or not DIGEST.fullmatch(digest):
             raise DamagedContentError("a list of kept files is damaged")
         return os.path.join(self.folder, "objects", digest[:2], digest[2:])
 
     # ------------------------------------------------------------ lists
 
-    def keep(self, run: str, manifest: Manifest) -> str:
-        """Keep the list of a snapshot, also as the latest one; gives its id. Raises OSError."""
+    def keep(self, run: str, manifest: Manifest, require_room: Callable[[int], None]) -> str:
+        """Keep the list of a snapshot, also as the latest one; gives its id. Raises as `put` does."""
         data = manifest.to_bytes()
+        require_room(len(data))
         name = tree_digest(data)
         for path in (self.lists / run / name, self.folder / "latest"):
             beside = self.staging_path()
@@ -175,7 +177,7 @@ class SnapshotStore:
         """The list of the last snapshot of any run; an empty one where there is none."""
         try:
             return Manifest.of_bytes((self.folder / "latest").read_bytes())
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             return Manifest()
 
     def manifest(self, snapshot: str) -> Manifest:
@@ -192,7 +194,7 @@ class SnapshotStore:
         try:
             if tree_digest(data) == found[2]:
                 return Manifest.of_bytes(data)
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise _damage_error(snapshot) from error
         raise _damage_error(snapshot)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from koi_lang.runtime.snapshots.manifest import KeptFile, Manifest
+from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest
 from koi_lang.std.tree.folders import OpenFolders
 from koi_lang.std.tree.gitignore import IgnoreLevel, as_bytes_text, is_ignored
 from koi_lang.std.tree.reading import read_file
-from koi_lang.std.tree.walking import HARD_LINK, LARGE, SPECIAL, UNREADABLE, Tree, level_of
+from koi_lang.std.tree.walking import HARD_LINK, LARGE, SPECIAL, UNREADABLE, Tree, Walker, level_of
 
 # What is left out for these reasons is replaced where a snapshot holds something else of that name.
 REPLACEABLE = frozenset({LARGE, HARD_LINK, SPECIAL, UNREADABLE})
@@ -36,42 +36,53 @@ class Differences:
         return Differences(added, changed, removed, dict(sorted(self.left.items())))
 
 
-def compare(manifest: Manifest, tree: Tree, folders: OpenFolders) -> Differences:
-    """What is different; contents are read where statuses differ. Raises OSError."""
-    found = Differences()
-    for path, kept in manifest.files.items():
-        status = tree.files.get(path)
-        if kept.status is None or kept.status != status:
-            _add_file(found, path, kept, tree, folders)
-    for path, target in manifest.links.items():
-        if tree.links.get(path) != target:
-            _add_kept(found, path, path, tree)
-    for path, mode in manifest.folders.items():
-        if tree.folders.get(path) != mode:
-            _add_kept(found, path, path + "/", tree)
-    _add_new(found, manifest, tree)
-    return found.in_order()
+class TreeComparison:
+    """A snapshot beside the tree of now.
 
+    Args:
+        walker: what has looked at the tree, and knows what is protected.
+    """
 
-def _add_file(found: Differences, path: str, kept: KeptFile, tree: Tree, folders: OpenFolders) -> None:
-    status = tree.files.get(path)
-    if status is None or (status.mode, status.size) != (kept.mode, kept.size):
-        _add_kept(found, path, path, tree)
-        return
-    now = read_file(folders, path)
-    if now.status is None or now.status.mode != kept.mode or sha256(now.data).hexdigest() != kept.digest:
-        found.changed.append(path)
+    def __init__(self, manifest: Manifest, walker: Walker, folders: OpenFolders) -> None:
+        self._manifest, self._walker, self._folders = manifest, walker, folders
+        self._tree = walker.walk(folders.root)
+        self._found = Differences()
 
+    def differences(self) -> Differences:
+        """What is different; contents are read where statuses differ. Raises OSError."""
+        manifest, tree = self._manifest, self._tree
+        for path, kept in manifest.files.items():
+            status = tree.files.get(path)
+            if (kept.status is None or kept.status != status) and not self._has_content(path, kept, status):
+                self._add(path, path)
+        for path, target in manifest.links.items():
+            if tree.links.get(path) != target:
+                self._add(path, path)
+        for path, mode in manifest.folders.items():
+            if tree.folders.get(path) != mode:
+                self._add(path, path + "/")
+        _add_new(self._found, manifest, tree)
+        return self._found.in_order()
 
-def _add_kept(found: Differences, path: str, shown: str, tree: Tree) -> None:
-    """Note that something of the snapshot is not there as it was."""
-    why = reason_to_leave(tree.left_out, path)
-    if why and why not in REPLACEABLE:
-        found.left[shown] = why
-    elif why or path in tree.files or path in tree.links or path in tree.folders:
-        found.changed.append(shown)
-    else:
-        found.removed.append(shown)
+    def _has_content(self, path: str, kept: KeptFile, status: FileStatus | None) -> bool:
+        """Whether a file is as it was kept, though its status is another one."""
+        if status is None or (status.mode, status.size) != (kept.mode, kept.size):
+            return False
+        now = read_file(self._folders, path)
+        is_file = now.status is not None and now.status.mode == kept.mode
+        return is_file and sha256(now.data).hexdigest() == kept.digest
+
+    def _add(self, path: str, shown: str) -> None:
+        """Note that something of the snapshot is not there as it was."""
+        tree = self._tree
+        is_replaceable = tree.left_out.get(path) in REPLACEABLE
+        why = "" if is_replaceable else reason_to_leave(tree.left_out, path) or self._walker.protection(path)
+        if why:
+            self._found.left[shown] = why
+        elif is_replaceable or path in tree.files or path in tree.links or path in tree.folders:
+            self._found.changed.append(shown)
+        else:
+            self._found.removed.append(shown)
 
 
 def _add_new(found: Differences, manifest: Manifest, tree: Tree) -> None:

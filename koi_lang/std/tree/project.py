@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.guards.code_files import runner_of
 from koi_lang.runtime.guards.paths import require_no_code, running_files
 from koi_lang.runtime.guards.write_quota import count_bytes
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.retention import make_room
-from koi_lang.runtime.snapshots.store import SnapshotStore
+from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore
 from koi_lang.settings.project import most_of_snapshots
-from koi_lang.std.tree.comparing import Differences, compare
+from koi_lang.std.tree.comparing import Differences, TreeComparison
 from koi_lang.std.tree.folders import OpenFolders
 from koi_lang.std.tree.restoring import Restorer
 from koi_lang.std.tree.taking import Room, StoreFullError, Taker
@@ -23,6 +24,10 @@ from koi_lang.std.tree.walking import Stop, Tree, Walker
 # So much of what is left out is listed.
 MOST_LISTED = 500
 MEGABYTE = 1_000_000
+HOW_TO_MAKE_ROOM = (
+    "Remove old runs with `koi runs delete`, have `.gitignore` name what need not be kept, or give `megabytes` in"
+    " `[snapshots]` of `koi.toml` a larger number."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,11 @@ class ProjectTree:
             id, manifest, tree = self._take(store, run, most_bytes)
         except StoreFullError:
             make_room(self.folder, store, most_bytes, self.stop)
-            id, manifest, tree = self._take(store, run, most_bytes)
+            try:
+                id, manifest, tree = self._take(store, run, most_bytes)
+            except StoreFullError as error:
+                told = f"snapshots of this project would take more than {most_bytes // MEGABYTE:,} MB"
+                raise AgentError(told, help=HOW_TO_MAKE_ROOM) from error
         skipped = [{"path": path, "why": why} for path, why in sorted(tree.left_out.items())]
         return {
             "id": id,
@@ -56,9 +65,9 @@ class ProjectTree:
 
     def _take(self, store: SnapshotStore, run: str, most_bytes: int) -> tuple[str, Manifest, Tree]:
         with store.hold_lock(shared=True, stop=self.stop), OpenFolders(self.folder) as folders:
-            taker = Taker(folders, self._walker(), Room(store, most_bytes), self.stop)
-            manifest, tree = taker.take(store.latest())
-            return store.keep(run, manifest), manifest, tree
+            room = Room(store, most_bytes)
+            manifest, tree = Taker(folders, self._walker(), room, self.stop).take(store.latest())
+            return store.keep(run, manifest, room.require), manifest, tree
 
     def changes(self, snapshot: str) -> dict[str, Any]:
         """What is different since a snapshot. Raises AgentError, OSError."""
@@ -78,7 +87,7 @@ class ProjectTree:
         return {"written": sorted(done.changed + done.removed), "removed": done.added, "left": _list(done.left)}
 
     def _differences(self, manifest: Manifest, folders: OpenFolders) -> Differences:
-        return compare(manifest, self._walker().walk(folders.root), folders)
+        return TreeComparison(manifest, self._walker(), folders).differences()
 
     def _walker(self) -> Walker:
         root = f"{str(self.folder).casefold()}/"
@@ -98,8 +107,12 @@ class ProjectTree:
 def _script_reason(store: SnapshotStore, manifest: Manifest, path: str) -> str | None:
     """Why a file would be code once it is put back, whatever its name."""
     kept = manifest.files.get(path)
-    is_script = kept is not None and kept.mode & 0o111 and store.get(kept.digest).startswith(b"#!")
-    return "a shell runs" if is_script else None
+    if kept is None or not kept.mode & 0o111:
+        return None
+    try:
+        return "a shell runs" if store.get(kept.digest).startswith(b"#!") else None
+    except DamagedContentError:
+        return None  # it cannot be put back, which is told then
 
 
 def _list(left: dict[str, str]) -> list[dict[str, str]]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from typing import NamedTuple
 
 from koi_lang.runtime.snapshots.manifest import FileStatus
-from koi_lang.std.tree.folders import FILE, OpenFolders, name_of, parent_of
+from koi_lang.std.tree.folders import FILE, REPLACED, OpenFolders, name_of, parent_of
 from koi_lang.std.tree.walking import CHANGING, LARGEST, UNREADABLE, left_out_for, status_of
 
 # So often a file is read before it counts as one that changes all the time.
 ATTEMPTS = 3
-# What the system says where something else has taken the place of a file or of a folder around it.
-REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO})
 
 
 class ReadFile(NamedTuple):

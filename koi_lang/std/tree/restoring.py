@@ -9,10 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.snapshots.manifest import Manifest
-from koi_lang.runtime.snapshots.store import SnapshotStore, write_file
+from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, write_file
 from koi_lang.std.tree.comparing import Differences
 from koi_lang.std.tree.folders import OpenFolders, name_of, parent_of
 from koi_lang.std.tree.walking import Stop
@@ -53,32 +55,28 @@ class Restorer:
         """Make all files and links that are to be put back, in the store."""
         for path in (*self._found.changed, *self._found.removed):
             stop()
-            if path in self._manifest.links:
-                staged = self._staged[path] = self._store.staging_path()
-                os.symlink(self._manifest.links[path], staged)
-            elif path in self._manifest.files:
-                kept = self._manifest.files[path]
-                self._staged[path] = self._store.stage(self._store.get(kept.digest), kept.mode)
+            with _naming(path):
+                if path in self._manifest.links:
+                    staged = self._staged[path] = self._store.staging_path()
+                    os.symlink(self._manifest.links[path], staged)
+                elif path in self._manifest.files:
+                    kept = self._manifest.files[path]
+                    self._staged[path] = self._store.stage(self._store.get(kept.digest), kept.mode)
 
     def _remove_added(self) -> None:
         for path in reversed(self._found.added):
-            inner = path.rstrip("/")
-            held = self._open_up(parent_of(inner))
-            try:
-                with suppress(FileNotFoundError):
-                    if path == inner:
-                        os.unlink(name_of(path), dir_fd=held)
-                    else:
-                        self._remove_folder(inner, held)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                self._leave(path)
+            with _naming(path), self._leaving_what_is_not_empty(path), suppress(FileNotFoundError):
+                held = self._open_up(parent_of(path.rstrip("/")))
+                if path.endswith("/"):
+                    self._remove_folder(path[:-1], held)
+                else:
+                    os.unlink(name_of(path), dir_fd=held)
 
     def _make_folders(self) -> None:
         for path in (*self._found.changed, *self._found.removed):
             if path.endswith("/"):
-                self._make_folder(path[:-1])
+                with _naming(path):
+                    self._make_folder(path[:-1])
 
     def _make_folder(self, path: str) -> None:
         held, name = self._open_up(parent_of(path)), name_of(path)
@@ -91,13 +89,8 @@ class Restorer:
 
     def _place(self) -> None:
         for path, staged in self._staged.items():
-            held = self._open_up(parent_of(path))
-            try:
-                self._put(staged, path, held)
-            except OSError as error:
-                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                    raise
-                self._leave(path)
+            with _naming(path), self._leaving_what_is_not_empty(path):
+                self._put(staged, path, self._open_up(parent_of(path)))
 
     def _put(self, staged: str, path: str, held: int) -> None:
         name = name_of(path)
@@ -137,11 +130,31 @@ class Restorer:
 
     def _set_modes(self) -> None:
         for path in sorted(self._modes, reverse=True):
-            os.fchmod(self._folders.open(path), self._modes[path])
+            with _naming(path):
+                os.fchmod(self._folders.open(path), self._modes[path])
 
-    def _leave(self, path: str) -> None:
-        """Note that something keeps what is to be put in its place, or removed, from that."""
-        self._found.left[path] = NOT_EMPTY
-        for each in (self._found.added, self._found.changed, self._found.removed):
-            if path in each:
-                each.remove(path)
+    @contextmanager
+    def _leaving_what_is_not_empty(self, path: str) -> Iterator[None]:
+        """A context for something that a folder may keep from being removed or put into its place."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            self._found.left[path] = NOT_EMPTY
+            for each in (self._found.added, self._found.changed, self._found.removed):
+                if path in each:
+                    each.remove(path)
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """A context whose errors say what they are about."""
+    try:
+        yield
+    except DamagedContentError as error:
+        help = "Nothing was changed; another snapshot may hold it."
+        raise DamagedContentError(f"what was kept of `{path}` is damaged", help=help) from error
+    except OSError as error:
+        help = "Restore once more when that is mended; what was put back stays."
+        raise AgentError(f"`{path}` cannot be put back: {reason(error)}", help=help) from error

@@ -6,7 +6,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from koi_lang.errors import AgentError
 from koi_lang.runtime.snapshots.manifest import FileStatus, KeptFile, Manifest
 from koi_lang.runtime.snapshots.store import SnapshotStore
 from koi_lang.std.tree.folders import OpenFolders
@@ -20,7 +19,7 @@ SECOND_NS = 1_000_000_000
 MEASURED_EVERY = 16_000_000
 
 
-class StoreFullError(AgentError):
+class StoreFullError(Exception):
     """There is no room for a snapshot."""
 
 

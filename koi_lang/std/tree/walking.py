@@ -11,13 +11,13 @@ from pathlib import Path
 from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
-from koi_lang.runtime.snapshots.manifest import FileStatus
-from koi_lang.std.tree.folders import FILE, FOLDER
+from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
+from koi_lang.std.tree.folders import FILE, FOLDER, REPLACED, name_of
 from koi_lang.std.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
 
 # Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
 LARGEST = 5_000_000
-MOST_FILES = 200_000
+MOST = 200_000
 DEEPEST = 100
 LONGEST_RULES = 1_000_000
 # Why something is left out. The first two follow from rules, so that they count for what is not there, too.
@@ -46,6 +46,10 @@ class Tree:
     folders: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     ignores: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def size(self) -> int:
+        """How much is there, as far as it was looked at."""
+        return len(self.files) + len(self.links) + len(self.folders) + len(self.left_out)
 
     def own_left_out(self) -> dict[str, str]:
         """What is left out though no rule says so."""
@@ -99,10 +103,10 @@ class Walker:
         if text := _rules_in(NAME, here.prefix + NAME, here.held):
             here = _Here(here.held, here.prefix, (self._level("", here.prefix, text), *here.levels), here.depth)
         with os.scandir(here.held) as entries:
-            inner = [entry.name for entry in entries if self._sees_folder(here, entry)]
-        if len(self._tree.files) > MOST_FILES:
+            inner = sorted(entry.name for entry in entries if self._sees_folder(here, entry))
+        if self._tree.size() > MOST:
             help = "Have `.gitignore` name the folders that need not be kept."
-            raise AgentError(f"there are more than {MOST_FILES:,} files to keep", help=help)
+            raise AgentError(f"there are more than {MOST:,} files and folders in the project", help=help)
         for name in inner:
             self._enter(here, name)
 
@@ -127,21 +131,36 @@ class Walker:
 
     def _note(self, here: _Here, entry: os.DirEntry[str], path: str) -> str:
         """Note a file or link; gives why it is left out, if it is."""
+        if why := self.protection(path):
+            return why
         try:
             found = entry.stat(follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
-                self._tree.links[path] = os.readlink(entry.name, dir_fd=here.held)
-                return "" if _is_text(self._tree.links[path]) else self._tree.links.pop(path) and BAD_NAME
-        except FileNotFoundError:
-            return ""  # it was there a moment ago
+                return self._note_link(path, os.readlink(entry.name, dir_fd=here.held))
+        except PermissionError:
+            return UNREADABLE
+        except OSError as error:
+            if error.errno in REPLACED:
+                return ""  # it was there a moment ago
+            raise
         if why := left_out_for(found):
             return why
+        self._tree.files[path] = status_of(found)
+        return ""
+
+    def _note_link(self, path: str, target: str) -> str:
+        if not _is_text(target):
+            return BAD_NAME
+        self._tree.links[path] = target
+        return ""
+
+    def protection(self, path: str) -> str:
+        """Why something of a name is neither kept nor changed, whatever it is; empty for others."""
         folded = path.casefold()
         if folded in self._running:
             return PROGRAM
-        if ("koi" in folded or not folded.isascii()) and as_systems_see(entry.name) in SETTINGS:
+        if ("koi" in folded or not folded.isascii()) and as_systems_see(name_of(path)) in SETTINGS:
             return CONFIGURATION
-        self._tree.files[path] = status_of(found)
         return ""
 
     def _enter(self, here: _Here, name: str) -> None:
@@ -154,10 +173,12 @@ class Walker:
         except PermissionError:
             self._tree.left_out[path + "/"] = UNREADABLE
             return
-        except (FileNotFoundError, NotADirectoryError):
-            return  # it was a folder a moment ago
+        except OSError as error:
+            if error.errno in REPLACED:
+                return  # it was a folder a moment ago
+            raise
         try:
-            self._tree.folders[path] = stat.S_IMODE(os.fstat(held).st_mode)
+            self._tree.folders[path] = os.fstat(held).st_mode & MODE
             self._look(_Here(held, path + "/", here.levels, here.depth + 1))
         finally:
             os.close(held)
@@ -165,7 +186,7 @@ class Walker:
 
 def status_of(found: os.stat_result) -> FileStatus:
     """What tells whether a file is still the same."""
-    return FileStatus(stat.S_IMODE(found.st_mode), found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return FileStatus(found.st_mode & MODE, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 def left_out_for(found: os.stat_result) -> str:
