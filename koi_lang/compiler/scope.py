@@ -22,7 +22,8 @@ GLOBALS = frozenset(
     "RangeError SyntaxError ReferenceError AggregateError URIError parseInt parseFloat isNaN isFinite "
     "setTimeout clearTimeout setInterval clearInterval setImmediate clearImmediate queueMicrotask "
     "fetch process performance crypto undefined NaN Infinity structuredClone encodeURIComponent "
-    "decodeURIComponent encodeURI decodeURI atob btoa URL URLSearchParams".split()
+    "decodeURIComponent encodeURI decodeURI atob btoa "
+    "AbortController AbortSignal DOMException URL URLSearchParams".split()
 )
 AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,7 +12,7 @@ from koi_lang.js import json_text
 from koi_lang.js.calling import apply
 from koi_lang.js.conversions import text
 from koi_lang.js.environment import current_environment
-from koi_lang.js.errors import ErrorValue, TypeErrorValue
+from koi_lang.js.errors import ErrorValue, TypeErrorValue, thrown
 from koi_lang.js.iteration import IteratorValue, iterate
 from koi_lang.js.own_properties import is_record, own_entries
 from koi_lang.js.undefined import Value, nullish, undefined
@@ -20,10 +21,16 @@ from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
 
 if TYPE_CHECKING:
     import httpx2
+
+    from koi_lang.js import abort_signals
+    from koi_lang.js.abort_signals import AbortSignalValue
 else:
     httpx2 = lazy_module("httpx2")
+    abort_signals = lazy_module("koi_lang.js.abort_signals")
 
 TIMEOUT_S = 30.0
+# The mark of a request that a signal has ended, in what is recorded of it.
+ABORTED = "aborted"
 
 
 class HeadersValue:
@@ -105,13 +112,17 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
 
     Args:
         url: an absolute address of `http` or `https`.
-        options: an object with `method`, `headers`, `body` (text or bytes) and `redirect`.
+        options: an object with `method`, `headers`, `body` (text or bytes), `redirect` and `signal`.
 
     Raises:
         TypeErrorValue: there was no answer; its cause says why. An answer with an error status is an answer.
+        Exception: the reason of the signal, when that was aborted before there was an answer.
     """
     wanted: Mapping[str, Value] = options if is_record(options) else {}
+    signal = _signal(wanted.get("signal", undefined))
     request, mode = _request(text(url), wanted), text(wanted.get("redirect", "follow"))
+    if signal is not None:
+        signal.throw_if_aborted()
     # Only what a server may be asked twice for is not written down beforehand.
     shown = {
         "method": request["method"],
@@ -120,10 +131,41 @@ async def fetch(url: Value, options: Value = undefined) -> Response:
         HEADER_VALUES: shown_headers(request["headers"]),
     }
     is_safe = request["method"] in ("GET", "HEAD", "OPTIONS")
-    answer = current_environment().perform(
-        "fetch", shown, lambda: _send_request(request, mode), safe=is_safe, unseen=request["headers"]
+    answer = await current_environment().perform(
+        "fetch", shown, lambda: _send_unless(signal, request, mode), safe=is_safe, unseen=request["headers"]
     )
-    return Response(await answer)
+    if signal is not None and ABORTED in answer:
+        await signal.wait()
+        raise thrown(signal.reason)
+    return Response(answer)
+
+
+def _signal(given: Value) -> AbortSignalValue | None:
+    """The signal among the options. Raises TypeErrorValue for what is none."""
+    if nullish(given):
+        return None
+    if not isinstance(given, abort_signals.AbortSignalValue):
+        raise TypeErrorValue("Failed to construct 'Request': member signal is not of type AbortSignal.")
+    return given
+
+
+async def _send_unless(signal: AbortSignalValue | None, request: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """What a server answers; the mark of an abort that came first and ended the request. Raises TypeErrorValue."""
+    if signal is None:
+        return await _send_request(request, mode)
+    if signal.is_aborted:
+        return {ABORTED: True}
+    limit = asyncio.timeout(None)
+    forget = signal.follow(lambda: limit.reschedule(0))
+    try:
+        async with limit:
+            return await _send_request(request, mode)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return {ABORTED: True}
+    finally:
+        forget()
 
 
 async def _send_request(request: Mapping[str, Any], mode: str) -> dict[str, Any]:

@@ -62,9 +62,14 @@ def _set_name(name: str, function: Callable[..., Value]) -> Callable[..., Value]
     return function
 
 
+# What is loaded when a program first uses it.
+_RARE = {
+    "AbortController": "abort_signals", "AbortSignal": "abort_signals", "DOMException": "dom_exceptions", "URL": "urls",
+    "URLSearchParams": "search_params",
+}  # fmt: skip
 _CONSTRUCTORS = (
     OBJECT, ARRAY, STRING, number_object.NUMBER, number_object.BOOLEAN, DATE, REGEXP, MAP, SET, PROMISE, _aggregate(),
-    lazy_constructor("URL", "koi_lang.js.urls"), lazy_constructor("URLSearchParams", "koi_lang.js.search_params"),
+    *(lazy_constructor(name, f"koi_lang.js.{module}") for name, module in _RARE.items()),
     *map(_error, (ErrorValue, TypeErrorValue, RangeErrorValue, SyntaxErrorValue, ReferenceErrorValue, URIErrorValue)),
 )  # fmt: skip
 

@@ -156,7 +156,8 @@ class _Inspector:
         def entries(level: int) -> list[str]:
             return self._members(members, level) + [f"{name}: {self._inside(item, level)}" for name, item in hidden]
 
-        base = f"[{error}]" if level else str(error)
+        written = getattr(error, "label", str(error))
+        base = f"[{written}]" if level else written
         return _Shape(error.kind, "{", "}", entries, len(members) + len(hidden), base=base)
 
     def _outcome(self, promise: Promise, level: int) -> str:

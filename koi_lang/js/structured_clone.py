@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import TYPE_CHECKING
 
 from koi_lang.js.calling import describe
 from koi_lang.js.conversions import PRIMITIVES
@@ -10,15 +11,21 @@ from koi_lang.js.dates import DateValue
 from koi_lang.js.errors import ErrorValue
 from koi_lang.js.keyed_collections import MapValue, SetValue
 from koi_lang.js.own_properties import is_array, is_record, own_entries
-from koi_lang.js.regexes import RegExpValue
+from koi_lang.js.regexes import RegexMatch, RegExpValue
 from koi_lang.js.undefined import Value
+from koi_lang.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from koi_lang.js import dom_exceptions
+else:
+    dom_exceptions = lazy_module("koi_lang.js.dom_exceptions")
 
 
 def structured_clone(value: Value) -> Value:
     """A deep copy; an object that occurs twice, or inside itself, does so in the copy.
 
     Raises:
-        ErrorValue: functions and host objects cannot be copied.
+        DomError: functions and host objects cannot be copied.
     """
     return _clone(value, {})
 
@@ -28,6 +35,8 @@ def _clone(value: Value, made: dict[int, Value]) -> Value:
         return value
     if id(value) in made:
         return made[id(value)]
+    if isinstance(value, RegexMatch):
+        return made.setdefault(id(value), copy(value))
     if is_array(value):
         items: list[Value] = made.setdefault(id(value), [])
         items.extend(_clone(item, made) for item in value)
@@ -45,17 +54,23 @@ def _clone_object(value: Value, made: dict[int, Value]) -> Value:
     if isinstance(value, RegExpValue):
         return RegExpValue(value.source, value.flags)
     if isinstance(value, ErrorValue):
-        error = made.setdefault(id(value), copy(value))
-        error.__koi_extra__ = _clone(value.__koi_extra__, made)
-        return error
+        return _clone_error(value, made)
     if not isinstance(value, MapValue | SetValue):
-        refusal = ErrorValue(f"{describe(value)} could not be cloned.")
-        refusal.name = "DataCloneError"
-        raise refusal
+        raise dom_exceptions.data_clone_error(describe(value))
     twin: MapValue | SetValue = made.setdefault(id(value), type(value)())
     for key, item in value.pairs():
         if isinstance(twin, MapValue):
             twin.set(_clone(key, made), _clone(item, made))
         else:
             twin.add(_clone(key, made))
+    return twin
+
+
+def _clone_error(error: ErrorValue, made: dict[int, Value]) -> ErrorValue:
+    """An error with its message and cause; other members are left behind, and a name of its own is."""
+    twin: ErrorValue = made.setdefault(id(error), copy(error))
+    twin.__koi_extra__ = {}
+    twin.cause = _clone(error.cause, made)
+    if not isinstance(error, dom_exceptions.DomError):
+        twin.name = error.kind if error.name == error.kind else "Error"
     return twin

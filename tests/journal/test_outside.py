@@ -15,6 +15,7 @@ from koi_lang.llm.messages import Request
 from koi_lang.runtime.journal.entries import JournalEntry
 from tests.journal.again import Recorder, each_cut
 from tests.playbook.playing import Player, Voice, ask, done, playbook_in
+from tests.silence import SilentServer
 
 ROLE = "role R { can execute, can delegate, can registry:write, can registry:read }\n"
 MODULE = """
@@ -376,3 +377,28 @@ def test_models_answered_in_this_order(play: Player) -> None:
         "b": fresh.played.state("List")["seen"],
     }
     assert () == again.played.requests
+
+
+ABORT = """
+    const c = new AbortController(), ended = []
+    c.signal.addEventListener("abort", () => ended.push("told"))
+    setTimeout(() => c.abort("enough"), 30)
+    for (const signal of [c.signal, AbortSignal.timeout(20)]) {
+        try { await fetch(x.url, { signal, method: "POST" }) } catch (e) { ended.push(e.name ?? e) }
+    }
+    return [ended, c.signal.aborted]
+"""
+
+
+def test_an_aborted_request_stays_aborted(play: Player) -> None:
+    """Wherever the run is cut, its requests end by the same aborts, and what had ended is not asked again."""
+    server = SilentServer(b"", drips=False)
+    recorder, payload = alone(play, ABORT), {"url": server.url}
+    whole, *rest = each_cut(recorder, payload)
+    asked = server.asked
+    again = recorder.again(whole.entries[:-1], payload)
+    server.close()
+
+    assert [["told", "enough", "TimeoutError"], True] == whole.played.result == again.played.result
+    assert {("told", "enough", "TimeoutError")} == {tuple(tape.played.result[0]) for tape in rest}
+    assert asked == server.asked

@@ -149,7 +149,7 @@ VALUES: list[tuple[Any, ...]] = [
     ("queueMicrotask", "[Function: queueMicrotask]"),
     ("structuredClone", "[Function: structuredClone]"),
     ("Object", "[Function: Object]"),
-    ("URL", "[Function: URL]"),
+    *((name, f"[Function: {name}]") for name in ("AbortController", "AbortSignal", "DOMException", "URL")),
     ("URLSearchParams", "[Function: URLSearchParams]"),
     ("Array", "[Function: Array]"),
     ("Date", "[Function: Date]"),

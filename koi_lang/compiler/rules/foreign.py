@@ -34,7 +34,6 @@ _NODE = {
     "WeakRef": "keep the value itself.",
     "Proxy": "write a function that is called where the field was used.",
     "Reflect": "write `Object.keys(…)`, `object[key]` or `delete object[key]`.",
-    "AbortController": "limit the time: `await send … timeout 5s`.",
     "eval": "text is never run as code; choose between functions with `if`.",
 }
 _PYTHON = {

@@ -29,6 +29,7 @@ _OWN = {
     "Promise": "all allSettled any race reject resolve withResolvers",
     "Date": "UTC now parse",
     "Map": "groupBy",
+    "AbortSignal": "abort any timeout",
     "URL": "canParse parse",
     "crypto": "randomUUID",
     "performance": "now",
