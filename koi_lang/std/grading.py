@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from koi_lang.errors import AgentError, PlaybookError
-from koi_lang.js.errors import ErrorValue
+from koi_lang.errors import AgentError, RequestError
+from koi_lang.js.errors import ErrorValue, thrown
+from koi_lang.runtime.budget.limits import LimitReachedError
 from koi_lang.runtime.playbook.context_window import window_of
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import agent, perform_effect
@@ -28,6 +29,23 @@ async def request_room() -> int:
     return int(await perform_effect(Effect("judge.room", {}, asking.name, safe=True), look))
 
 
-def is_unanswered(error: Any) -> bool:
-    """Whether a playbook failed since its model did not return; a model that cannot be asked is another failure."""
-    return isinstance(error, ErrorValue) and isinstance(error.exception, PlaybookError)
+def has_broken_off(error: Any) -> bool:
+    """Whether a playbook failed since the answer of its model broke off, and another one may arrive."""
+    limit = _limit_of(error)
+    return limit is not None and isinstance(limit.broken, RequestError) and limit.broken.repeatable
+
+
+def problem_of(error: Any) -> str:
+    """What was wrong with the answer of a model that gave no result. Raises any other error again."""
+    limit = _limit_of(error)
+    if limit is None:
+        raise thrown(error)
+    if limit.broken is not None:
+        raise limit.broken
+    return limit.last or "there was no result"
+
+
+def _limit_of(error: Any) -> LimitReachedError | None:
+    """The limit of a call that an error stands for."""
+    exception = error.exception if isinstance(error, ErrorValue) else None
+    return exception if isinstance(exception, LimitReachedError) else None

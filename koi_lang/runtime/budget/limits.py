@@ -10,7 +10,7 @@ from math import inf
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.errors import PlaybookError
+from koi_lang.errors import PlaybookError, ProviderError
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ class LimitReachedError(PlaybookError):
     Attributes:
         limit: its name.
         what: whose limit it is: a call such as `A.go`, or `RUN`.
+        last: what the model was told last that was wrong; empty where nothing was.
+        broken: why the answer before broke off, which was to be asked for again; None where it did not.
     """
+
+    last = ""
+    broken: ProviderError | None = None
 
     def __init__(self, limit: str, what: str, message: str, help: str) -> None:
         super().__init__(f"{what} {message}", help=help)

@@ -15,7 +15,7 @@ from koi_lang.llm.models import card_of
 from koi_lang.llm.retry import MOST_ATTEMPTS
 from koi_lang.llm.transcript import Beginning, Transcript
 from koi_lang.runtime.actions.lookup import actions_of
-from koi_lang.runtime.budget.limits import current_spending
+from koi_lang.runtime.budget.limits import LimitReachedError, current_spending
 from koi_lang.runtime.context import current_execution
 from koi_lang.runtime.playbook import delegation, prompting
 from koi_lang.runtime.playbook.answer_reading import carry_out
@@ -110,9 +110,13 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
     Raises:
         ProviderError: there were `MOST_ATTEMPTS`, those of the layers around its model included, or another is no use.
     """
-    made = 0
+    made, turn = 0, None
     while made < MOST_ATTEMPTS:
-        call.spending.begin_turn()
+        try:
+            call.spending.begin_turn()
+        except LimitReachedError as error:
+            error.last, error.broken = call.failures.last, None if turn is None else turn.error
+            raise
         call.circles.next_answer()
         request = await next_request(call, messages, parts)
         turn = await carry_out(call, replace(request, attempts=made))
@@ -121,6 +125,7 @@ async def take_turn(call: PlaybookCall, messages: Transcript, parts: Parts) -> T
         made = max(made + 1, turn.error.attempts if isinstance(turn.error, RequestError) else 0)
         if not may_succeed_later(turn.error) and not await make_room(conversation_of(call), turn.error):
             break
+    assert turn is not None
     assert turn.error is not None
     raise explain_error(conversation_of(call), turn.error)
 
