@@ -351,6 +351,25 @@ class RetryEnded(EventData):
     error: str = OMITTED
 
 
+@event("round_started")
+class RoundStarted(EventData):
+    """A round of work that is improved begins."""
+
+    round: int
+    rounds: int
+
+
+@event("round_ended")
+class RoundEnded(EventData):
+    """A round has ended: its score, null where it has none, whether each gate is green, and what was decided."""
+
+    round: int
+    rounds: int
+    decision: str
+    score: float | None
+    gates: Mapping[str, bool]
+
+
 @event("state_changed")
 class StateChanged(EventData):
     """Fields of an agent's state have other values."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from koi_lang.cli.chat.view import Screen, action_line, answer_in, format_call, result_text
 from koi_lang.cli.ui.activity import Activity, trying_again
-from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.activity_text import describe_round, doing_now
 from koi_lang.cli.ui.markdown import GrowingMarkdown
 from koi_lang.cli.ui.text import harmless, one_line
 from koi_lang.cli.ui.written_now import WrittenNow
@@ -23,6 +23,7 @@ from koi_lang.events import (
     ModelAsked,
     OutputDelta,
     RetryStarted,
+    RoundEnded,
     ThoughtDelta,
     unless_omitted,
 )
@@ -112,6 +113,8 @@ class EventView:
                     self._thoughts.append("\n\n")
             case RetryStarted() as retry:
                 self.screen.note(one_line(f"{trying_again(retry)}: {retry.error}"))
+            case RoundEnded() as ended:
+                self.screen.note(describe_round(ended))
             case ConversationCompacted(tokens_before=before, tokens_after=after):
                 shortened = f"the conversation of `{event.agent}` was shortened"
                 self.screen.note(f"{shortened}: {before:,} tokens became {after:,}")

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from koi_lang.cli.ui.activity import ActiveAgent, Activity
 from koi_lang.cli.ui.text import ending, one_line, width
+from koi_lang.events import RoundEnded
 from koi_lang.runtime.playbook.partial_reply import ReplyPreview
 
 # A text that would be shorter is not shown.
 LEAST_TEXT = 8
+
+
+def describe_round(ended: RoundEnded) -> str:
+    """A round of work that has ended, its gates and what was decided: `round 2 of 3: 0.82, tests green`."""
+    gates = [f"{one_line(name)} {'green' if is_green else 'red'}" for name, is_green in ended.gates.items()]
+    score = [] if ended.score is None else [f"{ended.score:.2f}"]
+    decision = [] if ended.decision == "continue" else [ended.decision]
+    return f"round {ended.round} of {ended.rounds}: {', '.join([*score, *gates, *decision])}"
 
 
 def doing(worker: ActiveAgent) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from koi_lang.cli.ui.activity_text import describe_round
 from koi_lang.errors import JournalError
-from koi_lang.events import HandlerStarted, LinePrinted, ModelAnswered
+from koi_lang.events import HandlerStarted, LinePrinted, ModelAnswered, RoundEnded, decode
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.entries import Header, JournalEntry
 from koi_lang.runtime.journal.reader import read, read_header
@@ -75,6 +76,9 @@ def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) ->
             return f"{data.get('intent')} {_short(inputs.get(entry.path, data.get('fields')))} {came}"
         case LinePrinted.type if not entry.path[-2:-1] or not entry.path[-2].startswith("print#"):
             return f"print {_short(data.get('message'))}"
+        case RoundEnded.type:
+            ended = decode(entry.kind, entry.data)
+            return describe_round(ended) if isinstance(ended, RoundEnded) else ""
         case "resumed":
             return "resumed"
         case _:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from koi_lang import settings
 from koi_lang.cli.ui.activity import PLAIN_TO_SEE, ActionOutcome, ActiveAgent, Activity
-from koi_lang.cli.ui.activity_text import doing_now
+from koi_lang.cli.ui.activity_text import describe_round, doing_now
 from koi_lang.cli.ui.loop_signals import add_signal_handler, remove_signal_handler
 from koi_lang.cli.ui.reporters import CostMeter, Status
 from koi_lang.cli.ui.status_area import StatusArea
@@ -23,6 +23,7 @@ from koi_lang.events import (
     ModelAsked,
     OutputDelta,
     RetryStarted,
+    RoundEnded,
     RunEnded,
     ThoughtDelta,
 )
@@ -119,6 +120,8 @@ class LiveView(LineReporter):
             return
         if outcome is not None and outcome.is_told:
             self.say(self._format_outcome(outcome))
+        if isinstance(event.data, RoundEnded) and not event.recalled:
+            self.say(fit_text(f"{event.agent}: {describe_round(event.data)}", self._block.size[0] - 1, self._look.more))
         self._block.change()
 
     def clear(self) -> None:
@@ -215,6 +218,8 @@ def _news(worker: ActiveAgent, event: Event) -> str:
             return "thinking"
         case RetryStarted():
             return worker.note
+        case RoundEnded() as ended:
+            return describe_round(ended)
     return ""
 
 

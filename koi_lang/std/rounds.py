@@ -1,0 +1,34 @@
+"""What `std/improve` asks of the runtime: that its rounds are told as events, and why work failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from koi_lang.events import RoundEnded, RoundStarted
+from koi_lang.js.errors import ErrorValue
+from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.context import current
+from koi_lang.runtime.replay.location import leaf_path
+from koi_lang.std.effects import agent
+
+
+def begin_round(number: int, rounds: int) -> None:
+    """Tell that a round begins."""
+    _emit(RoundStarted(number, rounds), "round")
+
+
+def end_round(number: int, rounds: int, decision: str, score: float | None, gates: Mapping[str, bool]) -> None:
+    """Tell how a round ended: with what score, which gates, and what was decided."""
+    _emit(RoundEnded(number, rounds, decision, score, dict(gates)), "round_end")
+
+
+def is_limit(error: Any) -> bool:
+    """Whether what was caught is a limit that ended some work, rather than a failure of it."""
+    return isinstance(error, ErrorValue) and isinstance(error.exception, LimitReachedError)
+
+
+def _emit(data: RoundStarted | RoundEnded, name: str) -> None:
+    run, asking = current.get(), agent()
+    if run is not None:
+        run.events.emit(data, "" if asking is None else asking.name, path=leaf_path(name))
