@@ -16,6 +16,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "examples"
 TESTED = sorted(path.name for path in FOLDER.glob("*.test.koi"))
 NAMES = sorted(path.stem for path in FOLDER.glob("*.koi") if path.name not in TESTED)
 STDIN = {"desk": "yes\n", "hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
+# What an example may do without asking.
+OPTIONS = {"improve": ["--allow", "shell:*python -m pytest mended"]}
 PRINTED = {
     "batch": ["d.txt cannot be counted.", "6 words", "Counted at the same time: 4"],
     "counter": [
@@ -40,6 +42,10 @@ PRINTED = {
         "Gave up: `Customer` got no answer to `deliver` within 0.1 s",
     ],
     "hello-world": ["Hello, Ada!"],
+    "improve": [
+        *("Round 1: 0.92, tests red", "Round 2: 0.935, tests green", "accepted in round 2 with 0.935"),
+        *("import math", "", "", "def shipping(weight):", "    return 5 + 1.5 * math.ceil(max(0, weight - 2))", ""),
+    ],
     "mcp-client": ["{ item: 'eggs', amount: 6 } [ 'eggs' ]"],
     "mcp-server": ["eggs: 6"],
     "mcp-files": [
@@ -109,7 +115,7 @@ PRINTED = {
 
 def run_example(name: str, folder: Path, *options: str) -> CompletedProcess[str]:
     """The outcome of an example that is run offline, without a key, in a folder."""
-    words = ["run", *options, str(FOLDER / f"{name}.koi"), *_answers(name)]
+    words = ["run", *options, *OPTIONS.get(name, []), str(FOLDER / f"{name}.koi"), *_answers(name)]
     (folder / "examples").symlink_to(FOLDER)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     home = {"HOME": str(folder), "KOI_CACHE_DIR": str(folder), "PATH": path}
