@@ -88,6 +88,24 @@ def problems(
     return _Checker(schema.get("$defs", {}), root, words).problems(value, schema, path)
 
 
+def is_plainly_fitting(value: Any, schema: Schema) -> bool:
+    """Whether a value is found to fit at once: an object with fields of simple types. Others have to be looked into."""
+    if schema.get("type") != "object" or type(value) is not dict:
+        return False
+    properties = schema.get("properties", {})
+    for name in schema.get("required", ()):
+        if name not in value or (name not in properties and value[name] is undefined):
+            return False
+    for name, field in properties.items():
+        if len(field) != 1 or type(value.get(name)) not in _PLAIN.get(field.get("type", ""), ()):
+            return False
+    return True
+
+
+# The classes whose instances all are of a type.
+_PLAIN: dict[str, tuple[type, ...]] = {"string": (str,), "boolean": (bool,), "integer": (int,), "number": (int, float)}
+
+
 @dataclass(frozen=True, slots=True)
 class _Checker:
     """Checks values against schemas that refer to the same definitions."""

@@ -22,7 +22,7 @@ from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
 from koi_lang.runtime.replay.ordering import LATE
-from koi_lang.runtime.schema import problems, signature_text, type_text
+from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import RunPort
@@ -147,6 +147,8 @@ class Agent(metaclass=AgentClass):
 
     def _check_payload(self, handler: Handler, payload: Any) -> None:
         if not handler.schema or (payload is undefined and handler.may_get_nothing):
+            return
+        if is_plainly_fitting(payload, handler.schema):
             return
         wrong = list(problems(payload, handler.schema))
         if wrong:

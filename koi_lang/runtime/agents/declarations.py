@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from koi_lang.diagnostics import nearest
 from koi_lang.grants import covers
 from koi_lang.runtime.agents.result_types import ResultType
-from koi_lang.runtime.budget.limits import Budget
+from koi_lang.runtime.budget.limits import NO_BUDGET, Budget
 from koi_lang.runtime.schema import convert
 
 if TYPE_CHECKING:
@@ -157,6 +157,8 @@ class AgentDeclaration:
 
     def declared_budget(self, handler: Handler) -> Budget:
         """The most a call of a handler may spend as declared: its playbook's budget, then its agent's."""
+        if not handler.budget and not self.budget:
+            return NO_BUDGET
         return Budget.of(handler.budget).over(Budget.of(self.budget))
 
     def unknown_fields(self, event: str, given: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, SendTimeoutError
@@ -47,19 +47,19 @@ class Query:
 
     def event(self, name: str) -> Query:
         """Only agents that handle an event."""
-        return replace(self, wanted=name)
+        return Query(self.run, self.teams, name, self.of_role, self.select)
 
     def role(self, role: Role) -> Query:
         """Only agents of a role."""
-        return replace(self, of_role=role)
+        return Query(self.run, self.teams, self.wanted, role, self.select)
 
     def any(self) -> Query:
         """The first of them."""
-        return replace(self, select="any")
+        return Query(self.run, self.teams, self.wanted, self.of_role, "any")
 
     def all(self) -> Query:
         """All of them, at the same time."""
-        return replace(self, select="all")
+        return Query(self.run, self.teams, self.wanted, self.of_role, "all")
 
     def candidates(self) -> list[AgentPort]:
         """The live agents that match, in declaration order, each once. Raises AgentError when there is none."""
@@ -119,7 +119,7 @@ def query(target: Any, event: str, *, role: Role | None = None, select: Select =
     """Whom `send target.event(…).role(…).any()` is for. Raises AgentError when the target is no team."""
     if not isinstance(target, Query):
         raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
-    return replace(target, wanted=event, of_role=role or target.of_role, select=select or target.select)
+    return Query(target.run, target.teams, event, role or target.of_role, select or target.select)
 
 
 async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> Any:

@@ -8,7 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.lazy import lazy_module
-from koi_lang.runtime.budget.limits import MOST_TURNS, RUN, Budget, BudgetAccount, LimitReachedError, current_spending
+from koi_lang.runtime.budget.limits import (
+    MOST_TURNS,
+    NO_BUDGET,
+    RUN,
+    Budget,
+    BudgetAccount,
+    LimitReachedError,
+    current_spending,
+)
 from koi_lang.runtime.replay.location import Path, current_path
 
 if TYPE_CHECKING:
@@ -64,7 +72,7 @@ class Ledger:
             declared: the most it may spend by its playbook and its agent.
         """
         budget = self.budget(declared, is_playbook=is_playbook)
-        if budget == Budget():
+        if budget is NO_BUDGET or budget == NO_BUDGET:
             return None
         outer = current_spending() or self.spending
         spending = BudgetAccount(budget, call, self._clock, outer)
@@ -73,7 +81,7 @@ class Ledger:
     def budget(self, declared: Budget, *, is_playbook: bool) -> Budget:
         """The most a call may spend: what is declared, else the default; code has no turns."""
         if not is_playbook:
-            return replace(declared, turns=None)
+            return declared if declared.turns is None else replace(declared, turns=None)
         turns = self._limits.get("turns", declared.turns)
         return replace(declared, turns=MOST_TURNS if turns is None else turns)
 

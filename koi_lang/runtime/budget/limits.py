@@ -84,6 +84,9 @@ class Budget:
         return replace(other, **self.limits())
 
 
+NO_BUDGET = Budget()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Reservation:
     """What one request may take at the most, kept free with everybody who pays for it until it is settled.
