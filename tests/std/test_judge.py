@@ -189,9 +189,10 @@ class Ids:
         return {title: self.ids[title] for title in self.open}
 
 
+@pytest.mark.parametrize("as_list", [False, True])
 @pytest.mark.parametrize("seed", range(25))
-def test_ids_are_kept_and_never_used_again(seed: int, play: Player) -> None:
-    """Over eight rounds of findings that come, go and come back."""
+def test_ids_are_kept_and_never_used_again(seed: int, as_list: bool, play: Player) -> None:
+    """Over eight rounds of findings that come, go and come back, also where only their list is passed on."""
     chance, ids = random.Random(seed), Ids()
     answers, expected = [], []
     for _ in range(8):
@@ -200,7 +201,7 @@ def test_ids_are_kept_and_never_used_again(seed: int, play: Player) -> None:
         resolved = tuple(ids.ids[title] for title in sorted(gone))
         answers.append(answer(grades(*[finding(title) for title in titles], resolved=resolved)))
         expected.append(ids.judge(titles, gone))
-    rounds = play(PROGRAM, answers, call="Main.rounds", payload={"count": 8}).result
+    rounds = play(PROGRAM, answers, call="Main.rounds", payload={"count": 8, "asList": as_list}).result
 
     assert [{each["title"]: each["id"] for each in result["findings"]} for result in rounds] == expected
     for result in rounds:
@@ -217,12 +218,27 @@ def test_the_judge_is_told_earlier_findings(play: Player) -> None:
     assert [[each["id"] for each in one] for one in earlier] == [[], ["F1", "F2"], ["F2"]]
 
 
-def test_a_list_of_findings_will_do(play: Player) -> None:
-    """Then ids go on behind the highest of the list."""
-    answers = [answer(grades(finding("A."), finding("B."))), answer(grades(finding("C."), resolved=("F1",)))]
-    rounds = play(PROGRAM, answers, call="Main.rounds", payload={"count": 2, "asList": True}).result
+def test_a_copy_of_findings_will_do(play: Player) -> None:
+    """As after a run has ended; ids go on behind the highest of the list."""
+    earlier = judge(play, answer(grades(finding("A."), finding("B.")))).result["findings"]
+    result = judge(play, answer(grades(finding("C."), resolved=("F1",))), options={"earlier": earlier}).result
 
-    assert [each["id"] for each in rounds[1]["findings"]] == ["F2", "F3"]
+    assert [each["id"] for each in result["findings"]] == ["F2", "F3"]
+
+
+def test_a_model_may_have_something_judged(play: Player) -> None:
+    """An agent that uses the skill calls it like any other; the judge knows nothing of the caller."""
+    program = PROGRAM.replace("on go(", 'uses skill Judge\n  on work() { playbook "Have a text judged." }\n  on go(')
+    input = {"rubric": "prose-quality", "task": "Write.", "result": "Some text."}
+    called = {"id": "j", "intent": "call_skill", "skill": "Judge", "function": "judged", "input": input}
+    answers = {
+        "Have a text": [{"batch": [called, {"intent": "return", "data": "${j.output.score}"}]}],
+        "You grade": [answer(grades(tone=0.5))],
+    }
+    played = play(program, answers, call="Main.work")
+
+    assert played.result == 0.925
+    assert "Have a text" not in str(played.requests[1])
 
 
 @pytest.mark.parametrize(
