@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from koi_lang.runtime.actions.command_output import MOST_OUTPUT
 from koi_lang.runtime.host import visible
 from koi_lang.runtime.mcp.safe_text import clip_text, one_line
 
@@ -51,11 +52,13 @@ class CheckReport:
         passed: how many tests did; of other tools, whether the one did.
         failed: as before.
         findings: in the order of the tool.
+        output: what was printed for people, where that stands among the report; None where all of it is for them.
     """
 
     passed: int = 0
     failed: int = 0
     findings: Sequence[CheckFinding] = ()
+    output: str | None = None
 
 
 def first_findings(items: Sequence[Item], finding: Callable[[Item], CheckFinding]) -> list[CheckFinding]:
@@ -63,6 +66,13 @@ def first_findings(items: Sequence[Item], finding: Callable[[Item], CheckFinding
     known = [finding(item) for item in items[:MOST_FINDINGS]]
     left = len(items) - len(known)
     return [*known, CheckFinding(known[-1].severity, f"{left:,} more are not listed")] if left else known
+
+
+def clip_ends(text: str) -> str:
+    """A text, or its beginning and its end, as `output` of a command is shown."""
+    half = MOST_OUTPUT // 2
+    left = len(text) - 2 * half
+    return text if left <= 0 else f"{text[:half]}\n… ({left} characters left out) …\n{text[-half:]}"
 
 
 def name_place(file: str, line: int | str | None, folder: Path) -> str:

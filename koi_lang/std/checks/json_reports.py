@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,8 @@ def read_mypy(data: bytes, folder: Path) -> CheckReport:
             severity, _title(problem, problem.get("code")), place, hint if isinstance(hint, str) else ""
         )
 
-    return report_of(problems, finding)
+    lines = (f"{_text(each, 'file')}:{each.get('line')}: {_text(each, 'message')}\n" for each in problems)
+    return replace(report_of(problems, finding), output="".join(lines))
 
 
 # ---------------------------------------------------------------- any of them

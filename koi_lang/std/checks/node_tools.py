@@ -56,7 +56,10 @@ def find_node_tests(folder: Path) -> CheckTool | None:
 
 def _npm_test(folder: Path, script: str) -> CheckTool:
     """The script of a project; only that of Node's own runner reports what its tests did."""
-    tool = CheckTool("npm test", ("npm", "test"), find_program(folder, "npm"), NODE_ADVICE, None, variables=QUIET)
+    npm = find_program(folder, "npm")
+    tool = CheckTool(
+        "npm test", ("npm", "test"), npm, NODE_ADVICE, None, variables=QUIET, suffixes=SUFFIXES, takes_files=False
+    )
     if not RUNNER.fullmatch(script):
         return tool
     options = " ".join([variable("NODE_OPTIONS") or "", *(f'"{word}"' for word in REPORTERS)])
@@ -94,6 +97,8 @@ def find_tsc(folder: Path) -> CheckTool | None:
         read_tsc,
         ("--pretty", "false"),
         is_report_printed=True,
+        suffixes=SUFFIXES,
+        takes_files=False,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.replay.calls import Effect
+from koi_lang.std.checks.compiled_tools import find_cargo_tests, find_go_tests
 from koi_lang.std.checks.findings import CheckReport, Severity
 from koi_lang.std.checks.node_tools import find_eslint, find_node_tests, find_tsc
 from koi_lang.std.checks.options import CheckOptions, check_options, require_files
@@ -50,7 +51,7 @@ TESTS = CheckKind(
     "blocker",
     "no tests were found in this folder",
     "Write some, such as `test_NAME.py` for pytest or `NAME.test.js` for Node.",
-    (find_pytest, find_node_tests),
+    (find_pytest, find_node_tests, find_go_tests, find_cargo_tests),
 )
 LINT = CheckKind(
     "checks.lint",

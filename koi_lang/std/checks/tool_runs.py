@@ -16,7 +16,7 @@ from koi_lang.runtime.actions.command_output import Output
 from koi_lang.runtime.command_process import Command, permit_command, start_command
 from koi_lang.runtime.context import current_run
 from koi_lang.runtime.guards.commands import place_of
-from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError
+from koi_lang.std.checks.findings import CheckFinding, CheckReport, Severity, UnreadableReportError, clip_ends
 from koi_lang.std.checks.project_files import read_regular_file
 from koi_lang.std.checks.tools import REPORT, CheckTool
 
@@ -74,7 +74,8 @@ class ToolRun:
 
 async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
     """Have a tool check a project. Raises PermissionDeniedError."""
-    files = tool.files_of(request.folder, request.files) or tool.whole
+    named = tool.files_of(request.folder, request.files) if tool.takes_files else []
+    files = named or tool.whole
     text = shlex.join([*tool.command, *files])
     if tool.program is None:
         return ToolRun(text, CheckReport(findings=[_not_installed(tool, request)]))
@@ -92,7 +93,8 @@ async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
         )
         ended = await _carry_out(command, request.timeout_s, is_merged=not tool.is_report_printed)
         report = await asyncio.to_thread(_judge, tool, replace(request, folder=place.folder), ended, file)
-    return ToolRun(text, report, ended.seconds, ended.text)
+    printed = ended.text if report.output is None else clip_ends(report.output) + ended.outputs[-1].text()
+    return ToolRun(text, report, ended.seconds, printed)
 
 
 async def run_shell(text: str, request: ToolRequest) -> ToolRun:
@@ -186,7 +188,7 @@ def _hold_against(tool: CheckTool, request: ToolRequest, code: int, report: Chec
         passed = passed if tool.counts_tests else 0
     else:
         return report
-    return CheckReport(passed, 1, [*report.findings, finding])
+    return replace(report, passed=passed, failed=1, findings=[*report.findings, finding])
 
 
 def _not_installed(tool: CheckTool, request: ToolRequest) -> CheckFinding:

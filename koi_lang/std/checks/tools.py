@@ -28,7 +28,8 @@ class CheckTool:
         variables: of its environment, for the same.
         is_report_printed: whether it writes the report to stdout.
         counts_tests: whether its report is one of tests.
-        suffixes: of the files that it takes; empty where it checks the project as a whole.
+        suffixes: of the files that it is for.
+        takes_files: whether it can be given some of them, and does not check the project as a whole in any case.
         whole: what stands in place of files for the whole of the project.
         missing: what it prints where a part of it is not installed.
         nothing: what it prints where there is nothing to check.
@@ -44,13 +45,14 @@ class CheckTool:
     is_report_printed: bool = False
     counts_tests: bool = False
     suffixes: tuple[str, ...] = ()
+    takes_files: bool = True
     whole: Sequence[str] = ()
     missing: str = ""
     nothing: str = ""
 
     def files_of(self, folder: Path, files: Sequence[str]) -> list[str]:
-        """Those of some files that it takes; folders are for every tool that takes files."""
-        return [file for file in files if self.suffixes and (file.endswith(self.suffixes) or (folder / file).is_dir())]
+        """Those of some files that it is for; folders are for every tool."""
+        return [file for file in files if file.endswith(self.suffixes) or (folder / file).is_dir()]
 
 
 def find_program(folder: Path, word: str) -> str | None:
