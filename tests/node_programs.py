@@ -37,6 +37,21 @@ HEAD = """
       results[name] = log
     }
 """
+OBJECT = """{
+  a: %s,
+  get g() { return step(this.a) },
+  set g(value) { this.a = cut(value); step("set") },
+  m(value) { this.a = value; return this },
+  k: function () { const inner = () => this.a; return inner() },
+  n: { a: %s, up() { this.a = cut([this.a, 1].join()); return this.a } },
+  only: { get one() { return typeof this.one2 } },
+}"""
+OF_OBJECT = (
+    "o.a o.g o.m(x).a o.m(y).g o.k() o.n.up() ({...o}).g ({...o,a:y}).k() Object.assign({a:5},o).k() o['m'](x).k() "
+    "o?.k?.() o.k.call({a:x}) Object.keys(o).length o.only.one JSON.stringify(o.n) o.zzz?.(step(1)) o.n?.['up']() "
+    "Object.values(o.n)[0] o.m.bind({a:y})(x).a"
+).split()
+PLACES = ("o.g", "o.a", "o.n.a", "o['g']")
 VALUES = ["0", "1", "2", '"a"', '"1"', "null", "true", "NaN", "undefined"]
 
 
@@ -62,6 +77,8 @@ class Writer:
         name = self.random.choice(self.variables)
         if r < 0.35:
             return name
+        if r < 0.45:
+            return self.random.choice(OF_OBJECT)
         if r < 0.6:
             return self.random.choice(VALUES)
         if r < 0.7:
@@ -92,6 +109,8 @@ class Writer:
 
     def assign(self, depth: int) -> str:
         """A new value of a variable."""
+        if self.random.random() < 0.2:
+            return f"{self.random.choice(PLACES)} = cut({self.value()})"
         return f"{self.random.choice(self.variables)} {self.random.choice(['=', '??=', '='])} cut({self.value()})"
 
     def declare(self, depth: int) -> str:
@@ -193,7 +212,8 @@ def functions(random: Random, count: int) -> list[str]:
         arguments = ", ".join(random.choice(VALUES) for _ in range(2))
         body = writer.block(4)
         mark = "async " if writer.is_async else ""
-        found.append(f"{mark}() => {{ let [x, y] = [{arguments}]\n {body} }}")
+        made = OBJECT % (random.choice(VALUES), random.choice(VALUES))
+        found.append(f"{mark}() => {{ let [x, y] = [{arguments}]\n const o = {made}\n {body} }}")
     return found
 
 

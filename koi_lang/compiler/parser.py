@@ -83,8 +83,8 @@ class _ProblemError(Exception):
 
 def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
     lark, builder = _lark()
-    builder.pending.clear()
-    builder.neighbours.clear()
+    for noted in (builder.pending, builder.neighbours, builder.agents):
+        noted.clear()
     try:
         result: Any = lark.parse(TextSlice(source.text, *span), start=rule)
     except UnexpectedInput as error:

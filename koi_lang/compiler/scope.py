@@ -29,9 +29,9 @@ AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})
 TEST_NAMES = frozenset({"output"})
 EVAL_NAMES = TEST_NAMES | {"case"}
-PYTHON_NAMES = frozenset(
-    {*keyword.kwlist, "koi", "koi_lang", "koi_tests", "koi_evals", "this", "scope", "Exception", "list", "main"}
-)
+# Names that the generated modules need.
+OWN_NAMES = "koi koi_lang koi_tests koi_evals this this_object scope Exception list main".split()
+PYTHON_NAMES = frozenset({*keyword.kwlist, *OWN_NAMES})
 
 
 def python_name(name: str) -> str:
@@ -305,6 +305,8 @@ class _Resolver:
             variable.used = True
 
     def lookup(self, node: n.Name) -> ScopeVariable | None:
+        if node.name == n.OBJECT_THIS:
+            return None
         block: BlockScope | None = self.block
         while block is not None:
             variable = block.variables.get(node.name)

@@ -6,7 +6,7 @@ from types import CoroutineType, FunctionType, MappingProxyType, MethodType
 
 from koi_lang.diagnostics import nearest
 from koi_lang.js import arrays, strings
-from koi_lang.js.calling import VARIADIC, apply, describe
+from koi_lang.js.calling import VARIADIC, apply, apply_to, describe
 from koi_lang.js.conversions import property_key
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.iteration import iterate
@@ -18,7 +18,8 @@ from koi_lang.js.properties import get, has, names_of, put, remove
 from koi_lang.js.undefined import Value, nullish, undefined
 
 __all__ = [
-    "apply", "apply_member", "call", "get", "has", "invoke", "iterate", "keys", "new", "put", "remove", "spread",
+    "apply", "apply_member", "apply_to", "call", "get", "has", "invoke", "invoke_found", "iterate", "keys", "new",
+    "put", "remove", "spread",
 ]  # fmt: skip
 COLLECTIONS = (MapValue, SetValue)
 _METHODS: dict[type, MethodTable] = {str: strings.METHODS, list: arrays.METHODS}
@@ -56,7 +57,13 @@ def apply_member(value: Value, key: Value, *args: Value) -> Value:
     f = get(value, key)
     if not callable(f):
         raise TypeErrorValue(_no_function(value, property_key(key), f))
-    return apply(f, *args)
+    return apply_to(value, f, *args)
+
+
+def invoke_found(value: Value, f: Value, *args: Value) -> Value:
+    """Call `f`, which was read from `value`, as its member: a coroutine is started and its promise returned."""
+    result = apply_to(value, f, *args)
+    return spawn(result) if type(result) is CoroutineType else result
 
 
 def _no_function(value: Value, name: str, found: Value) -> str:

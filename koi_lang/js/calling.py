@@ -20,6 +20,8 @@ from koi_lang.js.undefined import Value, undefined
 VARIADIC = 0x04 | 0x08
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _ANY = sys.maxsize
+# The parameter of functions that have a `this` of their own.
+THIS = "this_object"
 # What the compiler calls functions without a name that are no lambda.
 ANONYMOUS = re.compile(r"anonymous(?:_\d+)?")
 
@@ -53,6 +55,19 @@ def apply(f: Value, *args: Value) -> Value:
         _require_no_more(f, len(args))
         return f(*args, *(undefined,) * (least - len(args)))
     return f(*args) if len(args) <= most else f(*args[:most], **_named_arguments(f, args[most:]))
+
+
+def apply_to(this: Value, f: Value, *args: Value) -> Value:
+    """Call `f` as a member of `this`, which a function that has a `this` of its own is given."""
+    if not takes_this(f):
+        return apply(f, *args)
+    missing = f.__code__.co_argcount - len(f.__defaults__ or ()) - len(args)
+    return f(*args, *(undefined,) * missing, **{THIS: this})
+
+
+def takes_this(f: Value) -> bool:
+    """Whether a function has a `this` of its own: the object that it is called on."""
+    return type(f) is FunctionType and f.__kwdefaults__ is not None and THIS in f.__kwdefaults__
 
 
 def _require_no_more(f: Function, count: int) -> None:

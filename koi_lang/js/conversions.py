@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeGuard
 
-from koi_lang.js.calling import apply, function_name
+from koi_lang.js.calling import apply_to, function_name
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, fit, number_text, parse_number, to_compact
 from koi_lang.js.undefined import Undefined, Value, nullish, undefined
@@ -107,7 +107,7 @@ def primitive(value: Value, hint: str = "default") -> Value:
 def _of_record(record: dict[str, Value], names: tuple[str, str]) -> Value:
     for name in names:
         if callable(record.get(name)):
-            result = apply(record[name])
+            result = apply_to(record, record[name])
             if isinstance(result, PRIMITIVES):
                 return result
     if "toString" in record and "valueOf" in record:

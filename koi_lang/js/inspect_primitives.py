@@ -6,6 +6,7 @@ import math
 import re
 from inspect import iscoroutinefunction
 
+from koi_lang.js.accessors import Accessor
 from koi_lang.js.calling import function_name
 from koi_lang.js.dates import DateValue
 from koi_lang.js.method_tables import Constructor
@@ -70,6 +71,8 @@ def leaf(value: Value) -> str | None:
         return value.iso() if value.valid else str(value)
     if isinstance(value, RegExpValue):
         return str(value)
+    if isinstance(value, Accessor):
+        return value.title
     return function_text(value) if callable(value) else _of_python(value)
 
 

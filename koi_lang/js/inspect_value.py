@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from koi_lang.js.accessors import AccessorObject
 from koi_lang.js.errors import AggregateErrorValue, ErrorValue
 from koi_lang.js.inspect_layout import WIDTH, enclose, group_columns
 from koi_lang.js.inspect_primitives import key_text, leaf, string_text
@@ -98,7 +99,7 @@ class _Inspector:
         if is_array(value):
             return self._array(value)
         if is_record(value):
-            members = own_entries(value)
+            members = value.list_stored() if type(value) is AccessorObject else own_entries(value)
             kind = "Object: null prototype" if isinstance(value, Groups) else "Object"
             left = "{" if kind == "Object" else f"[{kind}] {{"
             return _Shape(kind, left, "}", lambda level: self._members(members, level), len(members))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from json.encoder import encode_basestring
 
-from koi_lang.js.calling import apply
+from koi_lang.js.calling import apply, apply_to
 from koi_lang.js.conversions import integer, text
 from koi_lang.js.errors import SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.method_tables import MethodTable, namespace
@@ -63,7 +63,7 @@ class _JsonWriter:
                 return quote(value)
         elif value is not None and value is not undefined and not isinstance(value, bool | int | float):
             convert = get(value, "toJSON")
-            value = apply(convert, key) if callable(convert) else value
+            value = apply_to(value, convert, key) if callable(convert) else value
         if self.replace is not None:
             value = apply(self.replace, key, value)
         simple = _simple(value)

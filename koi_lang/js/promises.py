@@ -9,7 +9,7 @@ from types import CoroutineType
 from typing import Any, ClassVar
 
 from koi_lang.errors import KoiError
-from koi_lang.js.calling import apply, describe
+from koi_lang.js.calling import apply, apply_to, describe
 from koi_lang.js.conversions import PRIMITIVES
 from koi_lang.js.environment import current_environment
 from koi_lang.js.errors import MADE, AggregateErrorValue, TypeErrorValue, catch_value, caught, running_place, thrown
@@ -175,7 +175,8 @@ def _later(value: Value) -> bool:
 
 
 def _adopt_thenable(thenable: dict[str, Value]) -> Promise:
-    return _promise(thenable["then"])
+    then = thenable["then"]
+    return _promise(lambda resolve, reject: apply_to(thenable, then, resolve, reject))
 
 
 def _pending() -> Promise:

@@ -8,7 +8,7 @@ from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodTyp
 from typing import TypeAlias
 
 from koi_lang.js import arrays, number_object, strings
-from koi_lang.js.calling import apply, arity, describe, function_name
+from koi_lang.js.calling import apply_to, arity, describe, function_name
 from koi_lang.js.conversions import PRIMITIVES, position, property_key, text
 from koi_lang.js.errors import RangeErrorValue, TypeErrorValue
 from koi_lang.js.method_tables import Constructor, MethodTable
@@ -299,18 +299,18 @@ def _object_value(value: Value) -> Value:
 
 @FUNCTIONS.add_as("call")
 def _call(f: Value, this: Value = undefined, *args: Value) -> Value:
-    return apply(f, *args)
+    return apply_to(this, f, *args)
 
 
 @FUNCTIONS.add_as("apply")
 def _apply(f: Value, this: Value = undefined, args: Value = None) -> Value:
-    return apply(f, *([] if nullish(args) else args))
+    return apply_to(this, f, *([] if nullish(args) else args))
 
 
 @FUNCTIONS.add_as("bind")
 def _bind(f: Value, this: Value = undefined, *args: Value) -> Value:
     def bound(*more: Value) -> Value:
-        return apply(f, *args, *more)
+        return apply_to(this, f, *args, *more)
 
     bound.__dict__["__koi_name__"] = f"bound {function_name(f)}"
     return bound

@@ -67,6 +67,8 @@ def encode(value: Any, depth: int = 0) -> Any:
     if kind is not dict and is_plain(value):
         return value
     name = f"{kind.__module__}.{kind.__qualname__}"
+    if hasattr(kind, "__koi_record__"):
+        return encode(value.copy(), depth)
     if name not in FORMS:
         raise NotEncodableError(f"it is an instance of `{kind.__qualname__}`")
     return {TAG: name, CONTENT: encode(FORMS[name].content(value), depth + 1)}

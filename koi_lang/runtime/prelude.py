@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from koi_lang.js.call_helpers import apply, apply_member, call, get, invoke, iterate, keys, new, put, remove, spread
+from koi_lang.js.accessors import Accessor, AccessorObject
+from koi_lang.js.call_helpers import (
+    apply,
+    apply_member,
+    apply_to,
+    call,
+    get,
+    invoke,
+    invoke_found,
+    iterate,
+    keys,
+    new,
+    put,
+    remove,
+    spread,
+)
 from koi_lang.js.errors import catch_value as caught
 from koi_lang.js.errors import thrown
 from koi_lang.js.globals import GLOBALS
@@ -99,13 +114,13 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role", "Team", "add",
-    "apply", "apply_member", "both", "call", "caught", "coalesce", "compare", "current_case", "decrement",
-    "divide", "either", "equal", "expect", "expect_failure", "export", "fill", "get", "give_score", "given",
-    "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "iterate", "keys", "length",
-    "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish", "number",
-    "on", "open_object", "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file",
-    "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle", "skill",
-    "spread", "subtract", "template", "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack",
+    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType",
+    "Role", "Team", "add", "apply", "apply_member", "apply_to", "both", "call", "caught", "coalesce", "compare",
+    "current_case", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export", "fill", "get",
+    "give_score", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "invoke_found",
+    "iterate", "keys", "length", "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses",
+    "nullish", "number", "on", "open_object", "output", "peek", "peers", "playbook", "power", "put", "put_last",
+    "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle",
+    "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack",
     "with_types", "without",
 ]  # fmt: skip

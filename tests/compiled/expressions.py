@@ -45,9 +45,9 @@ class Expressions(
         deep = (
             koi.undefined
             if koi.nullish(args) or koi.nullish((value := koi.get(args, 'a'))) or koi.nullish(
-                (value_2 := koi.get(koi.get(value, 'b'), 'c')),
+                (method := koi.get((value_2 := koi.get(value, 'b')), 'c')),
             )
-            else koi.call(value_2, 1)
+            else koi.invoke_found(value_2, method, 1)
         )
         koi.put(
             this.state,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from lark import Token
@@ -40,11 +41,16 @@ class Expressions:
         self.pending: dict[Any, BuildError] = {}
         # Statements in a row of which the first means nothing alone; wrong where both stand on one line.
         self.neighbours: list[tuple[Span, Span]] = []
+        # Each `this` that is not known to stand for an object.
+        self.agents: list[n.Name] = []
 
     def name(self, children: Children) -> n.Name:
         """A word that stands for a value."""
         token = children[0]
-        return n.Name(Span(token.start_pos, token.end_pos), str(token))
+        name = n.Name(Span(token.start_pos, token.end_pos), str(token))
+        if token == "this":
+            self.agents.append(name)
+        return name
 
     def number(self, children: Children) -> n.Literal:
         """A number in any of its notations."""
@@ -123,14 +129,37 @@ class Expressions:
         """`key: value`, with a quoted key or not, or a spread."""
         if isinstance(children[0], n.Spread):
             return children[0]
-        return n.Property(span_between(children[0], children[2]), _key(children[0]), children[2])
+        value = self._of_object(children[2])
+        return n.Property(span_between(children[0], children[2]), _key(children[0]), value)
 
     def method(self, children: Children) -> n.Property:
         """`name(parameters): type { … }`, `async` or not: a function as the value of the key that is its name."""
         is_async, name, _, parameters, _, _, returns, body = children
         span = cover(children)
         function = n.Function(span, None, parameters, body, is_async is not None, returns)
-        return n.Property(span, _key(name), function)
+        return n.Property(span, _key(name), self._of_object(function))
+
+    def accessor(self, children: Children) -> n.Property:
+        """`get name() { … }` or `set name(value) { … }`. Raises BuildError for other numbers of parameters."""
+        word, name, _, parameters, _, _, returns, body = children
+        span = cover(children)
+        if len(parameters) != (word == "set"):
+            message = f"`{word} {name}` takes {'one parameter' if word == 'set' else 'no parameters'}"
+            help = f"write `{word} {name}({'value' if word == 'set' else ''}) {{ … }}`."
+            raise BuildError(span_between(word, name), message, help, "E0191")
+        function = n.Function(span, None, parameters, body, False, returns)
+        return n.Property(span, _key(name), self._of_object(function), accessor=str(word))  # type: ignore[arg-type]
+
+    def _of_object(self, value: n.Expression) -> n.Expression:
+        """The value of a property; `this` in a function with a `this` of its own becomes that of its object."""
+        if not isinstance(value, n.Function) or value.is_arrow:
+            return value
+        takes_this = False
+        while self.agents and self.agents[-1].span.start >= value.span.start:
+            # The tree is still being built, and nobody has seen the name.
+            object.__setattr__(self.agents.pop(), "name", n.OBJECT_THIS)
+            takes_this = True
+        return replace(value, takes_this=True) if takes_this else value
 
     def computed_property(self, children: Children) -> n.Property:
         """`[key]: value`, where the key is computed."""
@@ -208,6 +237,8 @@ class Expressions:
         """`target = value`, with a pattern as the target, too, and `+=` and the like without."""
         target, mark, value = children
         checked = self._target(target) if mark == "=" else self._assignable(target)
+        if isinstance(checked, (n.Member, n.Index)):
+            value = self._of_object(value)
         return n.Assignment(span_between(target, value), checked, mark[:-1], value)
 
     def _target(self, target: n.Expression) -> n.Expression | n.Pattern:
@@ -266,7 +297,7 @@ class Expressions:
         body = children[-1]
         if isinstance(body, n.Object) and not body.properties:
             body = n.Block(body.span, ())
-        return n.Function(cover(children), None, parameters, body, is_async is not None)
+        return n.Function(cover(children), None, parameters, body, is_async is not None, is_arrow=True)
 
     def send(self, children: Children) -> n.Send:
         """`send base.event("e").role(R).any()(payload) timeout 5s`. Raises BuildError without an event or payload."""

@@ -91,8 +91,8 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
         return e.names.reference(role, at)
     if name in e.servers:
         return py.helper("server", [this(e, at), py.constant(name, at)], at)
-    if name == "this":
-        return py.load("this", at)
+    if name in ("this", n.OBJECT_THIS):
+        return py.load("this" if name == "this" else "this_object", at)
     if name == "callAction":
         return py.attribute(py.load("this", at), "call_action", at)
     if name == "peers":
@@ -171,15 +171,33 @@ def items(nodes: Sequence[n.Expression], e: Emitter) -> list[ast.expr]:
 def _object(node: n.Object, e: Emitter) -> ast.expr:
     keys: list[ast.expr | None] = []
     values: list[ast.expr] = []
+    accessors: dict[str, ast.Call] = {}
     for property in node.properties:
         at = e.at(property.span)
         if isinstance(property, n.Spread):
             keys.append(None)
             values.append(py.helper("spread", [expression(property.value, e)], at))
             continue
-        keys.append(_key(property, e, at))
-        values.append(named_value(property.key, property.value, e))
-    return ast.Dict(keys, values, **e.at(node.span))
+        value: ast.expr | None = named_value(property.key, property.value, e)
+        if property.accessor and value is not None:
+            value = _accessor(property, value, accessors, at)
+        if value is not None:
+            keys.append(_key(property, e, at))
+            values.append(value)
+    made = ast.Dict(keys, values, **e.at(node.span))
+    return py.helper("AccessorObject", [made], e.at(node.span)) if accessors else made
+
+
+def _accessor(property: n.Property, function: ast.expr, known: dict[str, ast.Call], at: py.At) -> ast.expr | None:
+    """What stands under the key of an accessor; None where the other half of a pair is there, which takes this one."""
+    half = ast.keyword("getter" if property.accessor == "get" else "setter", function, **at)
+    key = str(property.key)
+    if key not in known:
+        known[key] = py.call(py.koi("Accessor", at), [], at)
+        known[key].keywords = [half]
+        return known[key]
+    known[key].keywords = [each for each in known[key].keywords if each.arg != half.arg] + [half]
+    return None
 
 
 def _key(property: n.Property, e: Emitter, at: py.At) -> ast.expr:
@@ -424,6 +442,14 @@ def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)
     if (variable := find_called_function(node, e)) is not None:
         return py.call(read_variable(variable, at), items(node.arguments, e), at)
+    if isinstance(callee, (n.Member, n.Index)) and not e.lenient:
+        owner = _base(callee.object, callee.optional, e, guards)
+        again = e.fresh("value")
+        found = py.helper("get", [py.walrus(again, owner, at), key_of(callee, e)], at)
+        method = e.fresh("method")
+        guards.append((py.walrus(method, found, at), at))
+        kept: list[ast.expr] = [py.load(again, at), py.load(method, at)]
+        return py.helper("apply_to" if awaited else "invoke_found", [*kept, *items(node.arguments, e)], at)
     function = _base(callee, node.optional, e, guards)
     return py.helper("apply" if awaited else "call", [function, *items(node.arguments, e)], at)
 

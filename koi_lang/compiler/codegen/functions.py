@@ -87,10 +87,28 @@ def definition(
             value = expression(node.body, e)
             body = [*e.pending, ast.Return(value, **e.at(node.body.span))]
     arguments = py.parameter_list(names, defaults, rest, _names_by_value(scope), at)
+    if node.takes_this:
+        _take_this(arguments, e, at)
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
     if typed and node.returns is not None:
         result.returns = annotation(node.returns, at, e.names.table)
     return result
+
+
+def _take_this(arguments: ast.arguments, e: Emitter, at: py.At) -> None:
+    """Add the parameter for the object that a function is called on; called alone it has the `this` around it.
+
+    The function takes any number of arguments then, so that those who know only its parameters do not call it at once.
+    """
+    outside: ast.expr = py.koi("undefined", at)
+    scope: FunctionScope | None = e.function
+    while scope is not None and not getattr(scope.node, "takes_this", False):
+        scope = scope.parent
+    if scope is not None or e.has_agent:
+        outside = py.load("this" if scope is None else "this_object", at)
+    arguments.kwonlyargs.append(ast.arg("this_object", **at))
+    arguments.kw_defaults.append(outside)
+    arguments.vararg = arguments.vararg or ast.arg(e.fresh("more"), **at)
 
 
 def _nonlocals(scope: FunctionScope, at: py.At) -> list[ast.stmt]:

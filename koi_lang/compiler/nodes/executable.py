@@ -8,6 +8,9 @@ from typing import overload
 from koi_lang.compiler.nodes.base import Expression, Node, Pattern, Statement, node
 from koi_lang.source import Span
 
+# The name of `this` in functions where it stands for an object, and not for the agent.
+OBJECT_THIS = "this of object"
+
 
 @node
 class Name(Expression):
@@ -75,12 +78,16 @@ class Array(Expression):
 
 @node
 class Property(Node):
-    """`key: value` in an object; a computed key is an expression. `default` only exists in patterns (`{a = 1}`)."""
+    """`key: value` in an object; a computed key is an expression. `default` only exists in patterns (`{a = 1}`).
+
+    The value of an `accessor` is the function that reads or writes it.
+    """
 
     key: str | Expression
     value: Expression
     shorthand: bool = False
     default: Expression | None = None
+    accessor: OneOf["get", "set", ""] = ""
 
 
 @node
@@ -287,7 +294,10 @@ class Parameter(Node):
 
 @node
 class Function(Expression):
-    """A function or arrow function; an arrow's body may be a single expression."""
+    """A function or arrow function; an arrow's body may be a single expression.
+
+    `takes_this`: it stands in an object, and its `this` is the object that it is called on.
+    """
 
     name: str | None
     parameters: tuple[Parameter, ...]
@@ -295,6 +305,8 @@ class Function(Expression):
     is_async: bool
     returns: Type | None = None
     exported: bool = False
+    is_arrow: bool = False
+    takes_this: bool = False
 
 
 @node

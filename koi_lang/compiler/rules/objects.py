@@ -16,43 +16,62 @@ from koi_lang.compiler.walk import everything
 OF_AGENTS = MEMBERS_OF_AGENTS | {"state", "name", "role", "peers"}
 
 
+# What only agents are likely to have.
+OF_AGENTS_ALONE = frozenset({"state", "handle", "callSkill", "callAction", "peers"})
+
+
 @rule("E0309", "warning")
 def this_of_object(file: Analysis, report: Report) -> None:
-    """`this` is used for the object that a function belongs to.
+    """`this` is used for the agent in a method of an object, or for the object in an arrow function.
 
-    `this` is always the agent, also in the functions of an object. They reach their object by its name. One message
-    an object.
+    In a method, a getter or setter, and behind `key: function`, `this` is the object that it is called on. Arrow
+    functions have the `this` of what is around them. A method reaches the agent by a name that was given to it before.
+    One message an object.
 
     Wrong:
 
-        in handler:
-          const counter = { n: 0, add() { this.n += 1 } }
-          counter.add()
-          return counter.n
+        in agent:
+          state { n = 0 }
+          on start(args) {
+            const counter = { add() { this.state.n += 1 } }
+            counter.add()
+          }
 
     Right:
 
-        in handler:
-          const counter = { n: 0, add() { counter.n += 1 } }
-          counter.add()
-          return counter.n
+        in agent:
+          state { n = 0 }
+          on start(args) {
+            const agent = this
+            const counter = { add() { agent.state.n += 1 } }
+            counter.add()
+          }
     """
     for object, around in file.index.of(n.Object):
         if around.agent is None:
             continue
-        known = OF_AGENTS.union(handler.name.name for handler in handlers(around.agent))
-        meant = (member for member, is_arrow in _own_fields(object, file) if member.name not in known or not is_arrow)
-        for member in islice(meant, 1):
-            help = f"give the object a name, and write `name.{member.name}`."
-            report.add(member.span, f"`this` is the agent `{around.agent.name.name}` here, not the object", help=help)
+        keys = {property.key for property in object.properties if isinstance(property, n.Property)}
+        events = {handler.name.name for handler in handlers(around.agent)}
+        for member, is_arrow in islice(_find_misplaced(object, keys, events), 1):
+            if is_arrow:
+                message = f"`this` is the agent `{around.agent.name.name}` in an arrow function, not the object"
+                report.add(member.span, message, help="write a method: `name(…) { … }`.")
+            else:
+                message = f"`this` is the object here, not the agent `{around.agent.name.name}`"
+                help = f"write `const agent = this` in front of the object, and `agent.{member.name}` here."
+                report.add(member.span, message, help=help)
 
 
-def _own_fields(object: n.Object, file: Analysis) -> Iterator[tuple[n.Member, bool]]:
-    """Where the functions of an object use one of its fields with `this`, and whether they are arrow functions, whose
-    `this` is the agent in JavaScript, too."""
-    properties = [item for item in object.properties if isinstance(item, n.Property)]
-    keys = {property.key for property in properties}
-    for function in [property.value for property in properties if isinstance(property.value, n.Function)]:
-        is_arrow = "=>" in file.unit.source.text[function.span.start : function.body.span.start]
-        used = (node for node in everything(function) if isinstance(node, n.Member) and is_named(node.object, "this"))
-        yield from ((node, is_arrow) for node in used if node.name in keys)
+def _find_misplaced(
+    object: n.Object, keys: set[str | n.Expression], events: set[str]
+) -> Iterator[tuple[n.Member, bool]]:
+    """Where the functions of an object take `this` for something else, and whether they are arrow functions."""
+    is_open = any(isinstance(item, n.Spread) for item in object.properties)
+    values = (property.value for property in object.properties if isinstance(property, n.Property))
+    for function in (value for value in values if isinstance(value, n.Function)):
+        for member in (node for node in everything(function) if isinstance(node, n.Member)):
+            name = member.name
+            if is_named(member.object, n.OBJECT_THIS) and name not in keys and not is_open:
+                yield from [(member, False)] if name in OF_AGENTS_ALONE | events else ()
+            elif is_named(member.object, "this") and function.is_arrow and name in keys - OF_AGENTS - events:
+                yield member, True

@@ -128,5 +128,18 @@ _TEXTS = {
 
             try { console.log("go") } catch (error) { console.log(error.message) }
     """,
+    "E0191": """
+        A getter has parameters, or a setter has not exactly one.
+
+        A getter is called when its field is read, a setter with the value that is assigned to it.
+
+        Wrong:
+
+            const box = { side: 2, get area(unit) { return this.side ** 2 } }
+
+        Right:
+
+            const box = { side: 2, get area() { return this.side ** 2 } }
+    """,
 }
 EXPLANATIONS = {code: cleandoc(text) for code, text in _TEXTS.items()}

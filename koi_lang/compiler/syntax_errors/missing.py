@@ -24,32 +24,6 @@ AS_VALUE = {
 }
 
 
-@hint(HINTS, "E0191")
-def accessor(failure: Failure) -> SyntaxHelp | None:
-    """An object has a getter or a setter.
-
-    Fields of objects are plain values. A method computes one when it is called.
-
-    Wrong:
-
-        const box = { side: 2, get area() { return box.side ** 2 } }
-
-    Right:
-
-        const box = { side: 2, area() { return box.side ** 2 } }
-    """
-    kind, name = failure.piece(-1), failure.piece()
-    if kind.text not in ("get", "set", "static") or failure.word(1) != "(" or failure.frame.bracket != "{":
-        return None
-    if failure.word(-2) not in ("{", ","):
-        return None
-    if kind.text == "static":
-        return SyntaxHelp("Koi has no `static`", kind.span, "leave it out.")
-    return SyntaxHelp(
-        f"Koi has no {kind.text}ters", kind.span, f"write a method, `{name.text}(…) {{ … }}`, and call it."
-    )
-
-
 @hint(HINTS, "E0192")
 def generator(failure: Failure) -> SyntaxHelp | None:
     """A function is a generator.
