@@ -20,6 +20,7 @@ from benchmarks import (
     sending,
     starting,
     talking,
+    workspace,
 )
 from benchmarks.measuring import Figure
 
@@ -35,6 +36,7 @@ SUBJECTS = {
     "talking": talking,
     "journal": journal,
     "mcp": mcp,
+    "workspace": workspace,
 }
 COLUMNS = f"{'figure':44} {'target':>16} {'median':>15}   {'spread':<23} verdict"
 

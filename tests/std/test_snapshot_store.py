@@ -122,7 +122,7 @@ def test_a_damaged_list_is_told(store: SnapshotStore, damage: bytes) -> None:
         ),
         *(Manifest(links={path: "x"}) for path in ("..", "a/.git", "a/", "a\0b")),
         *(Manifest(folders={path: 0o755}) for path in ("../x", ".koi")),
-        *(Manifest(folders={"a": mode}) for mode in (-1, 0o10000, True, "0755")),  # type: ignore[dict-item]
+        *(Manifest(folders={"a": mode}) for mode in (-1, 0o10000, 7.5, "0755")),  # type: ignore[dict-item]
         Manifest({"a": KeptFile("x", 1, "a" * 64)}),  # type: ignore[arg-type]
         Manifest({"a": KeptFile(0o644, -1, "a" * 64)}),
         Manifest(links={"a": 5}),  # type: ignore[dict-item]

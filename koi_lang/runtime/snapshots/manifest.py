@@ -11,8 +11,8 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 FORMAT = 1
-# Of what can be kept: below the project, and not hidden.
-PATH = re.compile(r"(?!\.)[^/\0]+(?:/(?!\.)[^/\0]+)*")
+# What no paths hold that can be kept, one behind the other: names that are empty or begin with a dot.
+NOT_KEPT = ("\0\0", "\0/", "/\0", "//", "\0.", "/.")
 # What `chmod` sets.
 MODE = 0o7777
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -31,6 +31,9 @@ class FileStatus(NamedTuple):
     changed: int
     touched: int
     inode: int
+
+
+UNKNOWN = FileStatus(0, 0, 0, 0, 0)
 
 
 class KeptFile(NamedTuple):
@@ -85,7 +88,8 @@ class Manifest:
             "left_out": dict(sorted(self.left_out.items())),
             "ignores": [list(each) for each in self.ignores],
         }
-        statuses = [file.status for file in files.values()]
+        found = [file.status or UNKNOWN for file in files.values()]
+        statuses = [[status[column] for status in found] for column in range(2, len(UNKNOWN))]
         return b"\n".join(json.dumps(part, separators=(",", ":")).encode() for part in (tree, statuses)) + b"\n"
 
     @staticmethod
@@ -99,22 +103,29 @@ class Manifest:
             raise ValueError("it has another form") from error
 
 
-def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Any]) -> Manifest:
+def _manifest_of(tree: Mapping[str, Any], statuses: Sequence[Sequence[Any]]) -> Manifest:
     paths, modes, sizes, digests = (tree[name] for name in ("files", "modes", "sizes", "digests"))
     links, folders, ignores = tree["links"], tree["folders"], tree["ignores"]
-    known = [status and _status_of(status) for status in statuses]
+    found = map(_status_of, zip(modes, sizes, *statuses, strict=True))
+    known = (status if status.inode else None for status in found)
     files = dict(zip(paths, map(_file_of, zip(modes, sizes, digests, known, strict=True)), strict=True))
-    if tree["format"] != FORMAT or not all(map(PATH.fullmatch, (*files, *links, *folders))):
+    if tree["format"] != FORMAT or not _can_be_kept([*files, *links, *folders]):
         raise ValueError("it names something that cannot be kept")
-    if not all(type(mode) is int and 0 <= mode <= MODE for mode in (*modes, *folders.values())):
+    if not all(isinstance(mode, int) and 0 <= mode <= MODE for mode in {*modes, *folders.values()}):
         raise ValueError("it has a mode that there is none of")
-    if not all(type(size) is int and size >= 0 for size in sizes) or not isinstance(tree["left_out"], dict):
+    if not all(isinstance(size, int) and size >= 0 for size in {*sizes}) or not isinstance(tree["left_out"], dict):
         raise ValueError("it has another form")
     if not all(isinstance(target, str) and target and "\0" not in target for target in links.values()):
         raise ValueError("it has a link to nothing")
     return Manifest(
         files, links, folders, tree["left_out"], [(before, folder, text) for before, folder, text in ignores]
     )
+
+
+def _can_be_kept(paths: Sequence[str]) -> bool:
+    """Whether all paths stay below the project, and none of them is hidden."""
+    text = "\0".join(("", *paths, ""))
+    return text.count("\0") == len(paths) + 1 and not any(part in text for part in NOT_KEPT)
 
 
 def tree_digest(data: bytes) -> str:
