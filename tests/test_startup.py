@@ -14,7 +14,7 @@ HEAVY = (
 RARE = (
     "shutil", "queue", "koi_lang.program.recorded_calls", "koi_lang.runtime.concurrency.thread_alarm",
     "koi_lang.js.intl_dates", "koi_lang.js.urls", "koi_lang.js.search_params",
-    "koi_lang.js.abort_signals", "koi_lang.js.dom_exceptions",
+    "koi_lang.js.abort_signals", "koi_lang.js.dom_exceptions", "koi_lang.js.byte_arrays", "koi_lang.js.text_coding",
 )  # fmt: skip
 # Runs a command and prints which modules it has imported.
 RUN = """

@@ -290,6 +290,15 @@ def _order(result: Value) -> int:
     return (n > 0) - (n < 0)
 
 
+@METHODS.add_as("copyWithin")
+def _copy_within(items: list[Value], target: Value, start: Value = 0, end: Value = undefined) -> list[Value]:
+    first, last = span(start, end, len(items))
+    to, _ = span(target, undefined, len(items))
+    moved = items[first : max(first, min(last, first + len(items) - to))]
+    items[to : to + len(moved)] = moved
+    return items
+
+
 @METHODS.add_as("with")
 def _with(items: list[Value], index: Value, value: Value) -> list[Value]:
     position = integer(index)

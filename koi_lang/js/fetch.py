@@ -22,11 +22,13 @@ from koi_lang.redaction.headers import HEADER_VALUES, shown_headers
 if TYPE_CHECKING:
     import httpx2
 
-    from koi_lang.js import abort_signals
+    from koi_lang.js import abort_signals, byte_arrays
     from koi_lang.js.abort_signals import AbortSignalValue
+    from koi_lang.js.byte_arrays import ByteArrayValue
 else:
     httpx2 = lazy_module("httpx2")
     abort_signals = lazy_module("koi_lang.js.abort_signals")
+    byte_arrays = lazy_module("koi_lang.js.byte_arrays")
 
 TIMEOUT_S = 30.0
 # The mark of a request that a signal has ended, in what is recorded of it.
@@ -83,7 +85,7 @@ class Response:
     __slots__ = ("_body", "headers", "ok", "redirected", "status", "status_text", "url")
     __koi_members__: ClassVar[dict[str, str]] = {
         "ok": "ok", "status": "status", "statusText": "status_text", "url": "url", "redirected": "redirected",
-        "headers": "headers", "text": "text", "json": "json",
+        "headers": "headers", "text": "text", "json": "json", "bytes": "bytes", "arrayBuffer": "bytes",
     }  # fmt: skip
 
     def __init__(self, answer: Mapping[str, Any]) -> None:
@@ -101,6 +103,10 @@ class Response:
     async def text(self) -> str:
         """The body as text; it is read as UTF-8."""
         return self._body.decode("utf-8-sig", "replace")
+
+    async def bytes(self) -> ByteArrayValue:
+        """The body as it came."""
+        return byte_arrays.byte_array(self._body)
 
     async def json(self) -> Value:
         """The value that the body is the JSON of. Raises SyntaxErrorValue."""
@@ -200,6 +206,8 @@ def _request(url: str, options: Mapping[str, Value]) -> dict[str, Any]:
     """The arguments of a request; a text goes out as UTF-8 with a content type that says so."""
     headers = _headers(options.get("headers", undefined))
     body = options.get("body", undefined)
+    if hasattr(body, "put_item"):
+        body = bytes(body)
     if not nullish(body) and not isinstance(body, bytes):
         body = text(body).encode()
         headers.setdefault("content-type", "text/plain;charset=UTF-8")

@@ -64,7 +64,8 @@ def _set_name(name: str, function: Callable[..., Value]) -> Callable[..., Value]
 
 # What is loaded when a program first uses it.
 _RARE = {
-    "AbortController": "abort_signals", "AbortSignal": "abort_signals", "DOMException": "dom_exceptions", "URL": "urls",
+    "AbortController": "abort_signals", "AbortSignal": "abort_signals", "DOMException": "dom_exceptions",
+    "TextDecoder": "text_coding", "TextEncoder": "text_coding", "Uint8Array": "byte_arrays", "URL": "urls",
     "URLSearchParams": "search_params",
 }  # fmt: skip
 _CONSTRUCTORS = (

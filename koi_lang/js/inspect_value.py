@@ -113,12 +113,14 @@ class _Inspector:
             return _Shape("Promise", "Promise {", "}", lambda level: [self._outcome(value, level)], 1)
         if isinstance(value, IteratorValue):
             return self._iterator(value)
+        if hasattr(value, "put_item"):
+            return self._bytes(value)
         return self._host_object(value) if hasattr(type(value), "__koi_shape__") else None
 
     def _host_object(self, value: Value) -> _Shape:
         """An object of the runtime that says which of its members are shown."""
         name, members = value.__koi_shape__()
-        left = f"{name} {{"
+        left = f"{name} {{".lstrip()
         return _Shape(name, left, "}", lambda level: self._members(members, level), len(members), deep=left + "}")
 
     def _array(self, items: Sequence[Value]) -> _Shape:
@@ -131,6 +133,16 @@ class _Inspector:
             return written + [f"{name}: {self._inside(item, level)}" for name, item in named]
 
         return _Shape("Array", "[", "]", entries, len(items) + len(named), items=items)
+
+    def _bytes(self, value: Value) -> _Shape:
+        """The bytes of an array that holds nothing else."""
+        left = f"Uint8Array({len(value)}) ["
+        items = [int(item) for item in value[: _MOST + 1]]
+
+        def entries(level: int) -> list[str]:
+            return _limit_entries([self._inside(item, level) for item in items[:_MOST]], len(value))
+
+        return _Shape("Uint8Array", left, "]", entries, len(value), deep="[Uint8Array]", items=items)
 
     def _members(self, members: list[tuple[str, Value]], level: int) -> list[str]:
         return [f"{key_text(name)}: {self._inside(item, level)}" for name, item in members]

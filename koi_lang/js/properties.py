@@ -49,7 +49,7 @@ def get(value: Value, key: Value) -> Value:
 def _reader(kind: type) -> Reader:
     """How members of a Python class are read."""
     if "__koi_members__" in dir(kind):
-        return _of_array if issubclass(kind, list) else _of_members
+        return _of_array if issubclass(kind, list) or hasattr(kind, "__koi_absent__") else _of_members
     for bases, reader in _READERS:
         if issubclass(kind, bases):
             return reader
@@ -83,6 +83,8 @@ def _of_array(items: Value, key: str) -> Value:
     members: dict[str, str] = getattr(type(items), "__koi_members__", {})
     if key in members:
         return getattr(items, members[key])
+    if key in getattr(type(items), "__koi_absent__", ()):
+        return undefined
     return _method(arrays.METHODS, items if isinstance(items, list) else list(items), key)
 
 
@@ -190,6 +192,8 @@ def put(value: Value, key: Value, new: Value) -> Value:
         _put_item(value, key, new)
     elif isinstance(value, dict):
         value[property_key(key)] = new
+    elif hasattr(value, "put_item") and (index := position(key)) is not None:
+        value.put_item(index, new)
     else:
         _put_member(value, property_key(key), new)
     return new

@@ -18,6 +18,10 @@ from koi_lang.js.number_format import INFINITY, NAN
 from koi_lang.js.operators import same, type_of
 from koi_lang.js.undefined import undefined
 
+_LOADED_LATER = (
+    "AbortController", "AbortSignal", "DOMException", "TextDecoder", "TextEncoder", "Uint8Array", "URL",
+    "URLSearchParams",
+)  # fmt: skip
 CALLS: list[tuple[Any, ...]] = [
     ("Object.keys", ({"b": 1, "2": 2, "1": 3},), "[ '1', '2', 'b' ]"),
     ("Object.values", ({"a": 1},), "[ 1 ]"),
@@ -149,8 +153,7 @@ VALUES: list[tuple[Any, ...]] = [
     ("queueMicrotask", "[Function: queueMicrotask]"),
     ("structuredClone", "[Function: structuredClone]"),
     ("Object", "[Function: Object]"),
-    *((name, f"[Function: {name}]") for name in ("AbortController", "AbortSignal", "DOMException", "URL")),
-    ("URLSearchParams", "[Function: URLSearchParams]"),
+    *((name, f"[Function: {name}]") for name in _LOADED_LATER),
     ("Array", "[Function: Array]"),
     ("Date", "[Function: Date]"),
     ("RegExp", "[Function: RegExp]"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from koi_lang.js.byte_arrays import byte_array
 from koi_lang.js.call_helpers import call, get, invoke, iterate
 from koi_lang.js.errors import ErrorValue, SyntaxErrorValue, TypeErrorValue
 from koi_lang.js.globals import GLOBALS
@@ -91,6 +92,14 @@ def test_method_headers_and_body_are_sent(server: str) -> None:
 def test_json_is_read_as_the_language_reads_it(server: str) -> None:
     """Numbers are those of JavaScript, text is UTF-8."""
     assert ask(f"{server}/json", read="json")[1] == {"name": "Zoë", "n": 1}
+
+
+def test_the_bytes_of_an_answer_are_read_and_sent(server: str) -> None:
+    """`bytes` and `arrayBuffer` give what came; an array of bytes is a body without a type."""
+    sent = ask(server, {"method": "PUT", "body": byte_array(b"a\xffb")}, read="bytes")[1]
+    read = ask(f"{server}/missing", read="arrayBuffer")[1]
+
+    assert (b"PUT / None None a\xffb", b"nothing here") == (bytes(sent), bytes(read))
 
 
 def test_what_is_no_json_is_a_syntax_error(server: str) -> None:

@@ -52,7 +52,7 @@ _PYTHON = {
     "nil": "write `null`.",
 }
 _BROWSER = "window document alert confirm localStorage sessionStorage navigator location XMLHttpRequest"
-_ABSENT = "__dirname __filename TextEncoder TextDecoder Function Uint8Array ArrayBuffer crypto performance WebSocket"
+_ABSENT = "__dirname __filename Function ArrayBuffer crypto performance WebSocket"
 FOREIGN: Mapping[str, str] = MappingProxyType(
     {**dict.fromkeys(_BROWSER.split(), BROWSER), **dict.fromkeys(_ABSENT.split(), MODULE), **_NODE, **_PYTHON}
 )

@@ -31,6 +31,7 @@ _OWN = {
     "Map": "groupBy",
     "AbortSignal": "abort any timeout",
     "URL": "canParse parse",
+    "Uint8Array": "BYTES_PER_ELEMENT from of",
     "crypto": "randomUUID",
     "performance": "now",
     "process": "argv cwd env pid platform",
@@ -54,8 +55,8 @@ OF_TEXTS = frozenset(
 # The methods of lists, and their length.
 OF_LISTS = frozenset(
     (
-        "at concat entries every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes "
-        "indexOf join keys lastIndexOf length map pop push reduce reduceRight reverse shift slice some sort "
+        "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat flatMap forEach "
+        "includes indexOf join keys lastIndexOf length map pop push reduce reduceRight reverse shift slice some sort "
         "splice toLocaleString toReversed toSorted toSpliced toString unshift values with"
     ).split()
 )
