@@ -14,6 +14,7 @@ import pytest
 from koi_lang.program.safe_expressions import evaluate
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.cli.test_models import started
 from tests.llm.server import Answer, Asked, ModelServer
 from tests.llm.test_adapters import adapter
 from tests.projects import Project
@@ -242,3 +243,44 @@ def test_a_large_hostile_file_is_judged_in_a_moment(project: Project, tmp_path: 
     assert result["graded"]
     assert len(asked.sent) < 1_000_000
     assert "of 10000000 characters in the middle of the result are left out" in result["notes"][0]
+
+
+def test_each_provider_is_asked_for_its_role_alone(project: Project) -> None:
+    """The model of `judge` in `koi.toml` sees what is judged, the usual one what is written, and neither the other."""
+    project.write(
+        "main.koi",
+        """
+        import "std/judge"
+        role Writer { can write }
+        agent Author : Writer {
+          on write() { playbook "Write a poem." }
+          on start() {
+            const { score, findings } = await judged("prose-quality", "Write a poem.", await this.write())
+            console.log(score, findings.map(each => each.title))
+          }
+        }
+        run Author.start()
+        """,
+    )
+
+    async def work() -> tuple[str, str, list[str], list[str]]:
+        poem = json.dumps({"intent": "return", "data": "Roses are red."})
+        async with ModelServer([poem]) as usual, ModelServer([honest()]) as strict:
+            models = [
+                f'{role} = {{ provider = "openai", model = "m", base_url = "{server.url}/v1" }}'
+                for role, server in (("default", usual), ("judge", strict))
+            ]
+            project.write("koi.toml", "[models]\n" + "\n".join(models) + "\n")
+            ran = await started(project, "run", "main.koi", OPENAI_API_KEY="k" * 20)
+            out, err = await ran.communicate()
+            asked = [
+                [str(request.body) for request in server.requests if request.method == "POST"]
+                for server in (usual, strict)
+            ]
+            return out.decode(), err.decode(), *asked
+
+    out, err, usual, strict = asyncio.run(work())
+
+    assert out == "0.25 [ 'It grades itself.' ]\n", err
+    assert ["Write a poem." in body and "rubric" not in body for body in usual] == [True]
+    assert ["Roses are red." in body and "You grade a result" in body for body in strict] == [True]
