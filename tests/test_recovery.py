@@ -109,7 +109,7 @@ def test_all_problems_of_a_handler_are_told_at_once() -> None:
     let second = 1 +
     console.log(first, second)
     if (args.a == None) {{ return unknown }}
-    items = args.items as string[]
+    items = args.items is string
     for item of args.items {{ console.log(item) }}
     return args.b and args.c
   }}

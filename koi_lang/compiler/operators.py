@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from koi_lang.compiler.nodes import Expression, Operation
+from koi_lang.compiler.nodes import Expression, Operation, Parenthesized
 from koi_lang.source import Span
 
 # Higher binds tighter. `**` is the only operator that groups from the right.
@@ -17,18 +18,36 @@ RANKS = {
 LAZY = frozenset({"??", "||", "&&"})
 
 
-def operation(operands: Sequence[Expression], operators: Sequence[str]) -> Expression:
-    """Group n+1 operands and n operators (shunting-yard; linear). Neighbours of one rank share a node."""
+def operation(
+    operands: Sequence[Expression], operators: Sequence[str], casts: Mapping[int, int] = MappingProxyType({})
+) -> Expression:
+    """Group n+1 operands and n operators (shunting-yard; linear). Neighbours of one rank share a node.
+
+    Args:
+        casts: operands behind which a type stands, by their index, with the offset where it ends. `a + b as T` is
+            `(a + b) as T`; the type says nothing, but what it holds together does.
+    """
     waiting: list[str] = []
     values: list[Expression] = [operands[0]]
-    for operator, operand in zip(operators, operands[1:], strict=True):
+    _close(values, waiting, casts.get(0))
+    for index, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):
         while waiting and _goes_first(waiting[-1], operator):
             _reduce(values, waiting)
         waiting.append(operator)
         values.append(operand)
+        _close(values, waiting, casts.get(index))
     while waiting:
         _reduce(values, waiting)
     return values[0]
+
+
+def _close(values: list[Expression], waiting: list[str], end: int | None) -> None:
+    """Hold together what a type is said of, which ends at an offset; nothing where no type stands."""
+    if end is None:
+        return
+    while waiting and RANKS[waiting[-1]] >= RANKS["<"]:
+        _reduce(values, waiting)
+    values[-1] = Parenthesized(Span(values[-1].span.start, end), values[-1])
 
 
 def _goes_first(left: str, right: str) -> bool:

@@ -27,7 +27,7 @@ DECLARATIONS = frozenset(
 # The file is none of ours, so nothing in it is looked for.
 OTHER_FORMAT = "E0122"
 # Problems of a word or mark that can be left out alone.
-SUPERFLUOUS = frozenset({"E0148", "E0602", "E0603"})
+SUPERFLUOUS = frozenset({"E0148", "E0603"})
 UNRECOGNISED = "E0101"
 # What is said of a step that one before it reaches into, for want of its end.
 DANGLING = frozenset({"E0171", "E0172", "E0183", "E0193"})

@@ -207,8 +207,11 @@ class Builder(Statements):
         return n.State(cover(children), only(children, n.Field))
 
     def field(self, children: Children) -> n.Field:
-        """`name: type = value`; the type or the value may be missing."""
+        """`name: type = value`; the type or the value may be missing. Raises BuildError for a list behind `:`."""
         name, _, type, _, value = children
+        if type is not None and value is None and type.text.startswith("["):
+            message = f"`{name}` gets its value with `=`"
+            raise BuildError(span_of(children[1]), message, f"write `{name} = {type.one_line}`.", "E0146")
         return n.Field(cover(children), name_of(name), type, value)
 
     def named_playbook(self, children: Children) -> n.NamedPlaybook:

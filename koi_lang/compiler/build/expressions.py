@@ -1,20 +1,20 @@
-"""Rules of expressions, functions, patterns and types."""
+"""Rules of expressions, functions and patterns."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lark import Token
 
 from koi_lang.compiler import nodes as n
+from koi_lang.compiler.build.annotations import Annotations
 from koi_lang.compiler.build.helpers import RESERVED, BuildError, Children, cover, name_of, only, span_between, span_of
 from koi_lang.compiler.literals import duration_s, number, text_of_string, text_of_triple, unescape
 from koi_lang.compiler.operators import operation
 from koi_lang.compiler.patterns import CoverError, ParameterList, parameters_of, pattern_of, target_of
 from koi_lang.source import Span
 
-LONGEST_TYPE = 2000
 # What there is to say of a list with a hole.
 NOTHING_THERE = ("nothing stands before this `,`", "delete it, or write the value before it.", "E0172")
 
@@ -33,7 +33,14 @@ def _is_filter(callee: n.Expression) -> bool:
     return isinstance(callee, n.Member) and callee.name.lower() in ("event", "role", "any", "all")
 
 
-class Expressions:
+class Cast(NamedTuple):
+    """`as type`: where it ends, and the operators and operands that follow it."""
+
+    end: int
+    following: tuple[Any, ...]
+
+
+class Expressions(Annotations):
     """Rules of expressions."""
 
     def __init__(self) -> None:
@@ -134,9 +141,9 @@ class Expressions:
 
     def method(self, children: Children) -> n.Property:
         """`name(parameters): type { … }`, `async` or not: a function as the value of the key that is its name."""
-        is_async, name, _, parameters, _, _, returns, body = children
+        is_async, name, generics, _, parameters, _, _, returns, body = children
         span = cover(children)
-        function = n.Function(span, None, parameters, body, is_async is not None, returns)
+        function = n.Function(span, None, parameters, body, is_async is not None, returns, generics=generics or ())
         return n.Property(span, _key(name), self._of_object(function))
 
     def accessor(self, children: Children) -> n.Property:
@@ -199,15 +206,20 @@ class Expressions:
 
     def call(self, children: Children) -> n.Call:
         """`callee(arguments)`."""
-        return n.Call(span_between(children[0], children[3]), children[0], children[2])
+        return n.Call(span_between(children[0], children[-1]), children[0], children[-2])
+
+    def non_null(self, children: Children) -> n.Expression:
+        """`value!`, which is the value."""
+        value: n.Expression = children[0]
+        return value
 
     def optional_call(self, children: Children) -> n.Call:
         """`callee?.(arguments)`."""
         return n.Call(span_between(children[0], children[4]), children[0], children[3], True)
 
     def new(self, children: Children) -> n.New:
-        """`new Callee(arguments)`."""
-        return n.New(span_between(children[0], children[4]), children[1], children[3])
+        """`new Callee(arguments)`, with types or without."""
+        return n.New(span_between(children[0], children[-1]), children[1], children[-2])
 
     def prefix(self, children: Children) -> n.Prefix:
         """`!`, `-`, `+`, `typeof` or `delete` before a value."""
@@ -227,7 +239,23 @@ class Expressions:
 
     def operation(self, children: Children) -> n.Expression:
         """Operands with operators of one rank between them; `instanceof` may be in capitals."""
-        return operation(children[::2], [token.lower() for token in children[1::2]])
+        if not isinstance(children[-1], Cast):
+            return operation(children[::2], [token.lower() for token in children[1::2]])
+        flat, casts = list[Any](), dict[int, int]()
+        for child in children:
+            if isinstance(child, Cast):
+                casts[len(flat) // 2] = child.end
+                flat += child.following
+            else:
+                flat.append(child)
+        return operation(flat[::2], [token.lower() for token in flat[1::2]], casts)
+
+    def cast(self, children: Children) -> Cast:
+        """`as type`, with the operators and operands behind it. Raises BuildError for `as let`."""
+        word, type, *following = children
+        if isinstance(type, Token) and (type != "const" or word != "as"):
+            raise BuildError(span_of(type), f"`{type}` is not a type", "write a type, or `as const`.")
+        return Cast(span_of(type).end, tuple(each for each in following if each is not None))
 
     def conditional(self, children: Children) -> n.Conditional:
         """`condition ? then : otherwise`."""
@@ -267,9 +295,14 @@ class Expressions:
 
     def typed_item(self, children: Children) -> n.Parameter:
         """`pattern?: type = default` between parentheses, which only a parameter can be."""
-        target, optional, _, type, _, default = children
-        pattern = self._pattern(target)
-        return n.Parameter(cover(children), pattern, type, default, optional=optional is not None)
+        target, *rest = children
+        is_optional = isinstance(rest[0], Token) and rest[0].type == "OPTIONAL"
+        _, type, _, default = rest[1:] if is_optional else rest
+        return n.Parameter(cover(children), self._pattern(target), type, default, optional=is_optional)
+
+    def typed_rest(self, children: Children) -> n.Parameter:
+        """`...name: type` between parentheses."""
+        return n.Parameter(cover(children), self._pattern(children[0].value), children[2], rest=True)
 
     def _pattern(self, expression: n.Expression) -> n.Pattern:
         try:
@@ -279,25 +312,22 @@ class Expressions:
 
     def arrow(self, children: Children) -> n.Function:
         """`(parameters) => body`, `async` or not."""
-        is_async, items, _, _ = children
+        is_async, generics, items, _, returns, _, body = children
         self.pending.pop(items, None)
         try:
             parameters = parameters_of(items, self.pending)
         except CoverError as problem:
             raise BuildError(problem.span, problem.message) from None
-        return self._arrow(children, parameters, is_async)
+        span = span_between(next(child for child in children if child not in (None, generics)), body)
+        own = generics or ()
+        return n.Function(span, None, parameters, _body(body), is_async is not None, returns, False, True, generics=own)
 
     def arrow_of_name(self, children: Children) -> n.Function:
         """`name => body`, `async` or not."""
-        is_async, name, _, _ = children
+        is_async, name, _, body = children
         binding = n.Binding(span_of(name), str(name))
-        return self._arrow(children, (n.Parameter(binding.span, binding),), is_async)
-
-    def _arrow(self, children: Children, parameters: tuple[n.Parameter, ...], is_async: Token | None) -> n.Function:
-        body = children[-1]
-        if isinstance(body, n.Object) and not body.properties:
-            body = n.Block(body.span, ())
-        return n.Function(cover(children), None, parameters, body, is_async is not None, is_arrow=True)
+        parameters = (n.Parameter(binding.span, binding),)
+        return n.Function(cover(children), None, parameters, _body(body), is_async is not None, is_arrow=True)
 
     def send(self, children: Children) -> n.Send:
         """`send base.event("e").role(R).any()(payload) timeout 5s`. Raises BuildError without an event or payload."""
@@ -342,12 +372,14 @@ class Expressions:
         function: n.Function = children[0]
         return function
 
-    # ------------------------------------------------------------ functions, patterns and types
+    # ------------------------------------------------------------ functions and patterns
 
     def function(self, children: Children) -> n.Function:
         """`function name(parameters): type { … }`, `async` or not; the name may be missing."""
-        is_async, _, name, _, parameters, _, _, returns, body = children
-        return n.Function(cover(children), name and str(name), parameters, body, is_async is not None, returns)
+        is_async, _, name, generics, _, parameters, _, _, returns, body = children
+        called = name and str(name)
+        span = cover(children)
+        return n.Function(span, called, parameters, body, is_async is not None, returns, generics=generics or ())
 
     def export_function(self, children: Children) -> n.Function:
         """`export function name(…) { … }`. Raises BuildError without a name."""
@@ -355,7 +387,7 @@ class Expressions:
         span = span_between(children[0], f)
         if f.name is None:
             raise BuildError(span, "an exported function needs a name", "write `export function name(…) { … }`.")
-        return n.Function(span, f.name, f.parameters, f.body, f.is_async, f.returns, True)
+        return replace(f, span=span, exported=True)
 
     def parameters(self, children: Children) -> tuple[n.Parameter, ...]:
         """What stands between the parentheses of a function."""
@@ -405,41 +437,10 @@ class Expressions:
         """`...name`, which takes what is left."""
         return n.Element(cover(children), n.Binding(span_of(children[1]), str(children[1])), rest=True)
 
-    def type(self, children: Children) -> n.Type:
-        """One type, or several with `|` between them."""
-        parts = only(children, n.Type)
-        if len(parts) == 1:
-            return parts[0]  # type: ignore[no-any-return]
-        return n.Type(cover(children), "union", _clip(" | ".join(part.text for part in parts)), parts)
 
-    def named_type(self, children: Children) -> n.Type:
-        """The name of a type, whether it is known or not."""
-        return n.Type(span_of(children[0]), str(children[0]), str(children[0]))
-
-    def literal_type(self, children: Children) -> n.Type:
-        """A text, number, `true`, `false` or `null` as a type."""
-        token = children[0]
-        return n.Type(span_of(token), "null" if token.type == "NULL" else "literal", str(token))
-
-    def generic_type(self, children: Children) -> n.Type:
-        """`Name<type, …>`."""
-        arguments = only(children, n.Type)
-        listed = ", ".join(argument.text for argument in arguments)
-        return n.Type(cover(children), str(children[0]), _clip(f"{children[0]}<{listed}>"), arguments)
-
-    def array_type(self, children: Children) -> n.Type:
-        """`type[]`."""
-        return n.Type(cover(children), "Array", _clip(f"{children[0].text}[]"), (children[0],))
-
-    def object_type(self, children: Children) -> n.Type:
-        """`{ field: type, … }`."""
-        fields = only(children, n.TypeField)
-        listed = ", ".join(f"{field.name}{'?' if field.optional else ''}: {field.type.text}" for field in fields)
-        return n.Type(span_between(children[0], children[-1]), "object", _clip(f"{{ {listed} }}"), (), fields)
-
-    def type_field(self, children: Children) -> n.TypeField:
-        """`name?: type`."""
-        return n.TypeField(cover(children), str(children[0]), children[3], children[1] is not None)
+def _body(body: n.Block | n.Expression) -> n.Block | n.Expression:
+    """The body of an arrow function; braces with nothing between them hold no statement."""
+    return n.Block(body.span, ()) if isinstance(body, n.Object) and not body.properties else body
 
 
 def _send_form(event: str = "") -> str:
@@ -479,8 +480,3 @@ def _key(token: Token) -> str:
         value = number(token)
         return str(value) if isinstance(value, int) else str(token)
     return text_of_string(token) if token.type == "STRING" else str(token)
-
-
-def _clip(text: str) -> str:
-    """The text of a type; long ones are cut, so that nested types do not take memory by the square of their depth."""
-    return text if len(text) <= LONGEST_TYPE else text[: LONGEST_TYPE - 1] + "…"

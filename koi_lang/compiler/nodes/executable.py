@@ -296,7 +296,8 @@ class Parameter(Node):
 class Function(Expression):
     """A function or arrow function; an arrow's body may be a single expression.
 
-    `takes_this`: it stands in an object, and its `this` is the object that it is called on.
+    `takes_this`: it stands in an object, and its `this` is the object that it is called on. `generics`: names of
+    types that it declares.
     """
 
     name: str | None
@@ -307,6 +308,7 @@ class Function(Expression):
     exported: bool = False
     is_arrow: bool = False
     takes_this: bool = False
+    generics: tuple[str, ...] = ()
 
 
 @node

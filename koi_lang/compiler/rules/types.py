@@ -56,8 +56,10 @@ def unknown_type(file: Analysis, report: Report) -> None:
     table = file.table
     known = {*KINDS, *OTHERS, *map(str.lower, [*table.types, *table.values, *table.roles, *table.skills])}
     first: dict[str, Span] = {}
+    generic = [function for function, _ in file.index.of(n.Function) if function.generics]
     for name, span in _type_names(file):
-        if name.lower() not in known:
+        is_generic = any(name in function.generics and function.span.encloses(span) for function in generic)
+        if name.lower() not in known and not is_generic:
             first.setdefault(name, span)
     for name, span in first.items():
         near = SYNONYMS.get(name.lower()) or nearest(name, [*file.table.types, *SHOWN])

@@ -9,8 +9,6 @@ from koi_lang.compiler.syntax_errors.scanner import ScannedToken
 from koi_lang.source import Span
 
 HINTS: list[Hint] = []
-# The type of what an arrow function gives, as in TypeScript.
-RESULT_TYPE = re.compile(r"(:[^\n=;(){}]*[^\s=;(){}])\s*=>")
 # The head of a loop of Python, up to the end of its line.
 PYTHON_FOR = re.compile(r"(?:(?:const|let|var) )?([\w$]+) (?:in|of) ([^\n{:]+)")
 MARKS = frozenset((*"+-*/%=<>!?:,([{.", "**", "==", "===", "!=", "!==", "<=", ">=", "&&", "||", "??", "${", "=>", "?."))
@@ -74,11 +72,6 @@ def arrow(failure: Failure) -> SyntaxHelp | None:
         return SyntaxHelp("there are no parameters before `=>`", failure.span, "write `() =>`.")
     if failure.word() == "{" and failure.tail[-1:] == ("ASYNC",):
         return SyntaxHelp("`() =>` is missing after `async`", failure.span, "write `async () => {`.")
-    if (failure.word(), failure.word(-1)) == (":", ")"):
-        typed = RESULT_TYPE.match(failure.source.text, failure.span.start)
-        if typed is not None:
-            help = f"leave out `{typed[1]}`."
-            return SyntaxHelp("an arrow function has no result type", Span(*typed.span(1)), help)
     if failure.word() != "{" or failure.word(-1) != ")" or failure.frame.bracket not in ("(", "[", "{"):
         return None
     if "CALL_OPEN" in failure.tail or "COMMA" not in failure.expected:

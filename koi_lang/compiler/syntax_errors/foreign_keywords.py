@@ -40,8 +40,7 @@ _OTHERS = {
     "del": "write `delete`.",
     "goto": "use a loop.",
     "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
-    "as": "leave it and the type behind it out.",
-    "satisfies": "leave it and the type behind it out.",
+    "as": "name the item in the head: `for (const item of list)`.",
     "with": "name the object each time: `thing.field`.",
 }
 INSTEAD = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from koi_lang.compiler.build.annotations import OF_PYTHON
 from koi_lang.compiler.syntax_errors.context import Failure, Hint, SyntaxHelp, hint
 from koi_lang.source import Source, Span
 
@@ -11,7 +12,6 @@ HINTS: list[Hint] = []
 ERROR_CLASS = re.compile(r"[^\n]*?\b(class\s+(\w+)\s+extends\s+\w*Error)\b")
 NAME_BEFORE = re.compile(r"\w+$")
 ON_ITS_OWN = "let it be a statement of its own, and assign in it."
-TYPES_OF_PYTHON = {"str": "string", "float": "number", "bool": "boolean", "none": "null"}
 # What stands instead of a statement where a value is needed.
 AS_VALUE = {
     "if": "write `condition ? value : other`.",
@@ -134,26 +134,6 @@ def conditional_of_python(failure: Failure) -> SyntaxHelp | None:
     return SyntaxHelp("Koi has no `if … else …` behind a value", pieces[chosen].span, help)
 
 
-@hint(HINTS, "E0602")
-def never_null(failure: Failure) -> SyntaxHelp | None:
-    """A `!` behind a value says that it is not `null`, as in TypeScript.
-
-    Wrong:
-
-        console.log(args.name!.length)
-
-    Right:
-
-        console.log(args.name.length)
-    """
-    before = failure.piece(-1)
-    touches = before.span.end == failure.span.start
-    if failure.word() != "!" or not touches or not (before.kind == "word" or before.text in (")", "]")):
-        return None
-    help = "leave it out, or write `?.` for what may be missing."
-    return SyntaxHelp("Koi has no `!` behind a value", failure.span, help)
-
-
 @hint(HINTS, "E0603")
 def needless_export(failure: Failure) -> SyntaxHelp | None:
     """`export` stands before something that needs none.
@@ -220,12 +200,9 @@ def type_of_python(failure: Failure) -> SyntaxHelp | None:
 
         on start(args: { names: string[], size?: int }) { console.log(args.names) }
     """
-    before, name = failure.piece(-1), failure.piece(-2)
-    is_type = failure.expected == {"RSQB"} and before.text == "[" and name.kind == "word"
-    if is_type:
-        inner = TYPES_OF_PYTHON.get(failure.word(), failure.piece().text)
-        form = {"optional": f"{inner} | null", "dict": "object", "union": f"{inner} | …", "literal": "…"}
-        shown = form.get(name.text.lower(), f"{inner}[]")
+    before, name, inner = (failure.piece(offset) for offset in (-1, -3, -1))
+    if "RSQB" in failure.expected and failure.word(-2) == "[" and name.text.lower() in OF_PYTHON:
+        shown = OF_PYTHON[name.text.lower()].format(OF_PYTHON.get(inner.text.lower(), inner.text))
         return SyntaxHelp(f"`{name.text}[…]` is a type of Python", name.span, f"write `{shown}`.")
     is_field = before.kind == "word" and failure.piece(-2).text == ":" and failure.frame.bracket in ("{", "(")
     if failure.word() == "?" and is_field and before.span.end == failure.span.start:
