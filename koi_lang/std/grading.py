@@ -6,7 +6,9 @@ from typing import Any
 
 from koi_lang.errors import AgentError, RequestError
 from koi_lang.js.errors import ErrorValue, thrown
+from koi_lang.llm import token_weight
 from koi_lang.runtime.budget.limits import LimitReachedError
+from koi_lang.runtime.model_calls.images import medium
 from koi_lang.runtime.playbook.context_window import window_of
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import agent, perform_effect
@@ -49,3 +51,13 @@ def _limit_of(error: Any) -> LimitReachedError | None:
     """The limit of a call that an error stands for."""
     exception = error.exception if isinstance(error, ErrorValue) else None
     return exception if isinstance(exception, LimitReachedError) else None
+
+
+def weight(text: str) -> float:
+    """About how many tokens a text has."""
+    return token_weight.weight(text)
+
+
+def describe_medium(item: Any) -> str | None:
+    """What stands for an image or another file that cannot be judged; None for everything else."""
+    return medium(item)

@@ -104,14 +104,18 @@ def registry_of(folder: Path) -> dict[str, list[object]]:
         return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in names}
 
 
+def _effects_in(folder: Path) -> Path:
+    """What effects have left: hidden, where the files of the project are kept and put back."""
+    return next((file for name in ("effects", ".effects") if (file := folder / name).exists()), folder / "effects")
+
+
 def kill_and_resume(base: Path, lines: int, kill: Callable[[int], None]) -> dict[str, object]:
     """What came of a run that was killed after, or before, so many lines."""
     folder = anew(base)
     killed = forked(RUN, folder, lambda: kill(lines))
     resumed = forked(RESUME, folder, lambda: None) if killed else None
-    texts = {
-        name: (folder / name).read_text() if (folder / name).exists() else "" for name in ("out", "err", "effects")
-    }
+    files = {name: folder / name for name in ("out", "err")} | {"effects": _effects_in(folder)}
+    texts = {name: file.read_text() if file.exists() else "" for name, file in files.items()}
     tables = registry_of(folder)
     shutil.rmtree(folder)
     return {"lines": lines, "killed": killed, "resumed": resumed, "registry": tables, **texts}
