@@ -11,16 +11,18 @@ from typing import Any
 
 import click
 
-from koi_lang.cli.evaluating import EvalOptions, chosen_evals, evaluate, prepare_evals
+from koi_lang.cli.evaluating import EvalOptions, Going, chosen_evals, evaluate, prepare_evals
 from koi_lang.cli.options import Amount, Count, add_options, allow_option, limiting_options, options_from
 from koi_lang.cli.ui.colours import colour_option
 from koi_lang.errors import EXIT_INTERRUPTED, EXIT_OK, UsageError
 from koi_lang.program.files import inside
+from koi_lang.runtime.journal.reader import Journal
 from koi_lang.sessions.options import RunOptions
 from koi_lang.sessions.prepared import Prepared
 
 EVALS = ".eval.koi"
 EXIT_NOTHING = 5
+MODEL = "-m"
 TIMEOUT_S = 600.0
 
 
@@ -72,6 +74,22 @@ def options_of(words: Sequence[str]) -> tuple[RunOptions, EvalOptions]:
     """The options in the words of a command line that began with `eval`."""
     given = command.make_context("eval", list(words[1:])).params
     return options_from({**given, "record": True, "quiet": True}), eval_options(given)
+
+
+def resume_evaluation(journal: Journal, since: Sequence[str], words: Sequence[str], *, trusted: bool) -> int:
+    """Go on with an evaluation; gives the exit code. Raises KoiError.
+
+    Args:
+        since: what was said each time that it went on.
+        words: what is said now.
+        trusted: whether it may go on with journals that this machine has not signed.
+    """
+    header, more = journal.header, (*since, *words)
+    options, how = options_of((*header.words, *more))
+    if MODEL in more:
+        options = replace(options, answers=None)
+    ready = prepare_evals(header.program, replace(options, words=header.words))
+    return evaluate(ready, replace(how, trusted=trusted), Going(journal, words))[0]
 
 
 def _evaluate_all(programs: Sequence[Prepared], how: EvalOptions) -> int:

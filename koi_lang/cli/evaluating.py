@@ -20,7 +20,6 @@ from koi_lang.evaluation.records import (
     CaseRecord,
     EvaluationJournal,
     begin_journal,
-    is_evaluation,
     new_id,
     records_in,
     reopen_journal,
@@ -31,6 +30,7 @@ from koi_lang.evaluation.summary import compare, summarise_eval
 from koi_lang.program import loader
 from koi_lang.program.eval_blocks import evals_of
 from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.calls import is_evaluation
 from koi_lang.runtime.journal.reader import Journal
 from koi_lang.runtime.test_blocks.evals import EvalBlock
 from koi_lang.sessions.known_history import is_changed, own_journal
@@ -61,6 +61,18 @@ class EvalOptions:
     trusted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Going:
+    """An evaluation that goes on.
+
+    Attributes:
+        words: that the command line adds to those that it was begun with.
+    """
+
+    journal: Journal
+    words: Sequence[str]
+
+
 @dataclass(slots=True)
 class EvalProgress:
     """What has been found out so far of an evaluation."""
@@ -87,20 +99,19 @@ def prepare_evals(file: str, options: RunOptions) -> Prepared:
     return prepare_program(file, loader.load_compiled(file), options)
 
 
-def evaluate(ready: Prepared, options: EvalOptions, journal: Journal | None = None) -> tuple[int, float]:
+def evaluate(ready: Prepared, options: EvalOptions, going: Going | None = None) -> tuple[int, float]:
     """Carry out the evals of a program and tell what comes of them; gives the exit code, and what was spent in usd.
 
     Args:
-        journal: of an evaluation that goes on.
+        going: on from here; None for a new one.
 
     Raises:
         KoiError: it cannot be carried out; then no model was asked.
     """
     before = _records_since(ready, options.since)
-    progress = _plan(ready, options, journal)
+    progress = _plan(ready, options, None if going is None else going.journal)
     since = perf_counter()
-    context = _journal_context(progress.plan, ready, journal)
-    with context as writing:
+    with _journal(progress.plan, ready, going) as writing:
         _carry_out(progress, writing, options)
         if progress.is_whole:
             writing.note_end()
@@ -145,8 +156,10 @@ def _require_same(journal: Journal, plan: Plan, ready: Prepared) -> None:
         raise JournalError(f"{what} changed since the evaluation `{header.run}` was begun", help=help)
 
 
-def _journal_context(plan: Plan, ready: Prepared, journal: Journal | None) -> AbstractContextManager[EvaluationJournal]:
-    return begin_journal(plan.id, ready, plan.digest) if journal is None else reopen_journal(journal, ready)
+def _journal(plan: Plan, ready: Prepared, going: Going | None) -> AbstractContextManager[EvaluationJournal]:
+    if going is None:
+        return begin_journal(plan.id, ready, plan.digest)
+    return reopen_journal(going.journal, ready, going.words)
 
 
 def _carry_out(progress: EvalProgress, journal: EvaluationJournal, options: EvalOptions) -> None:

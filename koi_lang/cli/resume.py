@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from koi_lang.cli.options import add_options, fields_of, limiting_options, limiting_words
+from koi_lang.cli.options import Amount, Count, add_options, fields_of, limiting_options, limiting_words
 from koi_lang.cli.run import options_of
 from koi_lang.cli.running import run_program
 from koi_lang.cli.ui.colours import colour_option
@@ -23,7 +24,7 @@ from koi_lang.lazy import lazy_module
 from koi_lang.program import cache, loader
 from koi_lang.redaction.redactor import HIDDEN
 from koi_lang.runtime.journal import store
-from koi_lang.runtime.journal.calls import is_of_python, require_run
+from koi_lang.runtime.journal.calls import is_evaluation, is_of_python, require_run
 from koi_lang.runtime.journal.entries import JournalEntry
 from koi_lang.runtime.journal.history import RESUMED, History, in_doubt, lasting_entries, until, with_answer
 from koi_lang.runtime.journal.reader import Journal
@@ -37,8 +38,10 @@ from koi_lang.setup.keys.lookup import Keys
 from koi_lang.text_width import clean
 
 if TYPE_CHECKING:
+    from koi_lang.cli import eval as eval_command
     from koi_lang.cli import models
 else:
+    eval_command = lazy_module("koi_lang.cli.eval")
     models = lazy_module("koi_lang.cli.models")
 
 MOST_LISTED = 3
@@ -72,21 +75,26 @@ class ResumeOptions:
 @click.option("--trust", is_flag=True, help="Go on with a journal that this machine has not signed.")
 @click.option("--arg", "pairs", multiple=True, metavar="NAME=VALUE", help="Give a field again that was kept secret.")
 @add_options(*limiting_options("the whole run, with what it has taken", "from now on"))
+@click.option("-j", "--jobs", type=Count(), help="How many processes work at a time on an evaluation.")
+@click.option("--budget-usd", type=Amount(), metavar="USD", help="Most money of an evaluation, with what it has spent.")
 @click.option("--quiet", is_flag=True, help="Only what the program prints, and errors.")
 @click.option("--verbose", is_flag=True, help="Show every event on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Write every event to stdout as one JSON object a line.")
 @colour_option
 def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) -> None:
-    """Go on with an interrupted run; ID may be the beginning of an id, or `last`.
+    """Go on with an interrupted run or evaluation; ID may be the beginning of an id, or `last`.
 
     Without ID it is the last run of this folder that did not end well. Nothing that was done is done again.
     """
     path = store.find(Path.cwd(), run) if run else _last_unfinished()
     journal = readable(path, Path.cwd(), lambda text: click.echo(text, err=True))
+    if is_evaluation(journal.header):
+        require_trust(journal, trusted=trust, confirm=confirm_trust)
+        leave(_resume_evaluation(journal, {**given, "trusted": trust}))
     require_run(journal.header)
     require_trust(journal, trusted=trust, confirm=confirm_trust)
     more = (*_words_since(journal), *(words := _words(given)))
-    options = options_of((*journal.header.words, *more))
+    options = _options_of(journal, more)
     if MODEL in more:  # which answers instead of what stood in for a model
         options = replace(options, answers=None, rehearse=False)
     options = replace(options, payload={**options.payload, **fields_of(pairs)}, record=True)
@@ -108,6 +116,26 @@ def command(run: str | None, trust: bool, pairs: tuple[str, ...], **given: Any) 
         redact = options.key_lookup().redactor(options.payload)
         click.echo(clean(redact(f"left behind, which this branch has not done: {_list_effects(left)}")), err=True)
     leave(code)
+
+
+def _options_of(journal: Journal, more: Sequence[str]) -> RunOptions:
+    """What was said when the run was begun, and since; a case was begun with its evaluation."""
+    words = (*journal.header.words, *more)
+    return eval_command.options_of(words)[0] if journal.header.case else options_of(words)
+
+
+def _resume_evaluation(journal: Journal, given: Mapping[str, Any]) -> int:
+    """Go on with an evaluation; gives the exit code. Raises KoiError."""
+    header = journal.header
+    if given["at"] is not None or given["branch"]:
+        help = f"Go back in the run of a case: `koi resume {header.run}-1 --at ENTRY`."
+        raise UsageError(f"`{header.run}` is an evaluation, which has no entries to go back to", help=help)
+    if summarise(store.path_of(Path.cwd(), header.run)).state == "ok":
+        help = f"Begin another one; `koi eval --since {header.run}` compares it with this one."
+        raise JournalError(f"the evaluation `{header.run}` has come to its end", help=help)
+    options = {"-j": given["jobs"], "--budget-usd": given["budget_usd"]}
+    words = (*_words(given), *(str(word) for pair in options.items() if pair[1] for word in pair))
+    return eval_command.resume_evaluation(journal, _words_since(journal), words, trusted=given["trusted"])
 
 
 def _list_effects(effects: Sequence[JournalEntry]) -> str:
@@ -136,8 +164,9 @@ def _last_unfinished() -> Path:
         JournalError: there is none.
     """
     branches: dict[str, str] = {}
+    found = filterfalse(store.is_part, store.journals(Path.cwd()))  # cases go on with their evaluation
     help = "`koi runs list` shows the runs of this folder; `koi resume ID --at ENTRY` goes back in one of them."
-    for path in reversed(store.journals(Path.cwd())):
+    for path in reversed(list(found)):
         summary = summarise(path)
         if summary.header.parent:
             branches[summary.header.parent[0]] = summary.header.run

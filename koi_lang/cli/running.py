@@ -30,10 +30,12 @@ from koi_lang.sessions.recording import recording
 
 if TYPE_CHECKING:
     from koi_lang.cli.ui import live_view
+    from koi_lang.evaluation import case_run
     from koi_lang.llm import scripted
     from koi_lang.program import recorded_calls
 else:
     scripted = lazy_module("koi_lang.llm.scripted")
+    case_run = lazy_module("koi_lang.evaluation.case_run")
     live_view = lazy_module("koi_lang.cli.ui.live_view")
     recorded_calls = lazy_module("koi_lang.program.recorded_calls")
 
@@ -58,13 +60,15 @@ def run_program(
 
     def work() -> None:
         ready = prepare_program(file, entry, options)
-        if not (going is not None and is_of_python(going.words)) and not hasattr(ready.module, "main"):
+        case = case_run.ReopenedCase(going.case) if going is not None and going.case else None
+        ready = ready if case is None else case.prepare(ready)
+        if not (case or (going is not None and is_of_python(going.words))) and not hasattr(ready.module, "main"):
             raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
         if going is None and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:
             declarations.require_servers(ready.module, Path.cwd())
-        carried_out(_main(ready, host, going or Continuation(), journals.append), host.log)
+        carried_out(_main(ready, host, going or Continuation(), case, journals.append), host.log)
 
     code = exit_code_of(work, debug=options.debug, redact=redact)
     if code > BY_SIGNAL and journals and not options.quiet:
@@ -72,7 +76,13 @@ def run_program(
     return code
 
 
-async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journal: Callable[[Path], None]) -> None:
+async def _main(
+    ready: Prepared,
+    host: Terminal,
+    going: Continuation,
+    case: case_run.ReopenedCase | None,
+    tell_journal: Callable[[Path], None],
+) -> None:
     options, bill, redact = ready.options, CostMeter(), ready.redactor()
     run = ready.run(
         host,
@@ -94,6 +104,8 @@ async def _main(ready: Prepared, host: Terminal, going: Continuation, tell_journ
             async with run:
                 if is_of_python(going.words):
                     await recorded_calls.repeat_calls(run, ready.module, Budget(time_s=options.call_time_s))
+                elif case is not None:
+                    await case.carry_out(run, ready)
                 else:
                     await ready.module.main()
                 run.ledger.require_within_budget()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from koi_lang.errors import JournalError, MissingKeyError
+from koi_lang.evaluation.case_answers import read_case_answers
 from koi_lang.llm.messages import Adapter
 from koi_lang.llm.scripted import Answers, ScriptedModel
 from koi_lang.program import loader
@@ -21,6 +22,7 @@ from koi_lang.runtime.budget.limits import RUN, LimitReachedError
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.totals import UsageTotals
+from koi_lang.runtime.run import Run
 from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.sessions.continuation import Continuation
 from koi_lang.sessions.known_history import going_on, readable
@@ -74,7 +76,7 @@ class CaseRun:
     @property
     def id(self) -> str:
         """Of its run."""
-        return f"{self.case['evaluation']}-{self.number}"
+        return f"{self.case['evaluation']}{store.PART}{self.number}"
 
     @property
     def name(self) -> str:
@@ -94,6 +96,42 @@ class CaseRun:
         finally:
             loader.unload()
         return _outcome(audience, error, watch.seconds, usage)
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenedCase:
+    """A case that goes on by itself, outside of its evaluation.
+
+    Attributes:
+        case: what the header of its journal says of it.
+    """
+
+    case: Mapping[str, Any]
+    trial: Trial = field(default_factory=Trial)
+
+    def prepare(self, ready: Prepared) -> Prepared:
+        """Its program with the answers that it had. Raises SettingsError."""
+        options, answers = ready.options, None
+        if options.answers is not None:
+            found = read_case_answers(Path(options.answers))
+            answers = found.pick(str(self.case.get("id")), int(self.case.get("repeat") or 1))
+        return with_model(ready, self.case, self.trial, answers)
+
+    async def carry_out(self, run: Run, ready: Prepared) -> None:
+        """Carry it out in a run that has been entered. Raises ExpectationError where something does not hold."""
+        await carry_out_case(run, ready.module, self.case, self.trial)
+        for name, value in self.trial.scores.items():
+            run.host.log(f"score {name}: {value:.4g}")
+        if self.trial.misses:
+            raise ExceptionGroup("what was expected", self.trial.misses)
+
+
+def with_model(ready: Prepared, case: Mapping[str, Any], trial: Trial, answers: Answers | None) -> Prepared:
+    """A program for a case, with what stands in for its models, and no rehearsal."""
+    adapter: Adapter | None = None if answers is None else ScriptedModel(answers)
+    if eval_named(ready.module, str(case.get("eval"))).gives_model:
+        adapter = Script(trial)
+    return replace(ready, adapter=adapter, needs_model=True)
 
 
 def _outcome(audience: Audience, error: BaseException | None, seconds: float, usage: UsageTotals) -> EvalOutcome:
@@ -124,7 +162,7 @@ def _end_of(error: BaseException | None) -> CaseEnd:
 async def _carry_out(case: CaseRun, audience: Audience, usage: UsageTotals) -> None:
     file, options = absolute(str(case.path)), case.options
     ready = prepare_program(file, loader.load_compiled(file), options)
-    ready = replace(ready, adapter=_model_of(case, ready, audience.trial), needs_model=True)
+    ready = with_model(ready, case.case, audience.trial, case.answers)
     going = _continuation(case, ready, audience)
     if going.history is not None:
         _add(usage, going.history.usage())
@@ -152,13 +190,6 @@ def _add(usage: UsageTotals, other: UsageTotals) -> None:
     usage.tokens += other.tokens
     usage.usd += other.usd
     usage.unpriced |= other.unpriced
-
-
-def _model_of(case: CaseRun, ready: Prepared, trial: Trial) -> Adapter | None:
-    """What stands in for the models of a case."""
-    if eval_named(ready.module, case.case["eval"]).gives_model:
-        return Script(trial)
-    return None if case.answers is None else ScriptedModel(case.answers)
 
 
 def _continuation(case: CaseRun, ready: Prepared, audience: Audience) -> Continuation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -92,11 +92,6 @@ def new_id() -> str:
     return os.urandom(6).hex()
 
 
-def is_evaluation(header: Header) -> bool:
-    """Whether a journal is of an evaluation, and not of one of its cases."""
-    return header.words[:1] == ("eval",) and not header.case
-
-
 class EvaluationJournal:
     """The journal of an evaluation while it goes on."""
 
@@ -134,10 +129,14 @@ def begin_journal(id: str, ready: Prepared, cases: str) -> Iterator[EvaluationJo
 
 
 @contextmanager
-def reopen_journal(journal: Journal, ready: Prepared) -> Iterator[EvaluationJournal]:
-    """A context in which an evaluation that goes on is written down. Raises JournalError."""
+def reopen_journal(journal: Journal, ready: Prepared, words: Sequence[str]) -> Iterator[EvaluationJournal]:
+    """A context in which an evaluation that goes on is written down. Raises JournalError.
+
+    Args:
+        words: that the command line adds to those that it was begun with.
+    """
     with closing(_runs(ready).open(journal.end)) as writer:
-        writer.note(RESUMED)
+        writer.note(RESUMED, words=list(words))
         yield EvaluationJournal(writer, records_in(journal.entries))
 
 

@@ -13,18 +13,21 @@ from typing import Any
 from koi_lang.errors import JournalError, ProviderError
 from koi_lang.events import (
     Event,
+    ExpectationMissed,
     HandlerEnded,
     HandlerFailed,
     HandlerStarted,
     LinePrinted,
     ModelAsked,
     RunEnded,
+    ScoreGiven,
     StateChanged,
 )
 from koi_lang.extensions import additions
 from koi_lang.llm.messages import Delta, Request
 from koi_lang.program import declarations, loader
 from koi_lang.program.error_report import message
+from koi_lang.program.eval_blocks import carry_out_case
 from koi_lang.program.files import absolute
 from koi_lang.program.recorded_calls import repeat_calls
 from koi_lang.program.runs import run_of
@@ -38,6 +41,7 @@ from koi_lang.runtime.journal.history import RESUMED, History, until_interrupted
 from koi_lang.runtime.journal.reader import Journal, program_of, read
 from koi_lang.runtime.replay.digest_forms import is_of_this_form
 from koi_lang.runtime.replay.effect_inputs import is_same_input
+from koi_lang.runtime.test_blocks.context import Trial
 from koi_lang.settings import environment
 
 # What of an entry must be the same; a request that reads differently is told, but its answer is taken all the same.
@@ -50,6 +54,8 @@ COMPARED: Mapping[str, tuple[str, ...]] = {
     HandlerEnded.type: ("result",),
     HandlerFailed.type: ("error",),
     StateChanged.type: ("updates",),
+    ExpectationMissed.type: ("message", "details"),
+    ScoreGiven.type: ("name", "value"),
     RunEnded.type: ("ok",),
 }
 
@@ -176,6 +182,8 @@ async def _replay(
         async with run:
             if is_of_python(journal.header.words):
                 await repeat_calls(run, module, Budget())
+            elif journal.header.case:
+                await carry_out_case(run, module, journal.header.case, Trial())
             else:
                 await module.main()
             run.ledger.require_within_budget()

@@ -18,6 +18,8 @@ from koi_lang.runtime.journal.history import in_doubt, is_cut
 SESSIONS = ("chat", "rpc")
 # The place of a call that goes on beside others, and how the call of the `run` statements is named.
 CALL, MAIN = "call", "run"
+# The command whose runs are cases of an evaluation.
+EVAL = ("eval",)
 # What stands for a command where a Python program has decided on the calls.
 PYTHON = "python"
 
@@ -32,13 +34,21 @@ def is_of_python(words: Sequence[str]) -> bool:
     return tuple(words[:1]) == (PYTHON,)
 
 
+def is_evaluation(header: Header) -> bool:
+    """Whether a journal is of an evaluation, whose cases are runs of their own; not of one of these."""
+    return header.words[:1] == EVAL and not header.case
+
+
 def is_session_of(header: Header, program: str) -> bool:
     """Whether a journal is of a session of a program, by the absolute path of its file."""
     return is_session(header) and header.program == program
 
 
 def require_run(header: Header) -> None:
-    """Raise JournalError when a journal is of a session, with what goes on with it."""
+    """Raise JournalError when a journal is of a session or an evaluation, with what goes on with it."""
+    if is_evaluation(header):
+        help = f"Name one of its cases, such as `{header.run}-1`; `koi resume {header.run}` goes on with all of it."
+        raise JournalError(f"`{header.run}` is an evaluation, whose cases are runs of their own", help=help)
     if is_session(header):
         command = header.words[0]
         help = f"Go on with it: `koi {command} {Path(header.program).name} --resume {header.run}`."

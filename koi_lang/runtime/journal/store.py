@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import filterfalse
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -25,6 +26,8 @@ else:
 
 SUFFIX, TORN, OUTPUT, STREAMS = ".jsonl", ".torn", ".output", ".streams"
 LAST = "last"
+# Between the id of an evaluation and the number of its case.
+PART = "-"
 PIECE = 1 << 16
 
 
@@ -85,8 +88,10 @@ def find(folder: Path, run: str) -> Path:
         help = "`koi run --record FILE` writes a journal."
         raise JournalError(f"there are no journals in `{runs_folder(folder)}`", help=help)
     if run == LAST:
-        return max(known, key=_start_time)
+        return max(filterfalse(is_part, known), key=_start_time)
     found = [path for path in known if run and path.stem.startswith(run)]
+    whole = list(filterfalse(is_part, found))
+    found = whole if len(whole) == 1 and all(path.stem.startswith(whole[0].stem) for path in found) else found
     exact = [path for path in found if path.stem == run]
     if len(exact or found) == 1:
         return (exact or found)[0]
@@ -100,6 +105,12 @@ def is_running(path: Path) -> bool:
     """Whether the run of a journal goes on. Raises JournalError when it cannot be read."""
     with open_journal(path) as file:
         return not try_lock(file.fileno(), shared=True)
+
+
+def is_part(path: Path) -> bool:
+    """Whether a journal is of a case of an evaluation that there is a journal of."""
+    evaluation, dash, _ = path.stem.rpartition(PART)
+    return bool(dash) and path.with_name(f"{evaluation}{SUFFIX}").exists()
 
 
 def repair(path: Path) -> int:
