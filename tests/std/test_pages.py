@@ -99,11 +99,13 @@ def test_the_list_as_json() -> None:
 
 
 def test_the_wheel_brings_the_library(installed: Installed) -> None:
-    """What a user installs has all pages, and its parts can be imported."""
+    """What a user installs has all pages and rubrics, and its parts can be imported."""
     program = installed.folder / "library.koi"
     program.write_text(example_of("csv").program)
     ran = installed.run("-m", "koi_lang", "run", "--no-record", "library.koi")
     listed = installed.run("-m", "koi_lang", "std", "csv")
+    explained = installed.run("-m", "koi_lang", "std", "judge", "--why", "general")
 
     assert (ran.stdout, ran.returncode) == (example_of("csv").told, 0), ran.stderr
     assert listed.stdout.startswith("# std/csv\n")
+    assert explained.stdout.startswith("general: Judges the answer to a task of any kind.\n"), explained.stderr

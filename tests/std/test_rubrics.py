@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from koi_lang import resources
 from koi_lang.errors import AgentError
 from koi_lang.std import rubrics
 from tests.projects import Project
@@ -241,6 +243,17 @@ def test_the_command_says_why(project: Project, monkeypatch: pytest.MonkeyPatch)
     assert told[4] == f"instead of your settings, `{project.folder}/mine/evaluators/general/SKILL.md`"
     assert told[5].startswith("instead of the standard library, `")
     assert (data["origin"], len(data["others"])) == ("project", 2)
+
+
+def test_the_page_shows_a_rubric_that_can_be_used(project: Project) -> None:
+    """The file on the page of `std/judge` is a rubric, and the command below it says so."""
+    page = (resources.standard_skills() / "judge.md").read_text("utf-8")
+    (text,) = re.findall(r"^```markdown\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (session,) = re.findall(r"^```console\n\$ (.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    command, _, told = session.partition("\n")
+    write(project.folder / ".agents" / "evaluators", text, "soup")
+
+    assert told == project.koi(*command.split()[1:]).stdout
 
 
 @pytest.mark.parametrize(
