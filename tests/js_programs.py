@@ -47,6 +47,7 @@ class Writer:
         self.functions: list[tuple[str, int]] = []
         self.count = 0
         self.loops = 0
+        self.is_numeric = random.random() < 0.4
 
     def program(self) -> str:
         """The body of a function that shows its variables at the end."""
@@ -232,18 +233,24 @@ class Writer:
             self.binary, self.binary, self.binary, self.prefix, self.choice, self.template, self.array, self.index,
             self.index, self.method, self.call, self.logic, self.math,
         ]  # fmt: skip
+        if self.is_numeric:
+            forms += [self.binary] * 25 + [self.math] * 3
         return str(self.random.choice(forms)(depth - 1))
 
     def leaf(self) -> str:
         name = self.variable()
         if name and self.random.random() < 0.55:
             return name
+        if self.is_numeric and self.random.random() < 0.97:
+            return self.random.choice(NUMBERS)
         return self.random.choice([*NUMBERS[:10], self.random.choice(NUMBERS), *TEXTS[:4], *OTHERS])
 
     def binary(self, depth: int) -> str:
-        operator = self.random.choice(BINARY)
+        operator = self.random.choice(BINARY[:8] if self.is_numeric else BINARY)
         left, right = self.value(depth), self.value(depth)
-        return f"(({left}) {operator} ({right}))" if self.random.random() < 0.95 else f"(({left}) ** 2)"
+        return (
+            f"(({left}) {operator} ({right}))" if self.is_numeric or self.random.random() < 0.95 else f"(({left}) ** 2)"
+        )
 
     def logic(self, depth: int) -> str:
         return f"(({self.value(depth)}) {self.random.choice(['&&', '||', '??'])} ({self.value(depth)}))"

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.scope import Resolution, ScopeVariable
 
-INT, FLOAT, TEXT, BOOLEAN, ARRAY, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(8))
-NUMBER = INT | FLOAT
+# `INT` is an `int` of Python, `FLOAT` a float that is no such number, `LOOSE` any float: a number as Python's own
+# operations leave it, which becomes an `int` where it is whole before anything but arithmetic sees it.
+INT, FLOAT, LOOSE, TEXT, BOOLEAN, ARRAY, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(9))
+NUMBER = INT | FLOAT | LOOSE
 # Whole numbers are exact up to here, and a program that counts by small steps does not get beyond `COUNTED`.
 LARGEST, COUNTED, LONGEST, STEP = 2**53, 2**50, 2**40, 8
 # How often kinds are computed anew before the ranges of whole numbers are given up.
@@ -43,7 +45,7 @@ class Kind(NamedTuple):
 
 
 NOTHING, UNKNOWN = Kind(0), Kind(OTHER)
-A_NUMBER = Kind(NUMBER, -LARGEST, LARGEST)
+A_NUMBER = Kind(INT | FLOAT, -LARGEST, LARGEST)
 A_TEXT, A_BOOLEAN, AN_ARRAY, IS_UNDEFINED = Kind(TEXT), Kind(BOOLEAN), Kind(ARRAY), Kind(UNDEFINED)
 A_LENGTH, A_POSITION = Kind(INT, 0, LONGEST), Kind(INT, -1, LONGEST)
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
@@ -80,6 +82,7 @@ class Kinds:
     def __init__(self, resolution: Resolution) -> None:
         self._resolution = resolution
         self._variables: dict[ScopeVariable, Kind] | None = None
+        self._derived: list[ScopeVariable] = []
         self._known: dict[n.Node, Kind] = {}
         self._bounds: dict[ScopeVariable, tuple[ScopeVariable, n.For]] = {}
 
@@ -134,24 +137,39 @@ class Kinds:
                         yield counter, (holder, loop)
 
     def _solve(self) -> None:
-        """Begin with no kinds at all, and add those of each stored value until nothing is added."""
-        assert self._variables is not None
+        """Begin with no kinds at all, and add those of each stored value until nothing is added.
+
+        Variables that are written once follow from the others.
+        """
         variables = [variable for scope in self._resolution.functions.values() for variable in scope.variables]
+        waiting = [variable for variable in variables if len(variable.writes) > 1 and _is_followed(variable)]
         solved = self._variables
-        waiting = []
-        for variable in variables:
-            solved[variable] = NOTHING if variable.writes and _is_followed(variable) else UNKNOWN
-            if solved[variable] is NOTHING:
-                waiting.append(variable)
+        assert solved is not None
+        solved.update(dict.fromkeys(waiting, NOTHING))
         rounds, changed = 0, bool(waiting)
         while changed:
             changed, rounds = False, rounds + 1
+            for variable in self._derived:
+                del solved[variable]
+            self._derived.clear()
             for variable in waiting:
                 before, after = solved[variable], self._kind_of_writes(variable)
                 if rounds > ROUNDS:
                     after = _give_up_range(before, after)
                 if after != before:
                     solved[variable], changed = after, True
+
+    def _kind_of_variable(self, variable: ScopeVariable) -> Kind:
+        """The kinds of a variable, of one that is written once those of what is written."""
+        solved = self._variables
+        assert solved is not None
+        known = solved.get(variable)
+        if known is None:
+            self._derived.append(variable)
+            solved[variable] = UNKNOWN  # if it is about itself
+            followed = len(variable.writes) == 1 and _is_followed(variable)
+            known = solved[variable] = self._kind_of_writes(variable) if followed else UNKNOWN
+        return known
 
     def _kind_of_writes(self, variable: ScopeVariable) -> Kind:
         """The kinds of all values that are stored in a variable. Small steps do not add up to large numbers."""
@@ -162,11 +180,14 @@ class Kinds:
                 steps.append(step)
             else:
                 result = _join(result, self._kind_of_write(write))
-        if not steps or result.bits != INT:
-            return _join(result, A_NUMBER) if steps and result.bits else result
+        if not steps or not result.bits:
+            return result
         low = result.low - COUNTED if min(steps) < 0 else result.low
         high = result.high + COUNTED if max(steps) > 0 else result.high
-        return _fit(low, high)
+        if not result.is_within(NUMBER) or not -LARGEST <= low <= high <= LARGEST:
+            return _join(result, A_NUMBER)
+        floats = 0 if result.bits == INT else LOOSE
+        return Kind(result.bits | floats, low, high) if result.bits & INT else Kind(result.bits | floats)
 
     def _kind_of_write(self, write: n.Node | None) -> Kind:
         match write:
@@ -176,6 +197,8 @@ class Kinds:
                 return IS_UNDEFINED
             case n.Declarator():
                 return self._compute(write.value)
+            case n.Assignment():
+                return self._assigned_kind(write)
         return self._compute(write)
 
     # ------------------------------------------------------------ expressions
@@ -188,8 +211,7 @@ class Kinds:
         variable = self._resolution.variables.get(node)
         if variable is None:
             return GLOBAL_NAMES.get(node.name, UNKNOWN)
-        assert self._variables is not None
-        return self._variables.get(variable, UNKNOWN)
+        return self._kind_of_variable(variable)
 
     def _inside_parentheses(self, node: n.Parenthesized) -> Kind:
         return self._again(node.value)
@@ -205,7 +227,7 @@ class Kinds:
             result = NOTHING
             for operand in node.operands:
                 result = _join(result, self._again(operand))
-            return result
+            return compact(result)
         result = self._again(node.operands[0])
         for operator, operand in zip(node.operators, node.operands[1:], strict=True):
             result = binary(operator, result, self._again(operand))
@@ -221,7 +243,7 @@ class Kinds:
                 return negate_kind(self._again(node.operand))
             case "+":
                 kind = self._again(node.operand)
-                return kind if kind.is_within(NUMBER) or not kind.bits else A_NUMBER
+                return compact(kind) if kind.is_within(NUMBER) or not kind.bits else A_NUMBER
         return UNKNOWN
 
     def _update(self, node: n.Update) -> Kind:
@@ -230,17 +252,18 @@ class Kinds:
             return A_NUMBER if kind.bits else NOTHING
         return _fit(kind.low - 1, kind.high + 1)
 
-    def _assignment(self, node: n.Assignment) -> Kind:
+    def _assigned_kind(self, node: n.Assignment) -> Kind:
+        """The kinds of what an assignment stores."""
         value = self._again(node.value)
         if not node.operator:
             return value
         if not isinstance(node.target, n.Name):
             return UNKNOWN
         old = self._again(node.target)
-        return _join(old, value) if node.operator in ("&&", "||", "??") else binary(node.operator, old, value)
+        return compact(_join(old, value)) if node.operator in ("&&", "||", "??") else binary(node.operator, old, value)
 
     def _conditional(self, node: n.Conditional) -> Kind:
-        return _join(self._again(node.then), self._again(node.otherwise))
+        return compact(_join(self._again(node.then), self._again(node.otherwise)))
 
     def _member(self, node: n.Member) -> Kind:
         if node.name == "length" and not node.optional and self._again(node.object).is_within(TEXT | ARRAY):
@@ -302,7 +325,8 @@ _COMPUTERS: dict[type, Callable[[Kinds, Any], Kind]] = {
     n.Operation: Kinds._operation,
     n.Prefix: Kinds._prefix,
     n.Update: Kinds._update,
-    n.Assignment: Kinds._assignment,
+    n.Assignment: lambda kinds, node: compact(kinds._assigned_kind(node)),
+    n.Binding: Kinds._name,
     n.Conditional: Kinds._conditional,
     n.Member: Kinds._member,
     n.Index: Kinds._index,
@@ -384,24 +408,45 @@ def binary(operator: str, a: Kind, b: Kind) -> Kind:
         return A_BOOLEAN
     if not a.bits or not b.bits:
         return NOTHING
-    if operator == "+":
-        if (a.bits == TEXT or b.bits == TEXT) or not a.is_within(NUMBER) or not b.is_within(NUMBER):
-            return A_TEXT if a.bits == TEXT or b.bits == TEXT else UNKNOWN
-        return _fit(a.low + b.low, a.high + b.high) if a.is_whole and b.is_whole else A_NUMBER
-    if operator not in ("-", "*", "/", "%", "**"):
+    if operator == "+" and not (a.is_within(NUMBER) and b.is_within(NUMBER)):
+        return A_TEXT if a.bits == TEXT or b.bits == TEXT else UNKNOWN
+    if operator not in ("+", "-", "*", "/", "%", "**"):
         return UNKNOWN
-    if not a.is_whole or not b.is_whole or operator in ("/", "**"):
-        return A_NUMBER
+    if not is_exact(operator, a, b):
+        return _rest_of_helper(b) if operator == "%" else A_NUMBER
+    if operator == "/":
+        return Kind(LOOSE)
+    if operator == "%":
+        return Kind(INT, 0, min(a.high, b.high - 1))
+    floats = LOOSE if (a.bits | b.bits) & (FLOAT | LOOSE) else 0
+    return Kind(INT | floats, *_range(operator, a, b)) if a.bits & b.bits & INT else Kind(LOOSE)
+
+
+def is_exact(operator: str, a: Kind, b: Kind) -> bool:
+    """Whether Python's own operation on two numbers gives the same, as an `int` or as a float that may be whole."""
+    if not a.is_within(NUMBER) or not b.is_within(NUMBER):
+        return False
+    if operator == "%":
+        return a.is_index and b.is_index and b.low > 0
+    if operator == "/":
+        return b.is_whole and not b.low <= 0 <= b.high
+    if operator not in ("+", "-", "*"):
+        return False
+    if not a.bits & b.bits & INT:
+        return True
+    low, high = _range(operator, a, b)
+    is_zero = operator == "*" and (_may_be_negative_zero(a, b) or _may_be_negative_zero(b, a))
+    return -LARGEST <= low and high <= LARGEST and not is_zero
+
+
+def _range(operator: str, a: Kind, b: Kind) -> tuple[int, int]:
+    """Between which numbers `a operator b` lies where both are an `int`."""
+    if operator == "+":
+        return a.low + b.low, a.high + b.high
     if operator == "-":
-        return _fit(a.low - b.high, a.high - b.low)
-    return _product(a, b) if operator == "*" else _rest(a, b)
-
-
-def _product(a: Kind, b: Kind) -> Kind:
-    if _may_be_negative_zero(a, b) or _may_be_negative_zero(b, a):
-        return A_NUMBER
+        return a.low - b.high, a.high - b.low
     ends = [a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high]
-    return _fit(min(ends), max(ends))
+    return min(ends), max(ends)
 
 
 def _may_be_negative_zero(a: Kind, b: Kind) -> bool:
@@ -409,8 +454,14 @@ def _may_be_negative_zero(a: Kind, b: Kind) -> bool:
     return a.low <= 0 <= a.high and b.low < 0
 
 
-def _rest(a: Kind, b: Kind) -> Kind:
-    return Kind(INT, 0, min(a.high, b.high - 1)) if a.low >= 0 and b.low > 0 else A_NUMBER
+def _rest_of_helper(b: Kind) -> Kind:
+    """What remains of any number, which may be -0."""
+    return Kind(INT | FLOAT, 1 - b.high, b.high - 1) if b.is_whole and b.low > 0 else A_NUMBER
+
+
+def compact(kind: Kind) -> Kind:
+    """The kinds of a value once whole floats have become an `int`."""
+    return Kind(kind.bits & ~LOOSE | INT | FLOAT, -LARGEST, LARGEST) if kind.bits & LOOSE else kind
 
 
 def negate_kind(kind: Kind) -> Kind:

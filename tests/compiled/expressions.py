@@ -19,7 +19,7 @@ class Expressions(
         return [
             power,
             joined,
-            koi.subtract(koi.divide(n, 2), 1),
+            koi.number(n / 2 - 1),
             koi.negate(koi.get(args, 'n')),
             koi.number('3'),
         ]

@@ -14,10 +14,12 @@ from koi_lang.compiler.codegen.expressions import (
     expression,
     is_harmless,
     key_of,
+    make_compact,
     named_value,
+    operand,
 )
 from koi_lang.compiler.codegen.operations import emit_binary, emit_step
-from koi_lang.compiler.kinds import UNKNOWN, Kind
+from koi_lang.compiler.kinds import NUMBER, UNKNOWN, Kind
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 
@@ -33,12 +35,11 @@ def _assignment(node: n.Assignment, e: Emitter) -> ast.expr:
 def _emit_assignment(target: n.Expression, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """Store a value, combined with the old one if there is an operator, and give the new value."""
     if isinstance(target, n.Name):
-        new = (
-            _combine(expression(target, e), e.kinds.of(target), operator, value, e, at)
-            if operator
-            else expression(value, e)
-        )
-        return write_variable(e.variable(target), new, at)
+        if operator:
+            new = _combine(operand(target, e), e.kinds.of(target), operator, value, e, at)
+        else:
+            new = stored_value(target, value, e)
+        return make_compact(target, write_variable(e.variable(target), new, at), e, at)
     assert isinstance(target, (n.Member, n.Index))
     if not operator:
         return py.helper("put", [expression(target.object, e), key_of(target, e), expression(value, e)], at)
@@ -58,7 +59,7 @@ def _put(first: tuple[ast.expr, ast.expr], again: tuple[ast.expr, ast.expr], val
 def _combine(old: ast.expr, kind: Kind, operator: str, value: n.Expression, e: Emitter, at: py.At) -> ast.expr:
     """The new value of `old operator= value`."""
     if operator not in LAZY:
-        new = expression(value, e)
+        new = operand(value, e)
         known = emit_binary(operator, old, new, (kind, e.kinds.of(value)), at)
         return known or py.helper(OPERATORS[operator], [old, new], at)
     if is_harmless(value, e):
@@ -102,7 +103,7 @@ def _update(node: n.Update, e: Emitter) -> ast.expr:
     """`++a` and `a++` used for their value: `(new value stored, old value)[1]`."""
     at = e.at(node.span)
     if node.prefix:
-        return _emit_update(node, e, at)
+        return make_compact(node.target, _emit_update(node, e, at), e, at)
     old = e.fresh("value")
     pair = [_emit_update(node, e, at, old), py.load(old, at)]
     return ast.Subscript(ast.Tuple(pair, py.LOAD, **at), py.constant(1, at), py.LOAD, **at)
@@ -112,7 +113,7 @@ def _emit_update(node: n.Update, e: Emitter, at: py.At, old: str | None = None) 
     """Store the new value and give it; `old` is a name to keep the old number under."""
     target = node.target
     if isinstance(target, n.Name):
-        return write_variable(e.variable(target), _step_value(node, expression(target, e), e, at, old), at)
+        return write_variable(e.variable(target), _step_value(node, operand(target, e), e, at, old), at)
     assert isinstance(target, (n.Member, n.Index))
     holder, holder_again = _evaluate_once(target.object, e)
     key, key_again = _kept_key(target, e)
@@ -149,10 +150,15 @@ def assignment_statement(node: n.Assignment | n.Update, e: Emitter) -> list[ast.
 
 def _new_value(node: n.Assignment | n.Update, target: n.Name, e: Emitter, at: py.At) -> ast.expr:
     if isinstance(node, n.Update):
-        return _step_value(node, expression(target, e), e, at)
+        return _step_value(node, operand(target, e), e, at)
     if node.operator:
-        return _combine(expression(target, e), e.kinds.of(target), node.operator, node.value, e, at)
-    return named_value(target.name, node.value, e)
+        return _combine(operand(target, e), e.kinds.of(target), node.operator, node.value, e, at)
+    return stored_value(target, node.value, e)
+
+
+def stored_value(variable: n.Name | n.Binding, value: n.Expression, e: Emitter) -> ast.expr:
+    """A value as a variable keeps it."""
+    return operand(value, e) if e.kinds.of(variable).is_within(NUMBER) else named_value(variable.name, value, e)
 
 
 def store(variable: ScopeVariable | None, value: ast.expr, at: py.At) -> ast.stmt:

@@ -17,7 +17,7 @@ from koi_lang.compiler.codegen.operations import (
     find_called_function,
     has_python_truth,
 )
-from koi_lang.compiler.kinds import COMPARISONS, binary
+from koi_lang.compiler.kinds import COMPARISONS, LOOSE, NUMBER, binary
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
@@ -55,7 +55,7 @@ def condition(node: n.Expression, e: Emitter) -> ast.expr:
             return ast.BoolOp(kind, [condition(operand, e) for operand in node.operands], **at)
         case n.Operation(operators=(operator, *_)) if operator in COMPARISONS:
             return expression(node, e)
-    emitted = expression(node, e)
+    emitted = operand(node, e)
     return emitted if has_python_truth(e.kinds.of(node)) else py.helper("truth", [emitted], at)
 
 
@@ -67,9 +67,27 @@ def _name(node: n.Name, e: Emitter) -> ast.expr:
     at = e.at(node.span)
     variable = e.variable(node)
     if variable is not None:
-        return read_variable(variable, at)
+        return make_compact(node, read_variable(variable, at), e, at)
     local = e.locals.get(node.name)
     return local(at) if local is not None else outer_name(node.name, e, at)
+
+
+def operand(node: n.Expression, e: Emitter) -> ast.expr:
+    """A value as arithmetic takes it, and as variables of numbers keep it: floats in it may be whole."""
+    match node:
+        case n.Parenthesized():
+            return operand(node.value, e)
+        case n.Name() if (variable := e.variable(node)) is not None:
+            return read_variable(variable, e.at(node.span))
+        case n.Operation() if node.operators[0] not in LAZY:
+            return _emit_operators(node, e)
+    return expression(node, e)
+
+
+def make_compact(node: n.Expression, value: ast.expr, e: Emitter, at: py.At) -> ast.expr:
+    """A number whose whole floats have become an `int`, as everything but arithmetic expects it."""
+    kind = e.kinds.of(node)
+    return py.helper("number", [value], at) if kind.bits & LOOSE and kind.is_within(NUMBER) else value
 
 
 def read_variable(variable: ScopeVariable, at: py.At) -> ast.expr:
@@ -250,18 +268,22 @@ def _delete(node: n.Prefix, e: Emitter, at: py.At) -> ast.expr:
 def _operation(node: n.Operation, e: Emitter) -> ast.expr:
     if node.operators[0] in LAZY:
         return _lazy(node.operators[0], list(node.operands), e)
-    result, kind = expression(node.operands[0], e), e.kinds.of(node.operands[0])
+    return make_compact(node, _emit_operators(node, e), e, e.at(node.span))
+
+
+def _emit_operators(node: n.Operation, e: Emitter) -> ast.expr:
+    result, kind = operand(node.operands[0], e), e.kinds.of(node.operands[0])
     start, index = node.span.start, 0
     while index < len(node.operators):
-        operator, operand = node.operators[index], node.operands[index + 1]
-        at, kinds = e.at(Span(start, operand.span.end)), (kind, e.kinds.of(operand))
-        emitted = expression(operand, e)
+        operator, right = node.operators[index], node.operands[index + 1]
+        at, kinds = e.at(Span(start, right.span.end)), (kind, e.kinds.of(right))
+        emitted = operand(right, e)
         known = emit_binary(operator, result, emitted, kinds, at) if len(node.operators) < LONG_CHAIN else None
         count = _run(node.operators, index) if operator == "+" and known is None else 1
         operands = node.operands[index + 1 : index + 1 + count]
         if known is None:
             at = e.at(Span(start, operands[-1].span.end))
-            known = _binary(operator, [result, emitted, *(expression(each, e) for each in operands[1:])], at)
+            known = _binary(operator, [result, emitted, *(operand(each, e) for each in operands[1:])], at)
         for each in operands:
             kind = binary(operator, kind, e.kinds.of(each))
         result, index = known, index + count

@@ -7,10 +7,12 @@ import ast
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, NULL, NUMBER, OTHER, TEXT, UNDEFINED, Kind, binary
+from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, NULL, NUMBER, OTHER, TEXT, UNDEFINED, Kind, is_exact
 from koi_lang.compiler.scope import ScopeVariable
 
-ARITHMETIC: dict[str, ast.operator] = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "%": ast.Mod()}
+ARITHMETIC: dict[str, ast.operator] = {
+    "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "%": ast.Mod(),
+}  # fmt: skip
 ORDER: dict[str, ast.cmpop] = {"<": ast.Lt(), ">": ast.Gt(), "<=": ast.LtE(), ">=": ast.GtE()}
 SAME: dict[str, ast.cmpop] = {"===": ast.Eq(), "==": ast.Eq(), "!==": ast.NotEq(), "!=": ast.NotEq()}
 IS: dict[str, ast.cmpop] = {"===": ast.Is(), "!==": ast.IsNot()}
@@ -21,7 +23,7 @@ def emit_binary(operator: str, left: ast.expr, right: ast.expr, kinds: tuple[Kin
     a, b = kinds
     if operator in ARITHMETIC:
         is_text = operator == "+" and a.bits == b.bits == TEXT
-        if is_text or binary(operator, a, b).bits == INT:
+        if is_text or is_exact(operator, a, b):
             return ast.BinOp(left, ARITHMETIC[operator], right, **at)
     elif operator in ORDER:
         if _are_within(NUMBER, a, b) or a.bits == b.bits == TEXT:

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
-from koi_lang.compiler.codegen.assignments import assignment_statement, bind
+from koi_lang.compiler.codegen.assignments import assignment_statement, bind, stored_value
 from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
-from koi_lang.compiler.codegen.expressions import condition, expression, function_value, named_value, read_variable
+from koi_lang.compiler.codegen.expressions import condition, expression, function_value, read_variable
 from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
 from koi_lang.compiler.codegen.operations import find_push
 from koi_lang.compiler.scope import ScopeVariable
@@ -130,7 +130,7 @@ def _named_variable(
     if isinstance(value, n.Function) and variable is not None and not variable.is_boxed:
         function_value(value, e, variable.name, variable)
         return []
-    result = bind(binding, named_value(binding.name, value, e), e)
+    result = bind(binding, stored_value(binding, value, e), e)
     for stored in result:
         ast.copy_location(stored, ast.Pass(**at))
     return result
