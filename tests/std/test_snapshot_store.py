@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,45 @@ def test_removing_waits_for_those_who_add(store: SnapshotStore) -> None:
     waiting.join()
 
     assert done == ["added", "swept"]
+
+
+def test_who_waits_to_be_alone_gets_its_turn(store: SnapshotStore) -> None:
+    """However many share the store, one after the other, somebody who removes does not wait for all of them."""
+    swept, turns = threading.Event(), []
+
+    def share() -> None:
+        while not swept.is_set() and len(turns) < 400:
+            with store.hold_lock(shared=True, stop=no_stop):
+                turns.append(1)
+                swept.wait(0.05)
+
+    threads = [threading.Thread(target=share) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    sweep_snapshots(store.folder.parent.parent)
+    swept.set()
+    for thread in threads:
+        thread.join()
+
+    assert len(turns) < 300
+
+
+def test_contents_that_are_named_are_never_swept(store: SnapshotStore) -> None:
+    """While some runs keep the same contents, others are deleted and swept: no list lacks anything at the end."""
+    project = store.folder.parent.parent
+
+    def work(number: int) -> None:
+        for turn in range(10):
+            with store.hold_lock(shared=True, stop=no_stop):
+                keep(store, f"run{number}-{turn}", b"same", str(turn).encode(), str(number).encode())
+            delete_snapshots(project, f"run{(number + 1) % 8}-{turn - 1}")
+            sweep_snapshots(project)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    kept = [Manifest.of_bytes(path.read_bytes()) for path in store.lists.glob("*/*")]
+    assert len(kept) > 8
+    assert all(store.get(file.digest) for manifest in kept for file in manifest.files.values())
 
 
 def test_waiting_ends_when_nobody_wants_it(store: SnapshotStore) -> None:

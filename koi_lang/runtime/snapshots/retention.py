@@ -25,13 +25,17 @@ def begin_keeping(project: Path, run: str, stop: Stop) -> Callable[[], None] | N
     store = SnapshotStore.of(project)
     if (store.lists / run).is_dir():
         return None
-    with store.hold_lock(shared=False, stop=stop):
-        try:
-            (store.lists / run).mkdir(mode=0o700)
-        except FileExistsError:
-            return None
-        held = None if path_of(project, run).exists() else _hold(_held_file(store, run))
-        if _remove_orphans(project, store):
+    # Held before the folder is there, so that nobody takes it for one of a run that was killed.
+    held = None if path_of(project, run).exists() else _hold(_held_file(store, run))
+    try:
+        (store.lists / run).mkdir(mode=0o700)
+    except FileExistsError:
+        if held is not None:
+            os.close(held)
+        return None
+    if _orphans(project, store):
+        with store.hold_lock(shared=False, stop=stop):
+            _remove_orphans(project, store)
             store.sweep()
     return lambda: _end_keeping(project, run, held)
 
@@ -54,7 +58,13 @@ def make_room(project: Path, store: SnapshotStore, most_bytes: int, stop: Stop) 
 
 
 def _by_age(store: SnapshotStore) -> list[Path]:
-    return sorted((path for path in store.lists.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime_ns)
+    def age(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except OSError:
+            return 0.0  # somebody has removed it meanwhile
+
+    return sorted((path for path in store.lists.iterdir() if path.is_dir()), key=age)
 
 
 def _has_ended_well(project: Path, run: str) -> bool:
@@ -65,13 +75,15 @@ def _has_ended_well(project: Path, run: str) -> bool:
         return False
 
 
-def _remove_orphans(project: Path, store: SnapshotStore) -> bool:
-    """Remove what belongs to no journal and to no run that goes on; says whether there was something."""
-    found = [path.name for path in _by_age(store) if _is_orphan(project, store, path.name)]
-    for run in found:
+def _remove_orphans(project: Path, store: SnapshotStore) -> None:
+    for run in _orphans(project, store):
         delete_snapshots(project, run)
         _held_file(store, run).unlink(missing_ok=True)
-    return bool(found)
+
+
+def _orphans(project: Path, store: SnapshotStore) -> list[str]:
+    """The runs with snapshots that have no journal and do not go on."""
+    return [path.name for path in _by_age(store) if _is_orphan(project, store, path.name)]
 
 
 def _is_orphan(project: Path, store: SnapshotStore, run: str) -> bool:

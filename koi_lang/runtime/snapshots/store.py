@@ -1,7 +1,7 @@
 """The store of a project's snapshots: contents by their digest, lists by their run, and the lock that runs share.
 
 ```
-.koi/snapshots/lock            shared while contents are read or added, held alone while any are removed
+.koi/snapshots/lock, gate      shared while contents are read or added, held alone while any are removed
 .koi/snapshots/objects/ab/…    contents
 .koi/snapshots/runs/RUN/…      a list for each snapshot of a run
 .koi/snapshots/latest          the list of the last snapshot, so that the next one need not read everything
@@ -79,13 +79,21 @@ class SnapshotStore:
         Args:
             stop: is called while it waits; raises where nobody wants that any more.
         """
+        until = time.monotonic() + LONGEST_WAIT_S
+        with self._open_lock("lock") as held:
+            with self._open_lock("gate") as gate:  # who waits to be alone lets nobody else in
+                _wait_for(gate, False, until, stop)
+                _wait_for(held, shared, until, stop)
+            yield
+
+    @contextmanager
+    def _open_lock(self, name: str) -> Iterator[int]:
         try:
-            held = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+            held = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except OSError as error:
             raise unkept(error) from error
         try:
-            _wait_for(held, shared, stop)
-            yield
+            yield held
         finally:
             os.close(held)
 
@@ -239,8 +247,8 @@ def sweep_snapshots(project: Path) -> None:
             raise unkept(error) from error
 
 
-def _wait_for(held: int, shared: bool, stop: Stop) -> None:
-    until = time.monotonic() + LONGEST_WAIT_S
+def _wait_for(held: int, shared: bool, until: float, stop: Stop) -> None:
+    # It asks again and again, since nobody could end a thread that the system lets wait.
     while not try_lock(held, shared=shared):
         if time.monotonic() > until:
             help = "Wait until it has ended, or end it first."
