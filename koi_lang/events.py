@@ -415,7 +415,7 @@ class ActionFailed(EventData):
 
 @event("effect_started", kind="begun", detailed=["fields"])
 class EffectStarted(EventData):
-    """Code does something outside of the program that may not be done twice."""
+    """Code does something outside of the program that may not be done twice, or takes a while."""
 
     intent: str
     fields: Mapping[str, Any]

@@ -71,3 +71,39 @@ def test_python_reads_it_too(name: str) -> None:
     function = getattr(koi_lang.load("std/text"), name)
 
     assert str(inspect.getdoc(function)).startswith("A te")
+
+
+CHECKING = '''
+    import "std/checks"
+    role Worker { can ROLE }
+    agent Main : Worker {
+      uses skill Checks, CheckCommands
+      on go(args: Json) { playbook """Do the work.""" }
+    }
+    '''
+TOUCH = [call("runCommand", "CheckCommands", command="touch made"), {"intent": "return", "data": "${x.output.ok}"}]
+
+
+@pytest.mark.parametrize(
+    ("role", "allow", "told"),
+    [
+        ("work", ["shell"], "`Main` may not run commands: its role `Worker` lacks `execute`"),
+        ("execute", [], "nobody can be asked to allow `touch made`, so it was not run"),
+        ("execute", ["shell:touch"], "nobody can be asked to allow `touch made`, so it was not run"),
+    ],
+)
+def test_a_model_gets_no_command_by_a_skill(
+    play: Player, tmp_path: Path, role: str, allow: list[str], told: str
+) -> None:
+    """A function that runs commands needs what the action `shell` needs: the role, and the leave of the person."""
+    played = play(CHECKING.replace("ROLE", role), [TOUCH[0], {"intent": "return"}], folder=tmp_path, allow=allow)
+
+    assert f"DENIED: Skill CheckCommands.runCommand failed: {told}" in played.requests[1].messages[-1].text
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_model_runs_what_is_allowed(play: Player, tmp_path: Path) -> None:
+    """With both it is carried out."""
+    played = play(CHECKING.replace("ROLE", "execute"), TOUCH, folder=tmp_path, allow=["shell:touch *"])
+
+    assert (True, True) == (played.result, (tmp_path / "made").exists())

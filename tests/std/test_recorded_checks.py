@@ -97,6 +97,41 @@ def test_a_killed_run_goes_on_behind_its_checks(project: Project) -> None:
     assert ["tests", "second"] == effects(project)
 
 
+SLOW_TESTS = """
+    import os, pathlib, time
+    def test_a():
+        pathlib.Path("runs").open("a").write("tests\\n")
+        pathlib.Path("pids").write_text(f"{os.getpid()}\\n")
+        while not os.path.exists("go"):
+            time.sleep(0.05)
+    """
+TESTING = """
+    import "std/checks"
+    role R { can execute }
+    agent A : R { on go(args: Json) { console.log((await runTests()).ok) } }
+    run A.go({})
+    """
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_tests_that_were_under_way_are_run_again(project: Project, number: signal.Signals) -> None:
+    """Tests do no harm twice: whoever was ended while they ran goes on without a question, when the first are gone."""
+    project.write("test_x.py", SLOW_TESTS)
+    project.write("a.koi", TESTING)
+    words = forks.koi("run", "--record", "--allow", "shell", "a.koi")
+    with subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        wait_for_file(project)
+        os.kill(process.pid, number)
+    wait_until_gone(int((project.folder / "pids").read_text()))
+    project.write("go", "")
+    resumed = project.koi("resume", "--quiet", journal_of(project))
+
+    assert (0, "true\n") == (resumed.returncode, resumed.stdout), resumed.stderr
+    assert ["tests", "tests"] == effects(project)
+
+
 def wait_for_file(project: Project) -> None:
     """Wait until the command has written down who it is."""
     end_s = time.monotonic() + LIMIT_S

@@ -19,6 +19,7 @@ class Effect:
         given: what it is given, JSON values.
         agent: on whose behalf.
         safe: whether doing it twice does no harm.
+        slow: whether its beginning is told in any case, to whoever watches the run.
         lasting: whether the disk is waited for before it begins.
         unseen: what else it is given, which is not written down.
         call: where it is a call of Python, what that has of the program; such a call may change what it is given.
@@ -28,6 +29,7 @@ class Effect:
     given: Mapping[str, Any] = field(default_factory=dict)
     agent: str = ""
     safe: bool = False
+    slow: bool = False
     lasting: bool = True
     unseen: Any = None
     call: PythonCall | None = None

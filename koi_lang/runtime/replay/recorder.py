@@ -143,7 +143,7 @@ class RunRecorder:
         return place is not None and not place.state.is_covered and self.is_kept
 
     def _tell_begin(self, effect: Effect) -> None:
-        if not effect.safe:
+        if effect.slow or not effect.safe:
             self._events.emit(EffectStarted(**effect.event_fields()), effect.agent)
 
     def _tell_failure(self, effect: Effect, raised: BaseException | None) -> None:
