@@ -125,7 +125,7 @@ class CommandProcess:
     async def read_and_end(self, outputs: Sequence[Output], timeout_s: float) -> int | None:
         """The same for a command that leaves nothing behind: what is left of its group ends a moment after it.
 
-        Also when this process is killed.
+        Also when this process is killed: a command that is held begins once its end is provided for.
         """
 
         async def end_rest() -> None:
@@ -133,21 +133,29 @@ class CommandProcess:
             await asyncio.sleep(LAST_OUTPUT_S)
             await self.end()
 
-        async with process_guard.guard_group(self.process.pid), asyncio.TaskGroup() as group:
-            ending = group.create_task(end_rest())
-            try:
-                return await self.read_to_end(outputs, timeout_s)
-            finally:
-                ending.cancel()
-                end_group(self.process.pid)
+        try:
+            async with process_guard.guard_group(self.process.pid), asyncio.TaskGroup() as group:
+                if self.process.stdin is not None:
+                    self.process.stdin.write(b"\n")
+                    self.process.stdin.close()
+                ending = group.create_task(end_rest())
+                try:
+                    return await self.read_to_end(outputs, timeout_s)
+                finally:
+                    ending.cancel()
+        finally:
+            await self.end()
 
 
-async def start_command(command: Command, *, silent: bool = False, is_merged: bool = False) -> CommandProcess:
+async def start_command(
+    command: Command, *, silent: bool = False, is_merged: bool = False, is_held: bool = False
+) -> CommandProcess:
     """A command that has been allowed, without keys in its environment.
 
     Args:
         silent: whether nobody reads what it writes.
         is_merged: whether stderr is written to stdout.
+        is_held: whether it begins only when `read_and_end` reads it.
 
     Raises:
         OSError: there is no such program or folder.
@@ -155,17 +163,19 @@ async def start_command(command: Command, *, silent: bool = False, is_merged: bo
     """
     loop = asyncio.get_running_loop()
     known = {name: value for name, value in environment().items() if not is_secret_variable(name)}
+    held = process_guard.hold_command(command.words or ("sh", "-c", command.text)) if is_held else None
+    words = held or command.words
     spawn: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] = (
-        partial(loop.subprocess_shell, cmd=command.text) if not command.words else loop.subprocess_exec
+        loop.subprocess_exec if words else partial(loop.subprocess_shell, cmd=command.text)
     )
 
     async def start() -> CommandProcess:
         transport, protocol = await spawn(
             lambda: CommandProtocol(loop),
-            *command.words,
+            *words,
             cwd=command.place.folder,
             env={**known, **command.variables},
-            stdin=DEVNULL,
+            stdin=DEVNULL if held is None else PIPE,
             stdout=DEVNULL if silent else PIPE,
             stderr=DEVNULL if silent else STDOUT if is_merged else PIPE,
             start_new_session=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import anyio
@@ -13,6 +13,15 @@ import anyio
 # Waits for the end of whoever started the group, then ends its group. A line instead of that end says that nothing is
 # left to do.
 GUARD = 'read -r _ && exit; sleep 1; kill -s TERM -- "-$1"; sleep 2; kill -s KILL -- "-$1"'
+
+# Carries out the command that follows once it has read a line; with an end instead of that it is not carried out.
+HOLD = 'read -r _ && exec "$@" < /dev/null'
+
+
+def hold_command(words: Sequence[str]) -> list[str] | None:
+    """A command that begins when a line is written to it, so that it can be guarded before; None without a shell."""
+    shell = shutil.which("sh")
+    return None if shell is None else [shell, "-c", HOLD, "sh", *words]
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ from koi_lang.llm.scripted import ScriptedModel
 from koi_lang.runtime.host import Host
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
+from tests.journal.test_ended_commands import is_gone
 from tests.running import RecordingHost
 
+LIMIT_S = 30.0
 Check = Callable[[Any], Awaitable[dict[str, Any]]]
 
 
@@ -60,3 +63,11 @@ def summary(result: Mapping[str, Any]) -> tuple[bool, int, int]:
 def titles(result: Mapping[str, Any]) -> list[str]:
     """What the findings say."""
     return [finding["title"] for finding in result["findings"]]
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait until a process has ended."""
+    end_s = time.monotonic() + LIMIT_S
+    while not is_gone(pid):
+        assert time.monotonic() < end_s
+        time.sleep(0.05)

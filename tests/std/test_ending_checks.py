@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import time
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
+from koi_lang.runtime.actions.command_output import Output
+from koi_lang.runtime.command_process import Command, start_command
+from koi_lang.runtime.guards.commands import place_of
 from koi_lang.std.checks.runner import run_command, run_tests
-from tests.journal.test_ended_commands import is_gone
-from tests.std.checking import CheckedProject, summary, titles
+from tests.std.checking import CheckedProject, summary, titles, wait_until_gone
 
 pytestmark = pytest.mark.usefixtures("tools")
 
@@ -42,7 +45,7 @@ def test_time_is_up(checked: CheckedProject) -> None:
     assert (False, 0, 1) == summary(result)
     assert f"`{STUBBORN}` took longer than 0.5 s and was ended" == titles(result)[0]
     assert time.monotonic() - begun < 10
-    assert [True] * 3 == [*map(is_gone, pids_in(checked.folder))]
+    assert 3 == len([wait_until_gone(pid) for pid in pids_in(checked.folder)])
 
 
 def test_tests_that_never_end(checked: CheckedProject) -> None:
@@ -62,7 +65,25 @@ def test_nothing_is_left_behind(checked: CheckedProject) -> None:
 
     assert ((True, 1, 0), "done\n") == (summary(result), result["output"])
     assert time.monotonic() - begun < 10
-    assert [True] * 2 == [*map(is_gone, pids_in(checked.folder))]
+    assert 2 == len([wait_until_gone(pid) for pid in pids_in(checked.folder)])
+
+
+def test_nothing_begins_unguarded(checked: CheckedProject) -> None:
+    """A command waits until its end is provided for; whoever is killed before that has started nothing."""
+    command = Command("touch made; echo done", place_of(None, checked.folder), "to see")
+
+    async def leave() -> int:
+        held = await start_command(command, is_merged=True, is_held=True)
+        assert held.process.stdin is not None
+        held.process.stdin.close()
+        return await held.process.wait()
+
+    async def stay() -> int | None:
+        held = await start_command(command, is_merged=True, is_held=True)
+        return await held.read_and_end([Output()], 60)
+
+    assert (1, False) == (asyncio.run(leave()), (checked.folder / "made").exists())
+    assert (0, True) == (asyncio.run(stay()), (checked.folder / "made").exists())
 
 
 def test_a_gigabyte_is_not_kept(checked: CheckedProject) -> None:

@@ -10,12 +10,11 @@ import time
 import pytest
 
 from tests import forks
-from tests.journal.test_ended_commands import is_gone
 from tests.projects import Project
+from tests.std.checking import LIMIT_S, wait_until_gone
 
 pytestmark = pytest.mark.usefixtures("tools")
 
-LIMIT_S = 30.0
 # Leaves a line each time the tests are run.
 TESTS = """
     def test_a():
@@ -138,14 +137,6 @@ def wait_for_file(project: Project) -> None:
     while not (project.folder / "pids").exists() or not (project.folder / "pids").read_text().strip():
         assert time.monotonic() < end_s
         time.sleep(0.01)
-
-
-def wait_until_gone(pid: int) -> None:
-    """Wait until a process has ended."""
-    end_s = time.monotonic() + LIMIT_S
-    while not is_gone(pid):
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
 
 
 def test_a_denied_check_is_denied_again(project: Project) -> None:

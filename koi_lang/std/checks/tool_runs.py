@@ -135,7 +135,7 @@ async def _carry_out(command: Command, timeout_s: float, *, is_merged: bool = Tr
     outputs = [Output()] if is_merged else [Output(MOST_OF_A_REPORT + 1), Output()]
     why = f"`{command.text}` took longer than {timeout_s:g} s and was ended"
     try:
-        started = await start_command(command, is_merged=is_merged)
+        started = await start_command(command, is_merged=is_merged, is_held=True)
     except (OSError, ValueError) as error:
         code, said = None, reason(error) if isinstance(error, OSError) else str(error)
         why = f"`{command.text}` cannot be started: {said}"
