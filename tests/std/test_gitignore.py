@@ -8,33 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from koi_lang.std.tree.comparing import PastRules
+from koi_lang.std.tree.folders import OpenFolders
 from koi_lang.std.tree.gitignore import IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.std.tree.walking import Tree, Walker
 from tests.std import ignored_trees
 
 TREES = 60
 
 
-def ignored(root: Path, paths: dict[str, bool]) -> set[str]:
-    """What is ignored of some paths; those of folders stand before what is in them."""
-    levels: dict[str, tuple[IgnoreLevel, ...]] = {"": level(root, "")}
-    found: set[str] = set()
-    for path, is_folder in sorted(paths.items(), key=lambda item: item[0].count("/")):
-        above = path.rpartition("/")[0]
-        if above in found or is_ignored(levels[above], as_bytes_text(path), is_folder=is_folder):
-            found.add(path)
-        elif is_folder:
-            levels[path] = level(root, f"{path}/") + levels[above]
-    return found
-
-
-def level(root: Path, folder: str) -> tuple[IgnoreLevel, ...]:
-    """The rules of one folder."""
-    file = root / folder / ".gitignore"
-    return (
-        (IgnoreLevel(IgnoreFile(file.read_bytes().decode("latin-1")), "", len(as_bytes_text(folder))),)
-        if file.exists()
-        else ()
-    )
+def walk(folder: Path) -> Tree:
+    """The tree of a project."""
+    with OpenFolders(folder) as folders:
+        return Walker(folder, frozenset(), lambda: None).walk(folders.root)
 
 
 def test_git_agrees(tmp_path: Path) -> None:
@@ -45,10 +31,33 @@ def test_git_agrees(tmp_path: Path) -> None:
         root.mkdir()
         paths = ignored_trees.make(random.Random(seed), root)
         by_git = ignored_trees.ignored_by_git(root, list(paths))
-        different += [(seed, path) for path in by_git ^ ignored(root, paths)]
+        tree = walk(root)
+        rules = PastRules(tree.ignores)
+        here = paths.keys() - {*tree.files, *tree.links, *tree.folders}
+        then = {path for path, is_folder in paths.items() if rules.ignore(path, is_folder=is_folder)}
+        different += [(seed, path) for path in sorted((by_git ^ here) | (by_git ^ then))]
         total, count = total + len(paths), count + len(by_git)
 
     assert count > total / 5
+    assert len(different) < total / 1000, different
+
+
+def test_git_agrees_on_a_folder_of_a_repository(tmp_path: Path) -> None:
+    """Where the project is a folder of a repository, the rules of the folders around it count as git has them."""
+    different, total = [], 0
+    for seed in range(TREES):
+        root = tmp_path / str(seed)
+        root.mkdir()
+        paths = ignored_trees.make(random.Random(seed), root)
+        by_git = ignored_trees.ignored_by_git(root, list(paths))
+        for folder in (path for path, is_folder in paths.items() if is_folder and path not in by_git):
+            tree = walk(root / folder)
+            here = {f"{folder}/{path}" for path in (*tree.files, *tree.links, *tree.folders)}
+            inner = {path for path in paths if path.startswith(f"{folder}/")}
+            different += [(seed, folder, path) for path in sorted((inner - by_git) ^ here)]
+            total += len(inner)
+
+    assert total > 1000
     assert len(different) < total / 1000, different
 
 
