@@ -438,6 +438,10 @@ def restore_closed_folders(folder: Path) -> None:
     assert project.restore(kept["id"], CODER)["left"] == [{"path": "open/", "why": "unreadable"}, UNREADABLE]
     assert {"path": "open/", "why": "unreadable"} in project.snapshot("run")["skipped"]
     (folder / "open").chmod(0o755)
+    (folder / ".koi" / "snapshots").chmod(0o500)
+    with pytest.raises(AgentError, match=r"snapshots cannot be kept in `.koi/snapshots`: permission denied"):
+        ProjectTree(folder, lambda: None).snapshot("other")
+    (folder / ".koi" / "snapshots").chmod(0o700)
     (folder / ".gitignore").write_text("x")
     (folder / ".gitignore").chmod(0)
     with pytest.raises(AgentError, match=r"`.gitignore` cannot be read: permission denied"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -68,6 +69,7 @@ def test_what_has_not_changed_is_not_read(project: ProjectTree, read: list[str])
     """The second snapshot reads what has changed since, however it was done, and the same tree has the same id."""
     for name in "abc":
         (project.folder / name).write_text(name)
+    os.utime(project.folder / "a", (2**31, 2**31))  # a time to come is as good as any
     settle()
     first = project.snapshot("run")
     assert read == ["a", "b", "c"]
@@ -82,6 +84,22 @@ def test_what_has_not_changed_is_not_read(project: ProjectTree, read: list[str])
 
     assert (read[3:], project.changes(first["id"])["changed"]) == (["b", "c"], ["b", "c"])
     assert other["id"].partition("-")[2] != first["id"].partition("-")[2]
+
+
+def test_a_full_disk_is_told(project: ProjectTree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is kept by halves, and the next snapshot is whole."""
+    (project.folder / "a").write_text("a")
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", refuse)
+        with pytest.raises(AgentError, match=r"snapshots cannot be kept in `.koi/snapshots`: no space left on device"):
+            project.snapshot("run")
+    store = SnapshotStore.of(project.folder)
+    assert (store.used_bytes(), os.listdir(store.folder / "staging")) == (0, [])
+    assert project.snapshot("run")["files"] == 1
 
 
 def test_what_was_written_a_moment_ago_is_read_again(project: ProjectTree, read: list[str]) -> None:

@@ -107,20 +107,23 @@ class SnapshotStore:
             return False
 
     def put(self, data: bytes, require_room: Callable[[int], None]) -> str:
-        """Keep a content; gives its digest. Raises OSError, and whatever says that there is no room for it."""
+        """Keep a content; gives its digest. Raises AgentError, and whatever says that there is no room for it."""
         digest = sha256(data).hexdigest()
         if not self.holds(digest, len(data)):
             require_room(len(data))
-            path = self._object(digest)
-            beside = self.staging_path()
-            try:
-                write_file(beside, data)
-                _rename(beside, path)
-            except OSError:
-                with suppress(OSError):
-                    os.unlink(beside)
-                raise
+            self._write(data, self._object(digest))
         return digest
+
+    def _write(self, data: bytes, path: str) -> None:
+        """Make a file that is whole from its beginning. Raises AgentError."""
+        beside = self.staging_path()
+        try:
+            write_file(beside, data)
+            _rename(beside, path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise unkept(error) from error
 
     def get(self, digest: str) -> bytes:
         """A content. Raises DamagedContentError where it is not there as it was kept."""
@@ -176,9 +179,7 @@ class SnapshotStore:
         require_room(len(data))
         name = tree_digest(data)
         for path in (self.lists / run / name, self.folder / "latest"):
-            beside = self.staging_path()
-            write_file(beside, data)
-            _rename(beside, str(path))
+            self._write(data, str(path))
         return f"{run}-{name}"
 
     def latest(self) -> Manifest:

@@ -118,5 +118,4 @@ def _forget_if_recent(file: KeptFile, begun_ns: int) -> KeptFile:
 
 
 def _is_past(status: FileStatus, begun_ns: int) -> bool:
-    latest = max(status.changed, status.touched)
-    return latest + (FINE_NS if latest % SECOND_NS else COARSE_NS) < begun_ns
+    return status.touched + (FINE_NS if status.touched % SECOND_NS else COARSE_NS) < begun_ns
