@@ -28,8 +28,8 @@ NUMBERS = (
 ).split()
 TEXTS = ['""', '"a"', '"b"', '"abc"', '"10"', '" 7 "', '"x1"', '"-3"']
 OTHERS = ["true", "false", "null", "undefined"]
-BINARY = "+ + + - - * * / % < > <= >= === !== == !=".split()
-ASSIGNMENTS = "= = = += += -= *= /= %= ??= ||= &&=".split()
+BINARY = "+ + + - - * * / % < > <= >= === !== == != & | ^ << >> >>>".split()
+ASSIGNMENTS = "= = = += += -= *= /= %= ??= ||= &&= &= |= ^= <<= >>= >>>=".split()
 INDEXES = ["0", "1", "2", "-1", "7", "0.5", '"1"', '"length"', "9007199254740992"]
 
 
@@ -256,7 +256,7 @@ class Writer:
         return f"(({self.value(depth)}) {self.random.choice(['&&', '||', '??'])} ({self.value(depth)}))"
 
     def prefix(self, depth: int) -> str:
-        return f"{self.random.choice(['-', '+', '!', 'typeof '])}({self.value(depth)})"
+        return f"{self.random.choice(['-', '+', '!', '~', 'typeof ', 'void '])}({self.value(depth)})"
 
     def choice(self, depth: int) -> str:
         return f"(({self.value(depth)}) ? ({self.value(depth)}) : ({self.value(depth)}))"

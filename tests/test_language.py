@@ -16,9 +16,9 @@ from tests.support import must_not_compile
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "language.md").read_text("utf-8")
 ABSENT = (
     "class A { }", "interface A { }", "enum A { B }",
-    "function* f() { }", "for await (const x of args) { }", "args & 1", "args | 1", "args ^ 1",
-    "~args", "args << 1", "args >> 1", "const x = (args, 1)", "void args", "with (args) { }", "f`text`",
-    "const n = 0b1", "const n = 10n", "const n = .5", "const list = [1, , 3]", "debugger", "type A = number",
+    "function* f() { }", "for await (const x of args) { }",
+    "const x = (args, 1)", "with (args) { }", "f`text`",
+    "const n = 10n", "const list = [1, , 3]", "debugger", "type A = number",
     "const x = 1\nexport const y = 1", 'import x from "y"', 'require("fs")',
     "new Proxy({}, {})", "Symbol()", "new WeakMap()", "window.alert()", 'eval("1")',
     'new Function("1")', "f = () => arguments", "const ü = 1", "const $x = 1",

@@ -47,6 +47,7 @@ class Kind(NamedTuple):
 NOTHING, UNKNOWN = Kind(0), Kind(OTHER)
 A_NUMBER = Kind(INT | FLOAT, -LARGEST, LARGEST)
 A_TEXT, A_BOOLEAN, AN_ARRAY, IS_UNDEFINED = Kind(TEXT), Kind(BOOLEAN), Kind(ARRAY), Kind(UNDEFINED)
+AN_INT32 = Kind(INT, -(2**31), 2**31 - 1)
 A_LENGTH, A_POSITION = Kind(INT, 0, LONGEST), Kind(INT, -1, LONGEST)
 COMPARISONS = frozenset({"===", "!==", "==", "!=", "<", ">", "<=", ">=", "instanceof", "in"})
 GLOBAL_NAMES = {"undefined": IS_UNDEFINED, "NaN": Kind(FLOAT), "Infinity": Kind(FLOAT)}
@@ -239,6 +240,10 @@ class Kinds:
                 return A_BOOLEAN
             case "typeof":
                 return A_TEXT
+            case "~":
+                return AN_INT32
+            case "void":
+                return IS_UNDEFINED
             case "-":
                 return negate_kind(self._again(node.operand))
             case "+":
@@ -408,6 +413,8 @@ def binary(operator: str, a: Kind, b: Kind) -> Kind:
         return A_BOOLEAN
     if not a.bits or not b.bits:
         return NOTHING
+    if operator in ("&", "|", "^", "<<", ">>", ">>>"):
+        return Kind(INT, 0, 2**32 - 1) if operator == ">>>" else AN_INT32
     if operator == "+" and not (a.is_within(NUMBER) and b.is_within(NUMBER)):
         return A_TEXT if a.bits == TEXT or b.bits == TEXT else UNKNOWN
     if operator not in ("+", "-", "*", "/", "%", "**"):

@@ -47,11 +47,16 @@ def text_of_triple(token: str) -> tuple[str, int]:
     return str(inner.strip()), fence + len(inner) - len(inner.lstrip())
 
 
+# How numerals begin that are not decimal.
+BASES = {"0x": 16, "0o": 8, "0b": 2}
+
+
 def number(text: str) -> int | float:
     """A numeral to an `int` where a double holds it exactly, else a `float`; `_` between digits is left out."""
     text = text.replace("_", "")
-    if text[:2] in ("0x", "0X"):
-        value: int | float = int(text, 16)
+    base = BASES.get(text[:2].lower())
+    if base is not None:
+        value: int | float = int(text[2:], base)
     elif len(text) < 300 and text.isdigit():
         value = int(text)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TypeGuard
 
@@ -129,3 +130,10 @@ def position(key: Value) -> int | None:
     if not isinstance(key, str) or not key.isascii() or not key.isdigit():
         return None
     return int(key) if len(key) < 17 and (key == "0" or key[0] != "0") else None
+
+
+def to_int32(value: Value) -> int:
+    """The last 32 bits of a number, of which the first is the sign."""
+    x = value if type(value) is int else number(value)
+    whole = x if isinstance(x, int) else int(x) if math.isfinite(x) else 0
+    return whole if -0x80000000 <= whole <= 0x7FFFFFFF else ((whole + 0x80000000) & 0xFFFFFFFF) - 0x80000000

@@ -6,7 +6,7 @@ import math
 from array import array
 from collections.abc import Callable
 
-from koi_lang.js.conversions import number
+from koi_lang.js.conversions import number, to_int32
 from koi_lang.js.environment import current_environment
 from koi_lang.js.method_tables import MethodTable, namespace
 from koi_lang.js.number_format import INFINITY, LARGEST, NAN, to_compact
@@ -155,18 +155,12 @@ def _fround(value: Value = undefined) -> int | float:
 
 @METHODS.add_as("imul")
 def _imul(a: Value, b: Value) -> int:
-    product = (_int32(a) * _int32(b)) % 2**32
-    return product - 2**32 if product >= 2**31 else product
+    return to_int32(to_int32(a) * to_int32(b))
 
 
 @METHODS.add_as("clz32")
 def _clz32(value: Value = undefined) -> int:
-    return 32 - _int32(value).bit_length()
-
-
-def _int32(value: Value) -> int:
-    x = number(value)
-    return math.trunc(x) % 2**32 if math.isfinite(x) else 0
+    return 32 - (to_int32(value) & 0xFFFFFFFF).bit_length()
 
 
 MATH = namespace(

@@ -6,7 +6,7 @@ import math
 
 from koi_lang.js.calling import describe
 from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
-from koi_lang.js.conversions import number, primitive, template, text, truth
+from koi_lang.js.conversions import number, primitive, template, text, to_int32, truth
 from koi_lang.js.errors import TypeErrorValue
 from koi_lang.js.method_tables import Constructor
 from koi_lang.js.number_format import INFINITY, LARGEST, LOWEST, NAN, double, fit, to_compact
@@ -14,9 +14,10 @@ from koi_lang.js.properties import has
 from koi_lang.js.undefined import Value, nullish, undefined
 
 __all__ = [
-    "add", "decrement", "divide", "equal", "greater", "greater_equal", "has", "increment", "instance_of", "less",
-    "less_equal", "multiply", "negate", "nullish", "number", "power", "remainder", "same", "subtract", "template",
-    "text", "truth", "type_of",
+    "add", "and_bits", "decrement", "divide", "equal", "greater", "greater_equal", "has", "increment", "instance_of",
+    "invert_bits", "less", "less_equal", "multiply", "negate", "nullish", "number", "or_bits", "power", "remainder",
+    "same", "shift_left", "shift_right", "shift_unsigned", "subtract", "template", "text", "truth", "type_of",
+    "xor_bits",
 ]  # fmt: skip
 
 
@@ -114,6 +115,44 @@ def _power(a: float, b: float) -> float:
 def _beyond(a: float, b: float) -> float:
     """Infinity with the sign that `a ** b` has."""
     return -INFINITY if math.copysign(1, a) < 0 and abs(math.fmod(b, 2)) == 1 else INFINITY
+
+
+def and_bits(a: Value, b: Value) -> int:
+    """`a & b`."""
+    return to_int32(a) & to_int32(b)
+
+
+def or_bits(a: Value, b: Value) -> int:
+    """`a | b`."""
+    return to_int32(a) | to_int32(b)
+
+
+def xor_bits(a: Value, b: Value) -> int:
+    """`a ^ b`."""
+    return to_int32(a) ^ to_int32(b)
+
+
+def invert_bits(a: Value) -> int:
+    """`~a`."""
+    return ~to_int32(a)
+
+
+def shift_left(a: Value, b: Value) -> int:
+    """`a << b`; of `b` the last five bits count."""
+    first = to_int32(a)
+    return to_int32(first << (to_int32(b) & 31))
+
+
+def shift_right(a: Value, b: Value) -> int:
+    """`a >> b`, which keeps the sign."""
+    first = to_int32(a)
+    return first >> (to_int32(b) & 31)
+
+
+def shift_unsigned(a: Value, b: Value) -> int:
+    """`a >>> b`, with zeros from the left."""
+    first = to_int32(a)
+    return (first & 0xFFFFFFFF) >> (to_int32(b) & 31)
 
 
 def negate(a: Value) -> int | float:

@@ -25,6 +25,7 @@ from koi_lang.js.errors import thrown
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.operators import (
     add,
+    and_bits,
     decrement,
     divide,
     equal,
@@ -33,20 +34,26 @@ from koi_lang.js.operators import (
     has,
     increment,
     instance_of,
+    invert_bits,
     less,
     less_equal,
     multiply,
     negate,
     nullish,
     number,
+    or_bits,
     power,
     remainder,
     same,
+    shift_left,
+    shift_right,
+    shift_unsigned,
     subtract,
     template,
     text,
     truth,
     type_of,
+    xor_bits,
 )
 from koi_lang.js.promises import settle
 from koi_lang.js.regexes import regex
@@ -114,13 +121,13 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType",
-    "Role", "Team", "add", "apply", "apply_member", "apply_to", "both", "call", "caught", "coalesce", "compare",
+    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role",
+    "Team", "add", "and_bits", "apply", "apply_member", "apply_to", "both", "call", "caught", "coalesce", "compare",
     "current_case", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export", "fill", "get",
-    "give_score", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invoke", "invoke_found",
-    "iterate", "keys", "length", "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses",
-    "nullish", "number", "on", "open_object", "output", "peek", "peers", "playbook", "power", "put", "put_last",
-    "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle",
-    "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack",
-    "with_types", "without",
+    "give_score", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invert_bits", "invoke",
+    "invoke_found", "iterate", "keys", "length", "less", "less_equal", "live", "multiply", "named", "negate", "new",
+    "note_misses", "nullish", "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power",
+    "put", "put_last", "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send",
+    "server", "settle", "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template",
+    "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack", "with_types", "without", "xor_bits",
 ]  # fmt: skip

@@ -222,7 +222,7 @@ class Expressions(Annotations):
         return n.New(span_between(children[0], children[-1]), children[1], children[-2])
 
     def prefix(self, children: Children) -> n.Prefix:
-        """`!`, `-`, `+`, `typeof` or `delete` before a value."""
+        """`!`, `-`, `+`, `~`, `typeof`, `delete` or `void` before a value."""
         return n.Prefix(span_between(*children), str(children[0]), children[1])
 
     def prefix_update(self, children: Children) -> n.Update:

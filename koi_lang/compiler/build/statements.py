@@ -218,7 +218,7 @@ def _has_effect(expression: n.Expression) -> bool:
         case n.Parenthesized():
             return _has_effect(expression.value)
         case n.Prefix():
-            return expression.operator.lower() == "delete"
+            return expression.operator.lower() in ("delete", "void")
     return isinstance(expression, EFFECTS)
 
 

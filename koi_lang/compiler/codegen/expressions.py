@@ -26,7 +26,8 @@ from koi_lang.source import Span
 OPERATORS = {
     "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder", "**": "power",
     "===": "same", "==": "equal", "<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal",
-    "instanceof": "instance_of", "in": "has",
+    "instanceof": "instance_of", "in": "has", "&": "and_bits", "|": "or_bits", "^": "xor_bits",
+    "<<": "shift_left", ">>": "shift_right", ">>>": "shift_unsigned",
 }  # fmt: skip
 CHOICES = {"||": "either", "&&": "both", "??": "coalesce"}
 NEGATED = {"!==": "same", "!=": "equal"}
@@ -255,6 +256,11 @@ def _prefix(node: n.Prefix, e: Emitter) -> ast.expr:
             return py.helper("number", [expression(node.operand, e)], at)
         case "typeof":
             return py.helper("type_of", [expression(node.operand, e)], at)
+        case "~":
+            return py.helper("invert_bits", [expression(node.operand, e)], at)
+        case "void":
+            pair = ast.Tuple([expression(node.operand, e), py.koi("undefined", at)], py.LOAD, **at)
+            return ast.Subscript(pair, py.constant(1, at), py.LOAD, **at)
     return _delete(node, e, at)
 
 

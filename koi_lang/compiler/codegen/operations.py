@@ -13,6 +13,7 @@ from koi_lang.compiler.scope import ScopeVariable
 ARITHMETIC: dict[str, ast.operator] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "%": ast.Mod(),
 }  # fmt: skip
+BITS: dict[str, ast.operator] = {"&": ast.BitAnd(), "|": ast.BitOr(), "^": ast.BitXor()}
 ORDER: dict[str, ast.cmpop] = {"<": ast.Lt(), ">": ast.Gt(), "<=": ast.LtE(), ">=": ast.GtE()}
 SAME: dict[str, ast.cmpop] = {"===": ast.Eq(), "==": ast.Eq(), "!==": ast.NotEq(), "!=": ast.NotEq()}
 IS: dict[str, ast.cmpop] = {"===": ast.Is(), "!==": ast.IsNot()}
@@ -25,6 +26,9 @@ def emit_binary(operator: str, left: ast.expr, right: ast.expr, kinds: tuple[Kin
         is_text = operator == "+" and a.bits == b.bits == TEXT
         if is_text or is_exact(operator, a, b):
             return ast.BinOp(left, ARITHMETIC[operator], right, **at)
+    elif operator in BITS:
+        if all(kind.is_whole and -(2**31) <= kind.low and kind.high < 2**31 for kind in kinds):
+            return ast.BinOp(left, BITS[operator], right, **at)
     elif operator in ORDER:
         if _are_within(NUMBER, a, b) or a.bits == b.bits == TEXT:
             return ast.Compare(left, [ORDER[operator]], [right], **at)

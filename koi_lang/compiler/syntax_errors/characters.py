@@ -11,9 +11,7 @@ HINTS: list[Hint] = []
 QUOTES = dict.fromkeys("“”„‟«»″＂", '"') | dict.fromkeys("‘’‚‛‹›′＇´", "'")
 LOOKALIKES = dict(zip("：，；（）｛｝［］＝．–—−×·÷", ":,;(){}[]=.---**/", strict=True))
 LOOKALIKES |= {"…": "...", "≠": "!==", "≤": "<=", "≥": ">=", "→": "=>", "⇒": "=>"}
-BITS = {"&": "&&", "|": "||", "^": "!==", "~": "!"}
-SHIFTS = {"<<": "x * 2 ** n", ">>": "Math.floor(x / 2 ** n)", ">>>": "Math.floor(x / 2 ** n)"}
-NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6` or `0xff`."
+NUMERALS = "numbers are written like `42`, `0.5`, `1_000`, `1e6`, `0xff` or `0b101`."
 
 
 @hint(HINTS, "E0110")
@@ -147,10 +145,7 @@ def numeral(failure: Failure) -> SyntaxHelp | None:
 
         const limit = 10
     """
-    piece, following = failure.piece(), failure.piece(1)
-    if piece.text == "." and following.kind == "number" and failure.wants_value:
-        span = Span(piece.span.start, following.span.end)
-        return SyntaxHelp("a number cannot begin with a dot", span, f"write `0.{following.text}`.")
+    piece = failure.piece()
     if piece.kind != "number" or not any(character.isalpha() or character == "_" for character in piece.text):
         return None
     if "NAME" in failure.expected and not failure.wants_value:
@@ -182,27 +177,6 @@ def hash_mark(failure: Failure) -> SyntaxHelp | None:
     if failure.word(-1) == ".":
         return SyntaxHelp("Koi has no private fields", failure.span, "leave the `#` out.")
     return SyntaxHelp("`#` does not begin a comment in Koi", failure.span, "begin the comment with `//`.")
-
-
-@hint(HINTS, "E0118")
-def bits(failure: Failure) -> SyntaxHelp | None:
-    """An operator works on bits; Koi has none of these.
-
-    `&&`, `||` and `!` combine conditions.
-
-    Wrong:
-
-        if (args.a & args.b) { console.log("both") }
-
-    Right:
-
-        if (args.a && args.b) { console.log("both") }
-    """
-    mark = failure.word()
-    if (mark not in BITS and mark not in SHIFTS) or not failure.is_code:
-        return None
-    help = f"for conditions write `{BITS[mark]}`." if mark in BITS else f"write `{SHIFTS[mark]}`."
-    return SyntaxHelp(f"Koi has no operator {failure.excerpt} on bits", failure.span, help)
 
 
 @hint(HINTS, "E0119")
