@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.playbook.playing import Player, act
+from tests.playbook.transports import WAYS, talk
 
 PROGRAM = """
 role Worker { can execute }
@@ -86,3 +87,41 @@ def test_an_object_without_an_intent_is_the_result(play: Player) -> None:
     played = play(PROGRAM, [GOOD], call="Reviewer.review", payload={"text": "a"})
 
     assert GOOD == played.result
+
+
+THINKING = PROGRAM.replace("role Worker { can execute }", "role Worker { can think }")
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_misfits_are_mended_over_the_wire(way: tuple[str, str], play: Player) -> None:
+    """Through both SDKs and every transport each kind of misfit is told, and mended by the next answer."""
+    script = [[act("return", data=result)] for kind in MISFITS.values() for result in (kind[0], GOOD)]
+    calls = [("Reviewer.review", {"text": name}) for name in MISFITS]
+
+    done = talk(play, THINKING, script, way, calls=calls)
+
+    failed = [event.fields["error"] for event in done.played.events if event.type == "action_failed"]
+    assert (GOOD, 2 * len(MISFITS)) == (done.played.result, len(done.asked)), done.played.told
+    assert [True] * len(MISFITS) == [told in error for (_, told), error in zip(MISFITS.values(), failed, strict=True)]
+
+
+@pytest.mark.parametrize("way", WAYS, ids="-".join)
+def test_what_never_fits_ends_over_the_wire(way: tuple[str, str], play: Player) -> None:
+    """The third misfit ends the call with what was wrong with it."""
+    done = talk(
+        play, THINKING, [[act("return", data={"verdict": "ok"})]], way, calls=[("Reviewer.review", {"text": "a"})]
+    )
+
+    assert 3 == len(done.asked)
+    assert "3 results that are not of its type; the last: `findings` is missing" in done.played.told
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way[1] != "text"], ids="-".join)
+def test_providers_are_sent_the_type(way: tuple[str, str], play: Player) -> None:
+    """Where a provider takes tools or a schema, `return` has the declared fields, and no reference is left."""
+    done = talk(play, THINKING, [[act("return", data=GOOD)]], way, calls=[("Reviewer.review", {"text": "a"})])
+
+    sent = done.asked[0].sent.decode()
+    assert '"enum":["blocker"' in sent.replace(" ", "") or '"enum":["note"' in sent.replace(" ", "")
+    assert '"required":["verdict","findings"]' in sent.replace(" ", "")
+    assert "#/$defs/Finding" not in sent
