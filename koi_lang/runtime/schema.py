@@ -76,6 +76,15 @@ def with_definitions_at_root(schema: Schema) -> dict[str, Any]:
     return {**schema, "properties": fields, **({"$defs": found} if found else {})}
 
 
+def resolve_part(schema: Schema, part: Schema) -> Schema:
+    """A part of a schema in place of the declared type that it refers to, with those that it mentions in reach."""
+    definitions, seen = schema.get("$defs", {}), set[str]()
+    while "$ref" in part and part["$ref"] not in seen:
+        seen.add(part["$ref"])
+        part = definitions.get(name_of_reference(part), {})
+    return {**part, "$defs": definitions} if definitions else part
+
+
 def problems(
     value: Any, schema: Schema, path: str = "", *, root: str = "the value", words: Words = as_text
 ) -> Iterator[str]:
@@ -127,9 +136,7 @@ class _Checker:
                 yield from self.problems(item, schema["items"], f"{path}[{index}]")
 
     def _resolve(self, schema: Schema) -> Schema:
-        while "$ref" in schema:
-            schema = self.definitions.get(name_of_reference(schema), {})
-        return schema
+        return resolve_part({"$defs": self.definitions}, schema) if "$ref" in schema else schema
 
     def _union_problems(self, value: Any, options: Sequence[Schema], path: str) -> Iterator[str]:
         """What is wrong with a value of none of several types; of the only one of its kind, what is wrong in it."""

@@ -125,3 +125,37 @@ def test_providers_are_sent_the_type(way: tuple[str, str], play: Player) -> None
     assert '"enum":["blocker"' in sent.replace(" ", "") or '"enum":["note"' in sent.replace(" ", "")
     assert '"required":["verdict","findings"]' in sent.replace(" ", "")
     assert "#/$defs/Finding" not in sent
+
+
+ORDERS = """
+role Worker { can execute }
+role Lead { can delegate }
+type Item = { name: string, pieces: int, gift?: boolean }
+type Order = { items: Item[], note?: string | null }
+skill Shop { export function total(order: Order, first?: Item): int { return order.items.length } }
+agent Clerk : Worker { on order(args: Order): int { return args.items[0].pieces + 1 } }
+team Staff { clerk: Clerk }
+agent Main : Lead { uses team Staff  uses skill Shop  on go(args) { playbook "Order tea." } }
+"""
+
+
+def test_slips_in_declared_types_are_read(play: Player) -> None:
+    """What a model gives a member, or a function, is read kindly within declared types, too."""
+    item = {"name": "tea", "pieces": "2", "gift": None}
+    answers = [
+        {"actionType": "delegate", "intent": "clerk::order", "data": {"items": [item]}, "id": "a"},
+        act("call_skill", skill="Shop", function="total", input={"order": {"items": [item]}}, id="b"),
+        act("return", data="${a.output} ${b.output}"),
+    ]
+
+    played = play(ORDERS, [{"batch": answers}])
+
+    assert "3 1" == played.result, played.told
+
+
+def test_models_are_told_declared_types_of_functions(play: Player) -> None:
+    """The signature of a function names them, and a line says what they are."""
+    system = play(ORDERS, [act("return", data=1)]).requests[0].system
+
+    assert "- Shop.total(order: { items: Item[], note?: string }, first?: {" in system
+    assert "## Types\nItem = { name: string, pieces: integer, gift?: boolean }" in system

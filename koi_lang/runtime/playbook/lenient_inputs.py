@@ -12,7 +12,7 @@ from koi_lang.runtime.actions.registered import ActionKind
 from koi_lang.runtime.agents.skills import by_parameter
 from koi_lang.runtime.playbook.delegation import payload_schema
 from koi_lang.runtime.playbook.lenient_fields import Fields, as_object, note_reading, values_of
-from koi_lang.runtime.schema import Schema, of_function, problems
+from koi_lang.runtime.schema import Schema, of_function, problems, resolve_part
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort
@@ -77,6 +77,7 @@ def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
     Args:
         path: where it stands, for the notes.
     """
+    schema = resolve_part(schema, schema)
     if not any(problems(value, schema)):
         return value
     if isinstance(value, str):
@@ -89,21 +90,24 @@ def read_value(value: Any, schema: Schema, path: str, notes: list[str]) -> Any:
     if len(options) != 1:
         return value
     if isinstance(value, dict):
-        return _read_object(value, options[0], path, notes)
-    return [read_value(item, options[0]["items"], f"{path}[{index}]", notes) for index, item in enumerate(value)]
+        return _read_object(value, resolve_part(schema, options[0]), path, notes)
+    items = resolve_part(schema, options[0]["items"])
+    return [read_value(item, items, f"{path}[{index}]", notes) for index, item in enumerate(value)]
 
 
 def _options(value: Any, schema: Schema) -> Iterator[Schema]:
     """The parts of a schema that say what an object, or a list, holds."""
     wanted = "properties" if isinstance(value, dict) else "items" if isinstance(value, list) else ""
-    yield from (option for option in schema.get("anyOf", (schema,)) if wanted in option)
+    options = (resolve_part(schema, option) for option in schema.get("anyOf", (schema,)))
+    yield from (option for option in options if wanted in option)
 
 
 def _read_object(value: Fields, schema: Schema, path: str, notes: list[str]) -> Fields:
     """An object without the nulls of what may be left out, and with its other fields read."""
     read: Fields = {}
     for name, item in value.items():
-        field, where = schema["properties"].get(name, {}), f"{path}.{name}" if path else name
+        field = resolve_part(schema, schema["properties"].get(name, {}))
+        where = f"{path}.{name}" if path else name
         if item is None and name not in schema.get("required", ()) and any(problems(item, field)):
             notes.append(f"`{where}` without its null")
         else:

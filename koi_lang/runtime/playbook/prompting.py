@@ -120,12 +120,14 @@ def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[
     if members:
         told = (line for member in members for line in _member(member, tools.get("members", {})))
         yield "## Agents\n" + "\n".join(told)
-        schemas = (schema for member in members for schema in _schemas_of(member))
-        if named := declarations_of(schemas, described=True):
-            yield "\n".join([TYPES, *named])
     skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
     if skills and "call_skill" not in passed_over:
         yield "## Skills, for call_skill\n" + "\n".join(skills)
+    schemas = [schema for member in members for schema in _schemas_of(member)]
+    if skills and "call_skill" not in passed_over:
+        schemas += [of_function(function) for skill in agent.about.skills() for function in skill.functions.values()]
+    if named := declarations_of(schemas, described=True):
+        yield "\n".join([TYPES, *named])
     if "call_mcp" in passed_over:
         if tools.get("problems"):
             yield "\n".join([SERVERS, *tools["problems"]])
