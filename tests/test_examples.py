@@ -13,7 +13,7 @@ from koi_lang.program import build
 from tests import forks
 
 FOLDER = Path(__file__).resolve().parent.parent / "examples"
-TESTED = sorted(path.name for path in FOLDER.glob("*.test.koi"))
+TESTED = sorted(path.name for kind in ("test", "eval") for path in FOLDER.glob(f"*.{kind}.koi"))
 NAMES = sorted(path.stem for path in FOLDER.glob("*.koi") if path.name not in TESTED)
 STDIN = {"desk": "yes\n", "hello-world": "Ada\n", "tic-tac-toe": "5\n9\nthe middle\n1\n2\n4\n7\n"}
 # What an example may do without asking.
@@ -163,11 +163,12 @@ def test_tests_of_examples_pass(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", TESTED)
 def test_a_tested_example_is_clean_and_says_how_to_test_it(name: str) -> None:
-    """No check has anything to say about the tests of an example, whose first comment says how they are run."""
+    """No check has anything to say about tests and evals of an example, whose first comment says how to run them."""
     path = FOLDER / name
 
     assert build.check(str(path), strict=True).diagnostics == ()
-    assert f"koi test examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]
+    command = name.split(".")[-2]
+    assert f"koi {command} examples/{name}" in path.read_text(encoding="utf-8").split("\n\n")[0]
 
 
 def test_the_page_of_examples_names_all() -> None:

@@ -165,7 +165,7 @@ def _journal(plan: Plan, ready: Prepared, going: Going | None) -> AbstractContex
 def _carry_out(progress: EvalProgress, journal: EvaluationJournal, options: EvalOptions) -> None:
     """Carry out the cases that are left into `progress`, as far as that comes."""
     times = {block.name: block.times for block in progress.plan.blocks}
-    has = has_colours(sys.stdout)
+    has, told = has_colours(sys.stdout), dict[str, str]()
     try:
         with closing(progress.evaluation.carry_out(jobs=options.jobs, timeout_s=options.timeout_s)) as arriving:
             for record in arriving:
@@ -173,7 +173,7 @@ def _carry_out(progress: EvalProgress, journal: EvaluationJournal, options: Eval
                 progress.records.append(record)
                 click.echo(case_line(record, times[record.eval], colour=has), color=has)
                 if not record.ok:
-                    click.echo("\n".join(failure_lines(record)))
+                    click.echo("\n".join(failure_lines(record, told)))
     except KeyboardInterrupt:
         progress.is_interrupted = True
 

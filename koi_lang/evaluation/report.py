@@ -22,8 +22,16 @@ def case_line(record: CaseRecord, times: int, *, colour: bool) -> str:
     return f"{f'{shade}{word}{PLAIN}' if colour else word} {told} ({record.seconds:.2f} s){clean(scores)}"
 
 
-def failure_lines(record: CaseRecord) -> Iterator[str]:
-    """Why a case has failed, and how to look at its run."""
+def failure_lines(record: CaseRecord, told: dict[str, str]) -> Iterator[str]:
+    """Why a case has failed, and how to look at its run; what was told before is not told at length again.
+
+    Args:
+        told: the runs that reasons were told of, by these; the one of this case is added.
+    """
+    known = told.setdefault(record.message, record.run)
+    if known != record.run:
+        yield f"  as `{known}`; `koi runs show {record.run}` shows what happened"
+        return
     yield from (f"  {line}".rstrip() for line in clean(record.message).split("\n"))
     yield f"  `koi runs show {record.run}` shows what happened"
 

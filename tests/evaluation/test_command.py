@@ -40,7 +40,7 @@ def test_the_report_has_rates_and_scores_with_intervals(project: Project) -> Non
     done = evaluated(project)
 
     report = report_of(done)
-    assert (1, 2) == (done.returncode, report.count(FAILURE))
+    assert (1, 1, 1) == (done.returncode, report.count(FAILURE), done.stdout.count("  as `"))
     assert report.replace(FAILURE, "") == REPORT
 
 
