@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.std.checks.runner import run_tests
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player
+from tests.playbook.test_shell import Deciding
 from tests.std.checking import CheckedProject, summary, titles
 
 pytestmark = pytest.mark.usefixtures("tools")
@@ -142,3 +144,40 @@ def test_a_role_without_execute_runs_nothing(play: Player) -> None:
     played = play(program, [], allow=["shell"])
 
     assert "its role `Talker` lacks `execute`" in played.told
+
+
+def test_the_person_is_asked(checked: CheckedProject) -> None:
+    """The person reads the command, what it is for and for whom; a refusal starts nothing, and always is kept."""
+    checked.write(GREEN)
+    refusing, agreeing = Deciding(decision="no"), Deciding(decision="always")
+    with pytest.raises(PermissionDeniedError, match="the person did not allow `python -m pytest`"):
+        checked.check(run_tests, allow=(), host=refusing)
+    results = checked.check_together(
+        [(run_tests, None), (run_tests, {"files": ["adding.py"]})], allow=(), host=agreeing
+    )
+
+    assert ["run `python -m pytest`: to see whether the tests pass"] == refusing.requested
+    assert ["run `python -m pytest adding.py`", "run `python -m pytest`"] == sorted(
+        what.partition(":")[0] for what in agreeing.requested
+    )
+    assert [True, False] == [result["ok"] for result in results]
+
+
+def test_what_a_project_has_comes_first(checked: CheckedProject) -> None:
+    """The Python in `.venv` runs the tests, and that is what the person is asked for."""
+    python = checked.write(GREEN).folder / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\necho mine\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    host = Deciding()
+    result = checked.check(run_tests, allow=(), host=host)
+
+    assert ["run `.venv/bin/python -m pytest`: to see whether the tests pass"] == host.requested
+    assert (True, True) == (result["ok"], result["output"].startswith("mine\n"))
+
+
+def test_old_bytecode_hides_no_change(checked: CheckedProject) -> None:
+    """A file that is changed twice within a second, to the same length, is tested as it is."""
+    results = [checked.write(files).check(run_tests)["ok"] for files in (GREEN, RED, GREEN)]
+
+    assert ([True, False, True], []) == (results, [*checked.folder.rglob("*.pyc")])

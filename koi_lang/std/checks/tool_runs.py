@@ -76,21 +76,15 @@ async def run_tool(tool: CheckTool, request: ToolRequest) -> ToolRun:
     """Have a tool check a project. Raises PermissionDeniedError."""
     named = tool.files_of(request.folder, request.files) if tool.takes_files else []
     files = named or tool.whole
-    text = shlex.join([*tool.command, *files])
+    text, place = shlex.join([*tool.command, *files]), place_of(None, request.folder)
     if tool.program is None:
         return ToolRun(text, CheckReport(findings=[_not_installed(tool, request)]))
     with tempfile.TemporaryDirectory(prefix="koi-checks-", ignore_cleanup_errors=True) as own:
         file = os.path.join(own, "report")
         options = [word.replace(REPORT, file) for word in tool.options]
         variables = {name: value.replace(REPORT, file) for name, value in tool.variables.items()}
-        command = Command(
-            text,
-            place := place_of(None, request.folder),
-            request.why,
-            request.agent,
-            [tool.program, *tool.command[1:], *options, *files],
-            VARIABLES | variables,
-        )
+        words = [tool.program, *tool.command[1:], *options, *files]
+        command = Command(text, place, request.why, request.agent, words, VARIABLES | variables)
         ended = await _carry_out(command, request.timeout_s, is_merged=not tool.is_report_printed)
         report = await asyncio.to_thread(_judge, tool, replace(request, folder=place.folder), ended, file)
     printed = ended.text if report.output is None else clip_ends(report.output) + ended.outputs[-1].text()
