@@ -69,6 +69,7 @@ class Writer:
             self.declare,
             self.store,
             self.push,
+            self.keep,
             self.take_apart,
         ]
         nested = [
@@ -123,6 +124,14 @@ class Writer:
         return self.random.choice(
             [*NUMBERS, *TEXTS, *OTHERS, f"(({self.value(1)}) + ({self.value(0)}))", f"!({self.value(1)})"]
         )
+
+    def keep(self) -> Iterator[str]:
+        """A Map or Set that is asked for what it holds."""
+        name = self.fresh_counter()
+        yield f"const {name} = new Map([[{self.value(0)}, {self.value(1)}]])"
+        yield f"{name}.set({self.value(0)}, {self.plain()})"
+        yield f"show({name}.get({self.value(0)}))"
+        yield f"show([{name}.size, {name}.has({self.value(0)}), new Set([{self.value(0)}, 1]).add(1).size])"
 
     def take_apart(self) -> str:
         source = self.random.choice([f"[{self.value(1)}, {self.value(1)}]", f"{{ x: {self.value(1)}, length: 1 }}"])

@@ -6,7 +6,7 @@ anything unknown is unknown. From kinds follows where Python's own operation doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from koi_lang.compiler import nodes as n
@@ -14,7 +14,7 @@ from koi_lang.compiler.scope import Resolution, ScopeVariable
 
 # `INT` is an `int` of Python, `FLOAT` a float that is no such number, `LOOSE` any float: a number as Python's own
 # operations leave it, which becomes an `int` where it is whole before anything but arithmetic sees it.
-INT, FLOAT, LOOSE, TEXT, BOOLEAN, ARRAY, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(9))
+INT, FLOAT, LOOSE, TEXT, BOOLEAN, ARRAY, MAP, SET, UNDEFINED, NULL, OTHER = (1 << bit for bit in range(11))
 NUMBER = INT | FLOAT | LOOSE
 # Whole numbers are exact up to here, and a program that counts by small steps does not get beyond `COUNTED`.
 LARGEST, COUNTED, LONGEST, STEP = 2**53, 2**50, 2**40, 8
@@ -67,6 +67,9 @@ OF_ARRAYS = {
     **dict.fromkeys(("push", "unshift"), A_LENGTH),
     "join": A_TEXT,
 }  # fmt: skip
+OF_COLLECTIONS = dict.fromkeys(("has", "delete"), A_BOOLEAN)
+OF_KINDS = {TEXT: OF_TEXTS, ARRAY: OF_ARRAYS, MAP: OF_COLLECTIONS, SET: OF_COLLECTIONS}
+OF_CLASSES = {"Array": AN_ARRAY, "Map": Kind(MAP), "Set": Kind(SET)}
 OF_GLOBALS = {
     "Object": dict.fromkeys(("keys", "values", "entries"), AN_ARRAY),
     "Array": {"from": AN_ARRAY, "of": AN_ARRAY, "isArray": A_BOOLEAN},
@@ -80,8 +83,9 @@ OF_FUNCTIONS = {"String": A_TEXT, "Number": A_NUMBER, "Boolean": A_BOOLEAN, "Arr
 class Kinds:
     """The kinds of the expressions of one piece of code, found when they are first asked for."""
 
-    def __init__(self, resolution: Resolution) -> None:
-        self._resolution = resolution
+    def __init__(self, resolution: Resolution, declared: Container[str]) -> None:
+        """`declared` are names of declarations, which globals of the same name give way to."""
+        self._resolution, self._declared = resolution, declared
         self._variables: dict[ScopeVariable, Kind] | None = None
         self._derived: list[ScopeVariable] = []
         self._known: dict[n.Node, Kind] = {}
@@ -98,9 +102,11 @@ class Kinds:
             known = self._known[node] = self._compute(node)
         return known
 
-    def is_global(self, node: n.Node, name: str) -> bool:
-        """Whether a node is a name that no declaration has taken from a global."""
-        return isinstance(node, n.Name) and node.name == name and node not in self._resolution.variables
+    def global_of(self, node: n.Node) -> str:
+        """The name of the global that a node stands for, else an empty text."""
+        if not isinstance(node, n.Name) or node in self._resolution.variables or node.name in self._declared:
+            return ""
+        return node.name
 
     def function_of(self, variable: ScopeVariable) -> n.Function | None:
         """The function that a variable stands for and always will."""
@@ -211,7 +217,7 @@ class Kinds:
     def _name(self, node: n.Name) -> Kind:
         variable = self._resolution.variables.get(node)
         if variable is None:
-            return GLOBAL_NAMES.get(node.name, UNKNOWN)
+            return GLOBAL_NAMES.get(self.global_of(node), UNKNOWN)
         return self._kind_of_variable(variable)
 
     def _inside_parentheses(self, node: n.Parenthesized) -> Kind:
@@ -273,6 +279,8 @@ class Kinds:
     def _member(self, node: n.Member) -> Kind:
         if node.name == "length" and not node.optional and self._again(node.object).is_within(TEXT | ARRAY):
             return A_LENGTH
+        if node.name == "size" and not node.optional and self._again(node.object).is_within(MAP | SET):
+            return A_LENGTH
         return UNKNOWN
 
     def _index(self, node: n.Index) -> Kind:
@@ -287,17 +295,17 @@ class Kinds:
         callee = node.callee
         if node.optional:
             return UNKNOWN
-        if isinstance(callee, n.Name) and callee not in self._resolution.variables:
-            return OF_FUNCTIONS.get(callee.name, UNKNOWN)
+        if isinstance(callee, n.Name):
+            return OF_FUNCTIONS.get(self.global_of(callee), UNKNOWN)
         if not isinstance(callee, n.Member) or callee.optional:
             return UNKNOWN
-        if isinstance(callee.object, n.Name) and callee.object not in self._resolution.variables:
-            if callee.object.name == "Math":
-                return self._math(callee.name, node.arguments)
-            return OF_GLOBALS.get(callee.object.name, {}).get(callee.name, UNKNOWN)
+        owner = self.global_of(callee.object)
+        if owner == "Math":
+            return self._math(callee.name, node.arguments)
+        if owner in OF_GLOBALS:
+            return OF_GLOBALS[owner].get(callee.name, UNKNOWN)
         kind = self._again(callee.object)
-        table = OF_TEXTS if kind.bits == TEXT else OF_ARRAYS if kind.bits == ARRAY else {}
-        return table.get(callee.name, UNKNOWN)
+        return OF_KINDS.get(kind.bits, {}).get(callee.name, UNKNOWN) if kind.bits else NOTHING
 
     def _math(self, name: str, arguments: Sequence[n.Expression]) -> Kind:
         if name == "floor" and len(arguments) == 1:
@@ -317,7 +325,7 @@ class Kinds:
         return Kind(INT, min(a.low // b.low, a.low // b.high), max(a.high // b.low, a.high // b.high))
 
     def _new(self, node: n.New) -> Kind:
-        return AN_ARRAY if self.is_global(node.callee, "Array") else UNKNOWN
+        return OF_CLASSES.get(self.global_of(node.callee), UNKNOWN)
 
 
 _COMPUTERS: dict[type, Callable[[Kinds, Any], Kind]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 from koi_lang.js.calling import describe
 from koi_lang.js.comparison import equal, greater, greater_equal, less, less_equal, same
@@ -23,21 +24,14 @@ __all__ = [
 
 def add(a: Value, b: Value, *more: Value) -> Value:
     """`a + b + …`, from the left: texts are joined, everything else is counted."""
+    if more:
+        return reduce(add, more, add(a, b))
     if type(a) is int is type(b):
-        total: Value = a + b
-        if not LOWEST <= total <= LARGEST:
-            total = to_compact(float(total))
-    elif type(a) is str is type(b):
         total = a + b
-    else:
-        total = _add(a, b)
-    return _add_rest(total, more) if more else total
-
-
-def _add_rest(total: Value, more: tuple[Value, ...]) -> Value:
-    for value in more:
-        total = add(total, value)
-    return total
+        return total if LOWEST <= total <= LARGEST else to_compact(float(total))
+    if type(a) is str is type(b):
+        return a + b
+    return _add(a, b)
 
 
 def _add(a: Value, b: Value) -> Value:
@@ -64,8 +58,10 @@ def multiply(a: Value, b: Value) -> int | float:
         a, b = number(a), number(b)
     if type(a) is int is type(b):
         product = a * b
+        if 0 < product <= LARGEST:
+            return product
         if product:
-            return product if LOWEST <= product <= LARGEST else to_compact(double(product))
+            return product if LOWEST <= product < 0 else to_compact(double(product))
         return -0.0 if (a < 0) != (b < 0) else 0
     return to_compact(a * b)
 

@@ -30,6 +30,8 @@ def get(value: Value, key: Value) -> Value:
         TypeErrorValue: the value is null or undefined.
     """
     kind = type(value)
+    if kind is list and type(key) is int:
+        return value[key] if 0 <= key < len(value) else undefined
     if type(key) is str:
         if kind is dict or kind is MappingProxyType:
             if key in value:
@@ -38,7 +40,7 @@ def get(value: Value, key: Value) -> Value:
                 return _method(OBJECTS, value, key)
         elif key == "length" and (kind is list or kind is str):
             return len(value)
-    elif type(key) is int and (kind is list or kind is str):
+    elif type(key) is int and kind is str:
         return value[key] if 0 <= key < len(value) else undefined
     else:
         return get(value, property_key(key))

@@ -78,7 +78,7 @@ class Emitter:
     kinds: Kinds = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kinds = Kinds(self.resolution)
+        self.kinds = Kinds(self.resolution, self.names.declared)
 
     def at(self, span: Span) -> py.At:
         """A span as Python places it."""

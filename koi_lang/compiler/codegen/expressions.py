@@ -14,10 +14,14 @@ from koi_lang.compiler.codegen.operations import (
     emit_binary,
     emit_item,
     emit_length,
+    emit_method,
+    emit_template,
     find_called_function,
+    find_floor_division,
     has_python_truth,
+    is_of_known_kind,
 )
-from koi_lang.compiler.kinds import COMPARISONS, LOOSE, NUMBER, binary
+from koi_lang.compiler.kinds import A_TEXT, COMPARISONS, LOOSE, NUMBER, binary
 from koi_lang.compiler.operators import LAZY
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.symbols import Symbol
@@ -160,8 +164,8 @@ def _mcp_address(node: n.McpAddress, e: Emitter) -> ast.expr:
 @expression.register
 def _template(node: n.Template, e: Emitter) -> ast.expr:
     at = e.at(node.span)
-    parts = [py.constant(part, at) if isinstance(part, str) else expression(part, e) for part in node.parts]
-    return py.helper("template", parts, at)
+    parts = [py.constant(part, at) if isinstance(part, str) else operand(part, e) for part in node.parts]
+    return emit_template(parts, [e.kinds.of(part) if isinstance(part, n.Node) else A_TEXT for part in node.parts], at)
 
 
 @expression.register
@@ -441,7 +445,7 @@ def _known_member(node: n.Member | n.Index, e: Emitter, base: ast.expr, at: py.A
     """A member of a text or array as Python has it."""
     if isinstance(node, n.Index):
         return emit_item(node, e, base, expression(node.index, e), at)
-    return emit_length(e.kinds.of(node.object), base, at) if node.name == "length" else None
+    return emit_length(node, e.kinds.of(node.object), base, at) if node.name in ("length", "size") else None
 
 
 def _base(node: n.Expression, optional: bool, e: Emitter, guards: Guards) -> ast.expr:
@@ -465,6 +469,18 @@ def _call(node: n.Call, e: Emitter, guards: Guards, awaited: bool) -> ast.expr:
         return _handler_call(node, agent, e, awaited)
     if isinstance(callee, n.Name) and callee.name == "peers" and e.variable(callee) is None and node.arguments:
         return py.helper("peers", [this(e, at), *items(node.arguments, e)], at)
+    if (division := find_floor_division(node, e)) is not None:
+        left, right = (operand(each, e) for each in division)
+        return ast.BinOp(left, ast.FloorDiv(), right, **at)
+    if (
+        isinstance(callee, n.Member)
+        and not node.optional
+        and not callee.optional
+        and is_of_known_kind(callee.object, e)
+    ):
+        owner, arguments = _base(callee.object, False, e, guards), items(node.arguments, e)
+        known = emit_method(node, e, owner, arguments, at)
+        return known or py.helper("apply_member" if awaited else "invoke", [owner, key_of(callee, e), *arguments], at)
     if isinstance(callee, (n.Member, n.Index)) and not node.optional:
         target = [_base(callee.object, callee.optional, e, guards), key_of(callee, e)]
         return py.helper("apply_member" if awaited else "invoke", [*target, *items(node.arguments, e)], at)

@@ -17,6 +17,7 @@ class ModuleNames:
 
     Attributes:
         table: what the file can mention.
+        declared: names that code can mention declarations by.
         imported: alias of every other file of the program that was mentioned, in order of first mention.
         definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
@@ -25,6 +26,7 @@ class ModuleNames:
         """`local` are names of variables in the code of the file, which must not hide a module."""
         self.unit, self.table = unit, table
         self.imported: dict[str, str] = {}
+        self.declared = table.values.keys() | table.roles.keys()
         self.definitions: list[ast.stmt] = []
         self._own = {unit.path: _names_of(unit)}
         self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local

@@ -7,7 +7,7 @@ import ast
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.emitter import Emitter
-from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, NULL, NUMBER, OTHER, TEXT, UNDEFINED, Kind, is_exact
+from koi_lang.compiler.kinds import ARRAY, BOOLEAN, INT, MAP, NULL, NUMBER, OTHER, SET, TEXT, UNDEFINED, Kind, is_exact
 from koi_lang.compiler.scope import ScopeVariable
 
 ARITHMETIC: dict[str, ast.operator] = {
@@ -16,6 +16,9 @@ ARITHMETIC: dict[str, ast.operator] = {
 BITS: dict[str, ast.operator] = {"&": ast.BitAnd(), "|": ast.BitOr(), "^": ast.BitXor()}
 ORDER: dict[str, ast.cmpop] = {"<": ast.Lt(), ">": ast.Gt(), "<=": ast.LtE(), ">=": ast.GtE()}
 SAME: dict[str, ast.cmpop] = {"===": ast.Eq(), "==": ast.Eq(), "!==": ast.NotEq(), "!=": ast.NotEq()}
+# How many arguments functions and methods take, but for those that take any number.
+FUNCTIONS_OF_MATH = dict.fromkeys(("floor", "ceil", "abs", "round", "trunc", "sqrt", "sign"), 1) | {"max": 2, "min": 2}
+METHODS = {MAP: {"get": 1, "set": 2, "has": 1, "delete": 1}, SET: {"add": 1, "has": 1, "delete": 1}}
 IS: dict[str, ast.cmpop] = {"===": ast.Is(), "!==": ast.IsNot()}
 
 
@@ -56,9 +59,64 @@ def has_python_truth(kind: Kind) -> bool:
     return kind.is_within(INT | TEXT | BOOLEAN | NULL | UNDEFINED)
 
 
-def emit_length(kind: Kind, value: ast.expr, at: py.At) -> ast.expr | None:
-    """The length of a text or array."""
-    return py.helper("length", [value], at) if kind.is_within(TEXT | ARRAY) else None
+def emit_length(node: n.Member, kind: Kind, value: ast.expr, at: py.At) -> ast.expr | None:
+    """The length of a text or array, the size of a Map or Set."""
+    measured = {"length": TEXT | ARRAY, "size": MAP | SET}.get(node.name, 0)
+    return py.helper("length", [value], at) if kind.is_within(measured) else None
+
+
+def emit_template(parts: list[ast.expr], kinds: list[Kind], at: py.At) -> ast.expr:
+    """`f"…"` where all that is put in is a name or a sum of names, which Python 3.11 can write in it."""
+    if not all(isinstance(part, (ast.Name, ast.Constant)) or _is_sum(part) for part in parts):
+        return py.helper("template", parts, at)
+    values: list[ast.expr] = []
+    for part, kind in zip(parts, kinds, strict=True):
+        if isinstance(part, ast.Constant) and isinstance(part.value, str):
+            values.append(part)
+            continue
+        shown = part if kind.is_within(INT | TEXT) else py.helper("text", [part], at)
+        values.append(ast.FormattedValue(shown, -1, None, **at))
+    return ast.JoinedStr(values, **at)
+
+
+def _is_sum(value: ast.expr) -> bool:
+    simple = (ast.Name, ast.Constant)
+    is_simple = isinstance(value, ast.BinOp) and isinstance(value.left, simple) and isinstance(value.right, simple)
+    return is_simple and not any(isinstance(getattr(side, "value", None), str) for side in (value.left, value.right))  # type: ignore[attr-defined]
+
+
+def is_of_known_kind(node: n.Expression, e: Emitter) -> bool:
+    """Whether a method may be called on a value without looking it up."""
+    return e.kinds.global_of(node) == "Math" or e.kinds.of(node).bits in METHODS
+
+
+def emit_method(node: n.Call, e: Emitter, owner: ast.expr, arguments: list[ast.expr], at: py.At) -> ast.expr | None:
+    """A call of a function of `Math`, or of a method of a Map or Set, whose arguments fit."""
+    callee = node.callee
+    assert isinstance(callee, n.Member)
+    if any(isinstance(argument, n.Spread) for argument in node.arguments):
+        return None
+    if e.kinds.global_of(callee.object) == "Math":
+        if FUNCTIONS_OF_MATH.get(callee.name) != len(arguments):
+            return None
+        function = ast.Subscript(owner, py.constant(callee.name, at), py.LOAD, **at)
+        return py.call(function, arguments, at)
+    methods = METHODS.get(e.kinds.of(callee.object).bits, {})
+    if methods.get(callee.name) != len(arguments):
+        return None
+    return py.call(py.attribute(owner, callee.name, at), arguments, at)
+
+
+def find_floor_division(node: n.Call, e: Emitter) -> tuple[n.Expression, n.Expression] | None:
+    """The whole numbers of `Math.floor(a / b)` where that is `a // b`."""
+    callee = node.callee
+    if not isinstance(callee, n.Member) or callee.name != "floor" or len(node.arguments) != 1:
+        return None
+    if e.kinds.global_of(callee.object) != "Math" or e.kinds.floor_kind(node.arguments[0]) is None:
+        return None
+    inner = n.strip_parentheses(node.arguments[0])
+    assert isinstance(inner, n.Operation)
+    return inner.operands[0], inner.operands[1]
 
 
 def emit_item(node: n.Index, e: Emitter, holder: ast.expr, index: ast.expr, at: py.At) -> ast.expr | None:
@@ -99,11 +157,7 @@ def find_called_function(node: n.Call, e: Emitter) -> ScopeVariable | None:
         return None
     needed = [parameter for parameter in function.parameters if parameter.default is None and not parameter.optional]
     has_rest = any(parameter.rest for parameter in function.parameters)
-    is_plain = (
-        not function.is_async
-        and not function.exported
-        and not getattr(function, "is_generator", False)
-        and not has_rest
-    )
+    is_special = function.is_async or function.exported or function.takes_this or has_rest
+    is_special = is_special or getattr(function, "is_generator", False)
     fits = len(needed) <= len(node.arguments) <= len(function.parameters)
-    return variable if is_plain and fits else None
+    return variable if fits and not is_special else None
