@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,13 +17,15 @@ class IgnoreRule:
     """A line of a file.
 
     Attributes:
+        pattern: without what says the rest.
         regex: of whole names, or of whole paths below the folder of the file.
         is_path: which of both.
         only_folders: whether it is about folders alone.
         ignores: whether what it matches is ignored; else it is not, whatever lines before it say.
     """
 
-    regex: re.Pattern[str]
+    pattern: str
+    regex: str
     is_path: bool
     only_folders: bool
     ignores: bool
@@ -37,15 +39,17 @@ class IgnoreFile:
     """
 
     def __init__(self, text: str) -> None:
-        lines = [each for each in map(_line_of, text.removeprefix("\xef\xbb\xbf").split("\n")) if each]
+        lines = filter(None, map(_line_of, text.removeprefix("\xef\xbb\xbf").split("\n")))
         self._rules = [rule for rule in map(_rule_of, lines) if rule is not None]
-        patterns = [_Pattern.of(line) for line in lines]
-        names = [each.text for each in patterns if not each.is_path]
-        self._names = frozenset(name for name in names if not SPECIAL.search(name))
-        self._endings = tuple(name[1:] for name in names if name[:1] == "*" and not SPECIAL.search(name, 1))
-        others = [name for name in names if SPECIAL.search(name) and (name[:1] != "*" or SPECIAL.search(name, 1))]
-        self._others = _any_of(others, is_path=False)
-        self._paths = _any_of([each.text for each in patterns if each.is_path], is_path=True)
+        names = [rule for rule in self._rules if not rule.is_path]
+        self._names = frozenset(rule.pattern for rule in names if not SPECIAL.search(rule.pattern))
+        self._endings = tuple(rule.pattern[1:] for rule in names if _is_ending(rule.pattern))
+        self._others = _any_of(
+            [rule for rule in names if SPECIAL.search(rule.pattern) and not _is_ending(rule.pattern)]
+        )
+        # Which rule counts is found out where one may: for what is no folder, and for folders.
+        self._last: dict[bool, _LastRule] = {}
+        self._paths = _any_of([rule for rule in self._rules if rule.is_path])
 
     def verdict(self, name: str, path: str, *, is_folder: bool) -> bool | None:
         """Whether something is ignored; None where no rule is about it.
@@ -55,10 +59,9 @@ class IgnoreFile:
         """
         if not self._may_match(name, path):
             return None
-        for rule in reversed(self._rules):
-            if (is_folder or not rule.only_folders) and rule.regex.fullmatch(path if rule.is_path else name):
-                return rule.ignores
-        return None
+        if is_folder not in self._last:
+            self._last[is_folder] = _LastRule([rule for rule in self._rules if is_folder or not rule.only_folders])
+        return self._last[is_folder].verdict(name, path)
 
     def _may_match(self, name: str, path: str) -> bool:
         if name in self._names or (self._endings and name.endswith(self._endings)):
@@ -66,6 +69,29 @@ class IgnoreFile:
         if self._others is not None and self._others.fullmatch(name):
             return True
         return self._paths is not None and self._paths.fullmatch(path) is not None
+
+
+class _LastRule:
+    """Finds the last of some rules that matches something, at once for all of them."""
+
+    def __init__(self, rules: Sequence[IgnoreRule]) -> None:
+        self._rules = rules
+        names, paths = ([number for number, rule in enumerate(rules) if rule.is_path is kind] for kind in (False, True))
+        self._names, self._paths = names[::-1], paths[::-1]
+        self._name, self._path = (self._compile(numbers) for numbers in (self._names, self._paths))
+
+    def _compile(self, numbers: Sequence[int]) -> re.Pattern[str]:
+        """An expression with a group for each rule; it matches nothing where there is none."""
+        return re.compile("|".join(f"({self._rules[number].regex})" for number in numbers) or "(?!)", re.DOTALL)
+
+    def verdict(self, name: str, path: str) -> bool | None:
+        """What the rule says; None where none matches."""
+        by_name, by_path = self._name.fullmatch(name), self._path.fullmatch(path)
+        last = max(
+            -1 if by_name is None else self._names[(by_name.lastindex or 0) - 1],
+            -1 if by_path is None else self._paths[(by_path.lastindex or 0) - 1],
+        )
+        return None if last < 0 else self._rules[last].ignores
 
 
 class IgnoreLevel(NamedTuple):
@@ -101,24 +127,6 @@ def as_bytes_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pattern:
-    """A line taken apart, as git does it."""
-
-    text: str
-    is_path: bool
-    only_folders: bool
-    ignores: bool
-
-    @staticmethod
-    def of(line: str) -> _Pattern:
-        ignores = not line.startswith("!")
-        text = line if ignores else line[1:]
-        only_folders = text.endswith("/")
-        text = text[: len(text) - only_folders]
-        return _Pattern(text, "/" in text, only_folders, ignores)
-
-
 def _line_of(line: str) -> str:
     """What counts of a line: nothing of a comment, no blanks at its end unless a backslash stands before them."""
     if not line or line.startswith("#"):
@@ -136,25 +144,22 @@ def _line_of(line: str) -> str:
 
 
 def _rule_of(line: str) -> IgnoreRule | None:
-    """The rule of a line; None where git matches nothing with it."""
-    pattern = _Pattern.of(line)
+    """The rule of a line, taken apart as git does it; None where git matches nothing with it."""
+    pattern = line.removeprefix("!")
+    only_folders = pattern.endswith("/")
+    pattern = pattern[: len(pattern) - only_folders]
+    is_path = "/" in pattern
     try:
-        regex = _regex_of(pattern.text, is_path=pattern.is_path)
+        regex = regex_of(pattern.removeprefix("/") if is_path else pattern, is_path=is_path)
     except PatternFaultError:
         return None
-    return IgnoreRule(re.compile(regex, re.DOTALL), pattern.is_path, pattern.only_folders, pattern.ignores)
+    return IgnoreRule(pattern, regex, is_path, only_folders, ignores=not line.startswith("!"))
 
 
-def _regex_of(text: str, *, is_path: bool) -> str:
-    return regex_of(text.removeprefix("/") if is_path else text, is_path=is_path)
+def _is_ending(pattern: str) -> bool:
+    return pattern.startswith("*") and not SPECIAL.search(pattern, 1)
 
 
-def _any_of(patterns: Iterable[str], *, is_path: bool) -> re.Pattern[str] | None:
-    """One expression for all of some patterns; None for none."""
-    found = []
-    for text in patterns:
-        try:
-            found.append(_regex_of(text, is_path=is_path))
-        except PatternFaultError:
-            continue
-    return re.compile("|".join(found), re.DOTALL) if found else None
+def _any_of(rules: Sequence[IgnoreRule]) -> re.Pattern[str] | None:
+    """One expression for all of some rules; None for none."""
+    return re.compile("|".join(rule.regex for rule in rules), re.DOTALL) if rules else None

@@ -19,7 +19,7 @@ from koi_lang.std.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_
 LARGEST = 5_000_000
 MOST = 200_000
 DEEPEST = 100
-LONGEST_RULES = 1_000_000
+LONGEST_RULES = 100_000
 # Why something is left out. The first two follow from rules, so that they count for what is not there, too.
 IGNORED, HIDDEN = "ignored", "hidden"
 PROGRAM, CONFIGURATION, LARGE, HARD_LINK = "program", "settings", "large", "hard link"
