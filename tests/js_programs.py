@@ -137,7 +137,10 @@ class Writer:
         source = self.random.choice([f"[{self.value(1)}, {self.value(1)}]", f"{{ x: {self.value(1)}, length: 1 }}"])
         first, second = self.fresh(), self.fresh()
         lists = ["[{}, {}] = {}", "[{} = 1, ...{}] = {}", "{{ length: {}, x: {} = 2 }} = {}"]
-        form = self.random.choice(lists) if source[0] == "[" else "{{ x: {}, length: {} }} = {}"
+        key = self.random.choice(['"x"', '"len" + "gth"', self.value(0)])
+        objects = ["{{ x: {}, length: {} }} = {}", f"{{{{ [{key}]: {{}}, ...{{}} }}}} = {{}}"]
+        objects.append(f"{{{{ x: {{}}, [{key}]: {{}} = 4 }}}} = {{}}")
+        form = self.random.choice(lists if source[0] == "[" else objects)
         word = self.random.choice(["let", "const"])
         if word == "const":
             self.constant |= {first, second}
@@ -153,7 +156,10 @@ class Writer:
 
     def count_up(self, depth: int) -> Iterator[str]:
         index, step = self.fresh_counter(), self.random.choice(["++", "++", " += 2"])
-        yield f"for (let {index} = {self.random.choice('0012')}; {index} < {self.bound()}; {index}{step}) {{"
+        other = self.variable(written=True)
+        more = self.random.choice([f", {other}++", f", {other} = {self.value(0)}"]) if other else ""
+        first = f"{index} = {self.random.choice('0012')}"
+        yield f"for (let {first}; {index} < {self.bound()}; {index}{step}{more}) {{"
         yield from self.loop_body(index, depth)
         yield "}"
 
@@ -204,7 +210,10 @@ class Writer:
         yield from self.block(depth)
         if self.random.random() < 0.7:
             yield f"throw {self.value(1)}"
-        yield f"}} catch ({error}) {{"
+        if self.random.random() < 0.3:
+            yield f"}} catch ({{ name: {error} = {self.value(0)}, ...rest }}) {{"
+        else:
+            yield f"}} catch ({error}) {{"
         yield f"show({error} instanceof Error ? {error}.name : {error})"
         yield from self.inside([error], lambda: list(self.block(depth)))
         yield "}"

@@ -97,13 +97,15 @@ def _composite(expression: n.Expression, pending: dict[Any, Any], *, declares: b
 def _entry(item: n.Property | n.Spread, pending: dict[Any, Any], declares: bool) -> n.Element:
     if isinstance(item, n.Spread):
         return _element(item, None, None, pending, declares)
-    if not isinstance(item.key, str):
-        raise CoverError(item.span, "a computed key cannot be part of a pattern")
     return _element(item.value, item.key, item.default, pending, declares)
 
 
 def _element(
-    item: n.Expression, key: str | None, default: n.Expression | None, pending: dict[Any, Any], declares: bool
+    item: n.Expression,
+    key: str | n.Expression | None,
+    default: n.Expression | None,
+    pending: dict[Any, Any],
+    declares: bool,
 ) -> n.Element:
     span, rest = item.span, isinstance(item, n.Spread)
     if isinstance(item, n.Spread):

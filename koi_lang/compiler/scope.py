@@ -349,6 +349,8 @@ class _Resolver:
             self.assigned_name(target, write)
         elif isinstance(target, (n.ArrayPattern, n.ObjectPattern)):
             for element in target.elements:
+                if isinstance(element.key, n.Node):
+                    self.visit(element.key)
                 self.resolve_assignment(element.pattern)
                 if element.default is not None:
                     self.visit(element.default)
@@ -371,9 +373,11 @@ class _Resolver:
             function.nonlocals[variable] = None
 
     def pattern(self, pattern: n.Node) -> None:
-        """Default values inside a pattern."""
+        """Computed keys and default values inside a pattern."""
         if isinstance(pattern, (n.ArrayPattern, n.ObjectPattern)):
             for element in pattern.elements:
+                if isinstance(element.key, n.Node):
+                    self.visit(element.key)
                 self.pattern(element.pattern)
                 if element.default is not None:
                     self.visit(element.default)
@@ -458,6 +462,7 @@ class _Resolver:
             self.block = BlockScope(outside, outside.function, outside.loops)
             if node.error is not None:
                 self.declare(node.error, "catch", node.error.span.end)
+                self.pattern(node.error)
             self.nested_block(node.handler)
             self.block = outside
         if node.finalizer is not None:

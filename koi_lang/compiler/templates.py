@@ -72,7 +72,7 @@ def _parts_of(pattern: n.Node, part: PayloadPart) -> Iterator[tuple[str, Payload
         case n.ArrayPattern(elements=elements) | n.ObjectPattern(elements=elements) if part.default is None:
             for index, element in enumerate(elements):
                 is_plain = element.default is None or isinstance(element.default, (n.Literal, n.Text))
-                if is_plain and not element.rest:
+                if is_plain and not element.rest and not isinstance(element.key, n.Node):
                     key = index if element.key is None else element.key
                     yield from _parts_of(element.pattern, PayloadPart((*part.path, key), element.default))  # type: ignore[arg-type]
 

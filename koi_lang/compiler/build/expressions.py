@@ -433,6 +433,10 @@ class Expressions(Annotations):
             pattern = n.Binding(span_of(key), str(key))
         return n.Element(cover(children), pattern, str(key), default)
 
+    def computed_entry(self, children: Children) -> n.Element:
+        """`[key]: pattern = default` in an object."""
+        return n.Element(span_between(children[0], children[6] or children[4]), children[4], children[1], children[6])
+
     def rest_element(self, children: Children) -> n.Element:
         """`...name`, which takes what is left."""
         return n.Element(cover(children), n.Binding(span_of(children[1]), str(children[1])), rest=True)

@@ -72,6 +72,10 @@ class Statements(Expressions):
             first = n.ExpressionStatement(first.span, first)
         return n.For(cover(children), first, condition, update, _block(body))
 
+    def sequence(self, children: Children) -> n.Sequence:
+        """`a, b` in the head of a `for`."""
+        return n.Sequence(cover(children), only(children, n.Expression))
+
     def while_statement(self, children: Children) -> n.While:
         """`while (condition) …`."""
         return n.While(cover(children), children[1], _block(children[2]))
@@ -119,8 +123,7 @@ class Statements(Expressions):
         if catch is None and last is None:
             help = "write `catch (error) { … }` behind it."
             raise BuildError(span_of(children[0]), "this `try` has neither `catch` nor `finally`", help, "E0190")
-        binding = n.Binding(span_of(error), str(error)) if error else None
-        return n.Try(cover(children), body, binding, handler, finalizer)
+        return n.Try(cover(children), body, error, handler, finalizer)
 
     def playbook(self, children: Children) -> n.Playbook:
         """`playbook` with its parts and, behind them, a budget."""

@@ -216,20 +216,23 @@ def _emit_unpacking(pattern: n.ArrayPattern, parts: ast.expr, e: Emitter) -> lis
 def _bind_elements(pattern: n.ArrayPattern | n.ObjectPattern, value: ast.expr, e: Emitter) -> list[ast.stmt]:
     at, whole = e.at(pattern.span), e.fresh("parts")
     result: list[ast.stmt] = [py.assign(whole, value, at)]
+    keys: list[ast.expr] = []
     for index, element in enumerate(pattern.elements):
-        part = _part(pattern, index, py.load(whole, at), e.at(element.span))
+        at = e.at(element.span)
+        if isinstance(pattern, n.ArrayPattern):
+            part: ast.expr = ast.Subscript(py.load(whole, at), py.constant(index, at), py.LOAD, **at)
+        elif element.rest:
+            part = py.helper("without", [py.load(whole, at), ast.List(list(keys), py.LOAD, **at)], at)
+        else:
+            if isinstance(element.key, n.Expression):
+                name = e.fresh("key")
+                result.append(py.assign(name, py.helper("text", [expression(element.key, e)], at), at))
+                keys.append(py.load(name, at))
+            else:
+                keys.append(py.constant(element.key, at))
+            part = py.helper("get", [py.load(whole, at), keys[-1]], at)
         result += _bind_element(element, part, e)
     return result
-
-
-def _part(pattern: n.ArrayPattern | n.ObjectPattern, index: int, whole: ast.expr, at: py.At) -> ast.expr:
-    element = pattern.elements[index]
-    if isinstance(pattern, n.ArrayPattern):
-        return ast.Subscript(whole, py.constant(index, at), py.LOAD, **at)
-    if element.rest:
-        keys = [other.key for other in pattern.elements if other.key is not None]
-        return py.helper("without", [whole, py.text_list(keys, at)], at)
-    return py.helper("get", [whole, py.constant(element.key, at)], at)
 
 
 def _bind_element(element: n.Element, part: ast.expr, e: Emitter) -> list[ast.stmt]:

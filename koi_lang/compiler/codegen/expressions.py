@@ -382,6 +382,14 @@ def _once(node: n.Expression, e: Emitter, at: py.At) -> tuple[ast.expr, ast.expr
 
 
 @expression.register
+def _sequence(node: n.Sequence, e: Emitter) -> ast.expr:
+    """The last of several values, all of which are computed."""
+    at = e.at(node.span)
+    values = ast.Tuple([expression(each, e) for each in node.expressions], py.LOAD, **at)
+    return ast.Subscript(values, py.constant(-1, at), py.LOAD, **at)
+
+
+@expression.register
 def _conditional(node: n.Conditional, e: Emitter) -> ast.expr:
     then, otherwise = expression(node.then, e), expression(node.otherwise, e)
     return ast.IfExp(condition(node.condition, e), then, otherwise, **e.at(node.span))

@@ -98,6 +98,8 @@ def _block(node: n.Block, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _expression(node: n.ExpressionStatement, e: Emitter) -> list[ast.stmt]:
     inner = n.strip_parentheses(node.expression)
+    if isinstance(inner, n.Sequence):
+        return [step for each in inner.expressions for step in _expression(n.ExpressionStatement(each.span, each), e)]
     if isinstance(inner, (n.Assignment, n.Update)):
         return assignment_statement(inner, e)
     pushed = find_push(inner, e) if isinstance(inner, n.Call) else None

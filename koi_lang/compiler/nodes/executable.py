@@ -254,10 +254,10 @@ class Binding(Pattern):
 
 @node
 class Element(Node):
-    """A part of an array or object pattern; `key` only in objects, `rest` takes what is left."""
+    """A part of an array or object pattern; `key` only in objects, perhaps computed, `rest` takes what is left."""
 
     pattern: Pattern | Expression
-    key: str | None = None
+    key: str | Expression | None = None
     default: Expression | None = None
     rest: bool = False
 
@@ -369,6 +369,13 @@ class ForEach(Statement):
 
 
 @node
+class Sequence(Expression):
+    """`a, b` in the head of a `for`: one after the other."""
+
+    expressions: tuple[Expression, ...]
+
+
+@node
 class For(Statement):
     """`for (first; condition; update)`."""
 
@@ -452,7 +459,7 @@ class Try(Statement):
     """`try` with a `catch`, a `finally` or both."""
 
     body: Block
-    error: Binding | None
+    error: Pattern | None
     handler: Block | None
     finalizer: Block | None
 

@@ -228,6 +228,7 @@ def pattern_as_value(file: Analysis, report: Report) -> None:
     """
     steps = {n.strip_parentheses(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
     steps |= {n.strip_parentheses(loop.update) for loop, _ in file.index.of(n.For) if loop.update is not None}
+    steps |= {n.strip_parentheses(step) for several, _ in file.index.of(n.Sequence) for step in several.expressions}
     for assignment, _ in file.index.of(n.Assignment):
         if isinstance(assignment.target, n.Pattern) and assignment not in steps:
             message = "an assignment that takes something apart has no value"

@@ -88,7 +88,7 @@ class ResultTypes:
                     self.variables[variable] = type
             case n.ObjectPattern():
                 for element in pattern.elements:
-                    if element.key is not None and not element.rest:
+                    if isinstance(element.key, str) and not element.rest:
                         self.bind(element.pattern, self.field_type(type, element.key), around)
             case n.ArrayPattern():
                 for element in pattern.elements:

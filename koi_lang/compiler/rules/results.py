@@ -130,9 +130,9 @@ def _unknown_in(pattern: n.Node, type: n.Type | None, types: ResultTypes) -> Ite
     if fields is None or not isinstance(pattern, n.ObjectPattern):
         return
     for element in pattern.elements:
-        if element.key is not None and element.key not in fields:
+        if isinstance(element.key, str) and element.key not in fields:
             yield element.span, element.key, list(fields)
-        elif element.key is not None:
+        elif isinstance(element.key, str):
             yield from _unknown_in(element.pattern, fields[element.key], types)
 
 

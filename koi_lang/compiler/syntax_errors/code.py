@@ -99,7 +99,7 @@ def for_form(failure: Failure) -> SyntaxHelp | None:
         each, items = (head[1], head[2].strip()) if head else ("item", "list")
         help = f"write `for (const {each} of {items}) {{ … }}`."
         return SyntaxHelp("the parentheses of this `for` are missing", failure.piece(-1).span, help)
-    if failure.frame.word == "for" and failure.expected in ({"RPAR"}, {"SEMICOLON"}):
+    if failure.frame.word == "for" and failure.expected and failure.expected <= {"RPAR", "SEMICOLON", "COMMA"}:
         return _for_head(failure)
     name = failure.piece(-1)
     if failure.frame.word in ("for", "const", "let", "var") and "OF" in failure.expected and name.kind == "word":
@@ -114,10 +114,6 @@ def _for_head(failure: Failure) -> SyntaxHelp | None:
     """What is wrong with the head of a `for` that has begun well."""
     if failure.word() == ":":
         return _declaration_missing(failure.piece(-1), "of")
-    if failure.word() == ",":
-        is_step = "RPAR" in failure.expected
-        help = "write the second one at the end of the body." if is_step else "write the first one before the `for`."
-        return SyntaxHelp("a `for` has room for one assignment here", failure.span, help)
     opener = failure.at(failure.frame.start)
     name, word = (failure.piece(opener + offset - failure.index) for offset in (1, 2))
     if failure.word() != ")" or word.text.lower() != "in":
