@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import statistics
 import time
@@ -48,7 +49,9 @@ def _ratios(name: str, size: int) -> list[float]:
 
 
 def _ratio(koi: ModuleType, python: ModuleType, size: int) -> float:
+    gc.collect()
     koi_s, result = asyncio.run(_run(koi, size))
+    gc.collect()
     begin_s = time.process_time()
     expected = python.start(size)
     python_s = time.process_time() - begin_s

@@ -15,7 +15,7 @@ class Expressions(
     async def arithmetic(this, args):
         n = koi.add(koi.multiply(koi.get(args, 'n'), 2), 1)
         power = koi.remainder(koi.power(koi.negate(n), 2), 7)
-        joined = koi.add('a', n, f'b {koi.text(n)} c')
+        joined = koi.add('a', n) + f'b {koi.text(n)} c'
         return [
             power,
             joined,

@@ -288,8 +288,9 @@ def _emit_operators(node: n.Operation, e: Emitter) -> ast.expr:
         operator, right = node.operators[index], node.operands[index + 1]
         at, kinds = e.at(Span(start, right.span.end)), (kind, e.kinds.of(right))
         emitted = operand(right, e)
-        known = emit_binary(operator, result, emitted, kinds, at) if len(node.operators) < LONG_CHAIN else None
-        count = _run(node.operators, index) if operator == "+" and known is None else 1
+        is_long = len(node.operators) > LONG_CHAIN
+        known = None if is_long else emit_binary(operator, result, emitted, kinds, at)
+        count = _run(node.operators, index) if is_long and operator == "+" else 1
         operands = node.operands[index + 1 : index + 1 + count]
         if known is None:
             at = e.at(Span(start, operands[-1].span.end))
