@@ -20,6 +20,7 @@ from koi_lang.program.eval_blocks import carry_out_case, eval_named
 from koi_lang.program.files import absolute
 from koi_lang.runtime.budget.limits import RUN, LimitReachedError
 from koi_lang.runtime.journal import store
+from koi_lang.runtime.journal.entries import Redact
 from koi_lang.runtime.journal.history import History, lasting_entries
 from koi_lang.runtime.journal.totals import UsageTotals
 from koi_lang.runtime.run import Run
@@ -95,7 +96,8 @@ class CaseRun:
             error = raised
         finally:
             loader.unload()
-        return _outcome(audience, error, watch.seconds, usage)
+        redact = self.options.key_lookup().redactor(self.options.payload)
+        return _outcome(audience, error, watch.seconds, usage, redact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +136,16 @@ def with_model(ready: Prepared, case: Mapping[str, Any], trial: Trial, answers: 
     return replace(ready, adapter=adapter, needs_model=True)
 
 
-def _outcome(audience: Audience, error: BaseException | None, seconds: float, usage: UsageTotals) -> EvalOutcome:
+def _outcome(
+    audience: Audience, error: BaseException | None, seconds: float, usage: UsageTotals, redact: Redact
+) -> EvalOutcome:
     trial = audience.trial
     failures = [*trial.misses, *([] if error is None else [error])]
     messages = [failed_outcome(failure).message for failure in failures]
     return EvalOutcome(
         not failures,
         seconds,
-        "\n\n".join(messages),
+        redact("\n\n".join(messages)),
         tuple(trial.output),
         tuple(audience.logged),
         scores=dict(trial.scores),

@@ -209,3 +209,14 @@ def test_answers_are_given_by_cases_and_repeats(project: Project) -> None:
     assert ["7 1/2, n 3", "7 2/2, n 3", "ada 1/2, n 1", "ada 2/2, n 2"] == told
     assert (2, "") == (few.returncode, few.stdout)
     assert "`few.json` has no answers for the case `7`" in few.stderr
+
+
+def test_a_failure_shows_no_secret(project: Project) -> None:
+    """What a journal does not show is not shown of what was expected either."""
+    write_evals(
+        project, 'eval "keeps" over "./names.jsonl" { expect case.password == 1 }', [{"password": "swordfish-17"}]
+    )
+
+    done = evaluated(project)
+
+    assert ("failed keeps: 1" in done.stdout, "k9XfQ2mZ" in done.stdout + done.stderr) == (True, False)
