@@ -39,6 +39,8 @@ class NothingToEvaluateError(UsageError):
 @click.option("-j", "--jobs", type=click.IntRange(1), help="How many processes work at a time; default: all cores.")
 @click.option("--budget-usd", type=Amount(), metavar="USD", help="Stop before more than this is spent.")
 @click.option("--since", metavar="ID", help="Compare with an earlier evaluation, case by case.")
+@click.option("--inspect", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Write logs for `inspect view` into a folder.")  # fmt: skip
 @click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
               help="Most time of a case; default: 600.")  # fmt: skip
 @click.option("--answers", metavar="FILE", help="Take the model's answers from a file, anew for each case.")

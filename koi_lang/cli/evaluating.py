@@ -12,10 +12,12 @@ from time import perf_counter
 
 import click
 
+from koi_lang.cli.ui.output import writing
 from koi_lang.cli.ui.text import count_text, has_colours, usage_text
 from koi_lang.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, JournalError
 from koi_lang.evaluation.case_answers import read_case_answers
 from koi_lang.evaluation.evaluation import EvalBudget, Evaluation, Plan, plan_evaluation, spent_before
+from koi_lang.evaluation.inspect_logs import InspectedEval, write_inspect_log
 from koi_lang.evaluation.records import (
     CaseRecord,
     EvaluationJournal,
@@ -31,7 +33,7 @@ from koi_lang.program import loader
 from koi_lang.program.eval_blocks import evals_of
 from koi_lang.runtime.journal import store
 from koi_lang.runtime.journal.calls import is_evaluation
-from koi_lang.runtime.journal.reader import Journal
+from koi_lang.runtime.journal.reader import Journal, read_header
 from koi_lang.runtime.test_blocks.evals import EvalBlock
 from koi_lang.sessions.known_history import is_changed, own_journal
 from koi_lang.sessions.options import RunOptions
@@ -49,6 +51,7 @@ class EvalOptions:
         most: how many cases of each eval are taken; None for all.
         budget_usd: the most money for all of it; None without a limit.
         since: the evaluation that it is compared with; None for none.
+        inspect: the folder that logs for `inspect view` are written into; None for none.
         trusted: whether it may go on with journals that this machine has not signed.
     """
 
@@ -58,6 +61,7 @@ class EvalOptions:
     most: int | None = None
     budget_usd: float | None = None
     since: str | None = None
+    inspect: Path | None = None
     trusted: bool = False
 
 
@@ -110,14 +114,20 @@ def evaluate(ready: Prepared, options: EvalOptions, going: Going | None = None) 
     """
     before = _records_since(ready, options.since)
     progress = _plan(ready, options, None if going is None else going.journal)
+    if options.inspect is not None:
+        with writing(options.inspect):
+            options.inspect.mkdir(parents=True, exist_ok=True)
     since = perf_counter()
-    with _journal(progress.plan, ready, going) as writing:
-        _carry_out(progress, writing, options)
+    with _journal(progress.plan, ready, going) as journal:
+        _carry_out(progress, journal, options)
         if progress.is_whole:
-            writing.note_end()
+            journal.note_end()
     if progress.evaluation.refusal and not progress.records:
         return _refuse(progress, ready.folder), 0.0
     code = _tell(progress, before, perf_counter() - since)
+    if options.inspect is not None:
+        with writing(options.inspect):
+            _write_logs(progress, ready, options.inspect)
     return code, progress.evaluation.budget.total
 
 
@@ -198,6 +208,30 @@ def _tell(progress: EvalProgress, before: Sequence[CaseRecord], seconds: float) 
     if progress.is_interrupted:
         return EXIT_INTERRUPTED
     return code if progress.is_whole else EXIT_FAILED
+
+
+def _write_logs(progress: EvalProgress, ready: Prepared, target: Path) -> None:
+    """Write what has been found out for `inspect view`. Raises OSError."""
+    plan, stand_in = progress.plan, "scripted/scripted" if ready.options.answers else "none/none"
+    started = read_header(store.path_of(ready.folder, plan.id)).started
+    for block in plan.blocks:
+        found = [record for record in progress.records if record.eval == block.name]
+        records = sorted(found, key=lambda record: record.number)
+        if records:
+            total = sum(case.case["eval"] == block.name for case in plan.cases)
+            inspected = InspectedEval(
+                id=plan.id,
+                program=ready.path,
+                started=started,
+                summary=summarise_eval(block.name, block.accept, records),
+                records=records,
+                cases={case.number: case.case["data"] for case in plan.cases},
+                source=block.over if isinstance(block.over, str) else "",
+                model=ready.options.model or stand_in,
+                is_whole=len(records) == total,
+            )
+            path = write_inspect_log(inspected, target, ready.folder, ready.redactor())
+            click.echo(f"log: {clean(str(path))}", err=True)
 
 
 def _refuse(progress: EvalProgress, folder: Path) -> int:
