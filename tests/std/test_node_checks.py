@@ -104,6 +104,7 @@ def test_what_is_broken_is_never_ok(checked: CheckedProject, files: Mapping[str,
         ("jest", False),
         ("node test.js", False),
         ("node --test | tee log", False),
+        ("node " + "--test " * 100_000 + ";", False),
     ],
 )
 def test_which_scripts_report(checked: CheckedProject, script: str, is_runner: bool) -> None:

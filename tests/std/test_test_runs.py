@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError, PermissionDeniedError
-from koi_lang.std.checks.runner import run_tests
+from koi_lang.std.checks.runner import run_command, run_lint, run_tests, run_types
 from tests.playbook.conftest import play as play
 from tests.playbook.playing import Player
 from tests.playbook.test_shell import Deciding
@@ -181,3 +181,12 @@ def test_old_bytecode_hides_no_change(checked: CheckedProject) -> None:
     results = [checked.write(files).check(run_tests)["ok"] for files in (GREEN, RED, GREEN)]
 
     assert ([True, False, True], []) == (results, [*checked.folder.rglob("*.pyc")])
+
+
+def test_a_folder_that_is_gone(checked: CheckedProject) -> None:
+    """Where the folder of the program was removed, nothing is found in it, and no command can begin there."""
+    checked.folder.rmdir()
+    results = [checked.check(check) for check in (run_tests, run_lint, run_types, lambda _: run_command("true", None))]
+
+    assert [(False, 0, 1)] * 4 == [*map(summary, results)]
+    assert "`true` cannot be started: no such file or directory" == titles(results[3])[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 # How many files and folders of a project are looked at.
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 100_000
 MOST_OF_A_SETTING = 1_000_000
 # Folders with what is not the project's own.
 FOREIGN = frozenset(("node_modules", "venv", "env", "site-packages", "__pycache__", "build", "dist", "target"))
@@ -36,8 +37,8 @@ def has_name(folder: Path, is_meant: Callable[[str], bool]) -> bool:
 
 
 def has_setting(folder: Path, is_meant: Callable[[str], bool]) -> bool:
-    """Whether a file or folder whose name is meant stands in the folder of a project itself."""
-    return any(map(is_meant, os.listdir(folder)))
+    """Whether a file whose name is meant stands in the folder of a project itself."""
+    return any(is_meant(name) for _, _, names in islice(os.walk(folder), 1) for name in names)
 
 
 def _names(folder: Path) -> Iterator[str]:
