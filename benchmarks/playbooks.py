@@ -26,6 +26,8 @@ from koi_lang.runtime.services import Services
 
 ACTIONS = 20
 TOKENS_PER_S, TOKEN = 50, 4
+LINES = [{"number": n, "item": f"tea of kind {n}", "inStock": True} for n in range(10)]
+RESULT = json.dumps({"actionType": "direct", "intent": "return", "data": {"done": True, "lines": LINES}})
 RETURN = '{"actionType":"direct","intent":"return","data":{"done":true}}'
 
 
@@ -121,16 +123,18 @@ async def _stream(module: ModuleType) -> tuple[float, float]:
 
 
 def _costs(module: ModuleType) -> list[Figure]:
-    return [
-        Figure(f"CPU of an action, {count:,} a run", 1.0, repeat(times, partial(_cost, module, count)), "ms")
+    costs = [
+        Figure(f"CPU of an action, {count:,} a run", 1.0, repeat(times, partial(_cost, module.Single, count)), "ms")
         for count, times in ((10, 30), (1000, 5))
     ]
+    typed = repeat(40, lambda: _cost(module.Typed, 10, RESULT) / _cost(module.Single, 10, RESULT))
+    return [*costs, Figure("the same with a result type", 1.05, typed, "×")]
 
 
-def _cost(module: ModuleType, count: int) -> float:
+def _cost(agent: type[Agent], count: int, last: str = RETURN) -> float:
     """Milliseconds of CPU time of an action, where every answer has one."""
-    model = ScriptedModel([*print_answers(count - 1), RETURN])
-    return asyncio.run(run_playbook(module.Single, lambda _: model)) / count * 1000
+    model = ScriptedModel([*print_answers(count - 1), last])
+    return asyncio.run(run_playbook(agent, lambda _: model)) / count * 1000
 
 
 def print_answers(count: int) -> list[str]:

@@ -96,6 +96,10 @@ agent Lead : Worker {
 agent Single : Clerk {
   on start() { playbook Orders budget { turns: 5000 } }
 }
+type Line = { number: int, item: string, inStock: boolean, note?: string }
+agent Typed : Clerk {
+  on start(): { done: boolean, lines?: Line[] } { playbook Orders budget { turns: 5000 } }
+}
 '''
 
 
