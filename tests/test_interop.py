@@ -9,6 +9,7 @@ import math
 import pydoc
 import sys
 import traceback
+import typing
 from types import ModuleType
 from typing import Any
 
@@ -493,3 +494,21 @@ def test_python_files_import_their_neighbours(project: Project, monkeypatch: pyt
     )
 
     assert asyncio.run(module.result()) == 7
+
+
+def test_declared_types_are_classes_of_python(project: Project) -> None:
+    """A declared object is a `TypedDict` of the module, and functions are annotated with it."""
+    text = """
+    type Finding = { line: int, severity: "blocker" | "note", inner?: Finding[] }
+    skill Reviews { export function worst(findings: Finding[]): Finding | null { return findings[0] ?? null } }
+    """
+    module = project.load("reviews.koi", text)
+
+    hints = typing.get_type_hints(module.Finding, vars(module))
+    assert {
+        "line": int,
+        "severity": typing.Literal["blocker"] | typing.Literal["note"],
+        "inner": list[module.Finding],
+    } == hints
+    assert {"line", "severity"} == module.Finding.__required_keys__
+    assert {"findings": list[module.Finding], "return": module.Finding | None} == typing.get_type_hints(module.worst)

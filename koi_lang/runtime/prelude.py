@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 from koi_lang.js.accessors import Accessor, AccessorObject
 from koi_lang.js.call_helpers import (
@@ -121,13 +121,14 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Mcp", "Prompt", "ResultType", "Role",
-    "Team", "add", "and_bits", "apply", "apply_member", "apply_to", "both", "call", "caught", "coalesce", "compare",
-    "current_case", "decrement", "divide", "either", "equal", "expect", "expect_failure", "export", "fill", "get",
-    "give_score", "given", "greater", "greater_equal", "has", "increment", "instance_of", "invert_bits", "invoke",
-    "invoke_found", "iterate", "keys", "length", "less", "less_equal", "live", "multiply", "named", "negate", "new",
-    "note_misses", "nullish", "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power",
-    "put", "put_last", "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send",
-    "server", "settle", "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template",
-    "text", "thrown", "tool", "truth", "type_of", "undefined", "unpack", "with_types", "without", "xor_bits",
+    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Literal", "Mcp", "NotRequired",
+    "Prompt", "ResultType", "Role", "Team", "TypedDict", "add", "and_bits", "apply", "apply_member", "apply_to",
+    "both", "call", "caught", "coalesce", "compare", "current_case", "decrement", "divide", "either", "equal",
+    "expect", "expect_failure", "export", "fill", "get", "give_score", "given", "greater", "greater_equal", "has",
+    "increment", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys", "length", "less",
+    "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish", "number", "on",
+    "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file",
+    "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle", "shift_left",
+    "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth",
+    "type_of", "undefined", "unpack", "with_types", "without", "xor_bits",
 ]  # fmt: skip

@@ -91,7 +91,7 @@ def definition(
         _take_this(arguments, e, at)
     result = py.function(name, arguments, [*_nonlocals(scope, at), *prologue, *body], at, is_async=node.is_async)
     if typed and node.returns is not None:
-        result.returns = annotation(node.returns, at, e.names.table)
+        result.returns = annotation(node.returns, at, e.names)
     return result
 
 
@@ -130,7 +130,7 @@ def parameters(
         at = e.at(node.span)
         argument, opening = _parameter(node, e, at)
         if typed and node.type is not None:
-            argument.annotation = annotation(node.type, at, e.names.table)
+            argument.annotation = annotation(node.type, at, e.names)
         prologue += opening
         if node.rest:
             rest = argument

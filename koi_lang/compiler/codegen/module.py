@@ -7,7 +7,7 @@ import posixpath
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.codegen import agents, compositions, prompts
+from koi_lang.compiler.codegen import agents, compositions, prompts, types
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen import switches as switches  # enters its emitter
 from koi_lang.compiler.codegen.expressions import no_payload
@@ -18,7 +18,7 @@ from koi_lang.compiler.symbols import Kind, Symbol
 
 START: py.At = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 # Skills run their initial values at once, so what these may mention comes first.
-ORDER = (n.Role, n.Mcp, n.Prompt, n.Skill, n.Team, n.Agent)
+ORDER = (n.TypeDeclaration, n.Role, n.Mcp, n.Prompt, n.Skill, n.Team, n.Agent)
 
 
 def module(file: Analysis) -> ast.Module:
@@ -112,7 +112,8 @@ class _Module:
 
     def symbol(self, node: n.Node) -> Symbol | None:
         """The symbol of a declaration, unless another one has its name."""
-        kind: Kind = type(node).__name__.lower()  # type: ignore[assignment]
+        name = type(node).__name__.removesuffix("Declaration").lower()
+        kind: Kind = name  # type: ignore[assignment]
         symbol = self.file.table.find(kind, node.name.name)  # type: ignore[attr-defined]
         return symbol if symbol is not None and symbol.node is node else None
 
@@ -130,6 +131,8 @@ class _Module:
                 return compositions.emit_composition(node, self.file, self.names, name)
             case n.Prompt():
                 return [py.assign(name, prompts.prompt_value(node, self.unit.source, self.names), at)]
+            case n.TypeDeclaration():
+                return [py.assign(name, types.typed_dict(node, at, self.names), at)] if types.is_record(node) else []
             case n.Team():
                 return [py.assign(name, agents.team(node, self.file, self.names), at)]
             case n.Role():

@@ -8,6 +8,7 @@ from typing import Any
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
+from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.doc_comments import doc_comment
 from koi_lang.compiler.symbols import Symbol, SymbolTable
 from koi_lang.compiler.walk import everything
@@ -16,35 +17,65 @@ SIMPLE = {
     "number": "float", "int": "int", "string": "str", "boolean": "bool", "bool": "bool", "void": "None", "null": "None",
     "undefined": "None",
 }  # fmt: skip
+# Stands for the declared type whose fields are annotated: these may mention it.
+FIELDS = ("",)
 SCHEMAS = {"float": "number", "int": "integer", "str": "string", "bool": "boolean", "None": "null"}
 
 
-def annotation(type: n.Type, at: py.At, table: SymbolTable, seen: tuple[str, ...] = ()) -> ast.expr:
+def annotation(type: n.Type, at: py.At, names: ModuleNames, around: tuple[str, ...] = ()) -> ast.expr:
     """The Python annotation that says the same; `Any` for what Python has no word for.
 
+    Where it mentions a declared type it is a text, which is looked at when somebody asks: modules may need each other.
+
     Args:
-        seen: the declared types around it, since one may mention itself.
+        around: the declared types that it is part of; literals say which ones they are within these alone.
     """
+    found = _annotation(type, at, names, around)
+    is_declared = any(isinstance(part, n.Type) and part.name in names.table.types for part in everything(type))
+    return py.constant(ast.unparse(found), at) if is_declared else found
+
+
+def typed_dict(node: n.TypeDeclaration, at: py.At, names: ModuleNames) -> ast.expr:
+    """`koi.TypedDict("Name", {…})` for a declared type that is an object."""
+    keys: list[ast.expr | None] = [py.constant(field.name, at) for field in node.type.fields]
+    values: list[ast.expr] = []
+    for each in node.type.fields:
+        told = annotation(each.type, at, names, FIELDS)
+        values.append(ast.Subscript(py.koi("NotRequired", at), told, py.LOAD, **at) if each.optional else told)
+    return py.helper("TypedDict", [py.constant(node.name.name, at), ast.Dict(keys, values, **at)], at)
+
+
+def _annotation(type: n.Type, at: py.At, names: ModuleNames, seen: tuple[str, ...]) -> ast.expr:
+    """An annotation within the declared types that were `seen`; one that is an object stands for itself."""
     simple = SIMPLE.get(type.name.lower())
     if simple is not None:
         return py.constant(None, at) if simple == "None" else py.load(simple, at)
     match type.name:
         case "Array" if type.arguments:
-            return ast.Subscript(py.load("list", at), annotation(type.arguments[0], at, table, seen), py.LOAD, **at)
+            return ast.Subscript(py.load("list", at), _annotation(type.arguments[0], at, names, seen), py.LOAD, **at)
         case "Promise" if type.arguments:
-            return annotation(type.arguments[0], at, table, seen)
+            return _annotation(type.arguments[0], at, names, seen)
         case "object":
             pair = ast.Tuple([py.load("str", at), py.koi("Any", at)], py.LOAD, **at)
             return ast.Subscript(py.load("dict", at), pair, py.LOAD, **at)
         case "union":
-            result = annotation(type.arguments[0], at, table, seen)
+            result = _annotation(type.arguments[0], at, names, seen)
             for argument in type.arguments[1:]:
-                result = ast.BinOp(result, ast.BitOr(), annotation(argument, at, table, seen), **at)
+                result = ast.BinOp(result, ast.BitOr(), _annotation(argument, at, names, seen), **at)
             return result
-    declared = table.types.get(type.name)
-    if declared is not None and type.name not in seen:
-        return annotation(_type_of(declared), at, table, (*seen, type.name))
-    return py.koi("Any", at)
+        case "literal" if seen:
+            return ast.Subscript(py.koi("Literal", at), py.constant(_literal_value(type.text), at), py.LOAD, **at)
+    symbol = names.table.types.get(type.name)
+    if symbol is None or symbol.name in seen:
+        return py.koi("Any", at)
+    if is_record(symbol.node):
+        return names.reference(symbol, at)
+    return _annotation(_type_of(symbol), at, names, (*seen, symbol.name))
+
+
+def is_record(node: n.Node) -> bool:
+    """Whether a declared type is an object, which Python has a class for."""
+    return isinstance(node, n.TypeDeclaration) and node.type.name == "object" and bool(node.type.fields)
 
 
 def schema(type: n.Type | None, table: SymbolTable) -> dict[str, Any]:
