@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +21,7 @@ from koi_lang.program import loader
 from koi_lang.runtime.run import Run
 from koi_lang.runtime.services import Services
 
+Change = Callable[[str, Random], str]
 NODE = shutil.which("node")
 NUMBERS = (
     "0 1 2 3 5 7 10 -1 -2 -7 0.5 -0.5 1.5 2.25 100 1000003 4294967296 9007199254740991 9007199254740992"
@@ -366,9 +367,10 @@ HANDLER = """  on p{seed}(args) {{
 """
 
 
-def run_koi(seeds: list[int], folder: Path) -> dict[int, list[str]]:
-    """What the programs show in Koi, by seed."""
-    handlers = "".join(HANDLER.format(seed=seed, show=SHOW, body=program(seed)) for seed in seeds)
+def run_koi(seeds: list[int], folder: Path, change: Change = lambda body, _: body) -> dict[int, list[str]]:
+    """What the programs show in Koi, by seed; they are changed before, in a way that must make no difference."""
+    bodies = {seed: change(program(seed), Random(seed)) for seed in seeds}
+    handlers = "".join(HANDLER.format(seed=seed, show=SHOW, body=bodies[seed]) for seed in seeds)
     path = folder / f"programs{seeds[0]}.koi"
     path.write_text(KOI.format(handlers=handlers), "utf-8")
     module = loader.load(str(path))
@@ -397,10 +399,10 @@ def run_node(seeds: list[int], folder: Path) -> dict[int, list[str]]:
     return {int(seed): lines for seed, lines in json.loads(output).items()}
 
 
-def differences(seeds: list[int]) -> list[tuple[int, list[str], list[str]]]:
+def differences(seeds: list[int], change: Change = lambda body, _: body) -> list[tuple[int, list[str], list[str]]]:
     """The programs that Koi and Node carry out differently: the seed and what each shows."""
     with tempfile.TemporaryDirectory() as folder:
-        koi, node = run_koi(seeds, Path(folder)), run_node(seeds, Path(folder))
+        koi, node = run_koi(seeds, Path(folder), change), run_node(seeds, Path(folder))
     return [(seed, koi[seed], node[seed]) for seed in seeds if koi[seed] != node[seed]]
 
 
