@@ -15,6 +15,8 @@ CODE = (
     "const { other: §, ...rest } = message",
     "const [§, ...rest] = list",
     "let § = 1\n§ = 2\n§ += §\n§++\n--§\n§ ??= 3",
+    "let § = 1\n§ ^= 2\n§ >>>= 1\n§ &= 1\n§ |= 1\n§ /= 2\n§ %= 2\n§ ** 2\n§ === 1 && f()\n§ !== 1 || f()",
+    "let x = § as §\n§ = x! satisfies §\n§!.a = f<§>(§)",
     "let §\nlet other, §\nlet last = §\ncall(last)",
     "const before = {}\n§ = before",
     'const text = "a"\n§.field = text',
