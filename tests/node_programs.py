@@ -33,7 +33,7 @@ HEAD = """
     const attempt = async (name, f) => {
       log = []
       fuel = %d
-      try { log.push("=", await f()) } catch (error) { log.push("!", String(error.message ?? error)) }
+      try { log.push("=", await f()) } catch (error) { log.push("!", String(error?.message ?? error)) }
       results[name] = log
     }
 """
@@ -51,6 +51,35 @@ OF_OBJECT = (
     "o?.k?.() o.k.call({a:x}) Object.keys(o).length o.only.one JSON.stringify(o.n) o.zzz?.(step(1)) o.n?.['up']() "
     "Object.values(o.n)[0] o.m.bind({a:y})(x).a"
 ).split()
+GENERATORS = """
+      function* each(n) {
+        try {
+          for (let i = 0; i < n; i++) { const got = yield i; if (got !== undefined) { step(got) } }
+          return step("end")
+        } catch (error) { yield step("caught"); return "c" } finally { step("closed") }
+      }
+      const pair = { n: 2, *both() { yield this.n; const r = yield* each(2); yield r; yield* ["p"] } }
+      async function* late(n) {
+        try {
+          for (let i = 0; i < n; i++) { step(await i); const got = yield Promise.resolve(i); step(got) }
+          return "z"
+        } finally { await null; step("shut") }
+      }
+      async function* outer(n) { const r = yield* late(n); step(r); yield* [x, y] }
+      const g = each(3)
+"""
+OF_GENERATORS = (
+    "g.next().value;g.next(x).done;g.next(1).value;g.return(x).value;[...each(2)].join();Math.max(...each(2));"
+    "[...pair.both()].length;Array.from(each(2)).length;new Set(each(3)).size;JSON.stringify(g.next(y));"
+    "(([p,q])=>q)(each(3));typeof g.next;Object.fromEntries([[x,[...each(1)][0]]])[x];g.throw(x).value"
+).split(";")
+OF_ASYNC = (
+    "(await late(2).next()).value",
+    "JSON.stringify(await late(1).return(x))",
+    "(await outer(1).next(y)).done",
+)
+SOURCES = ("each(3)", "pair.both()", "g", "[0,...each(2)]")
+ASYNC_SOURCES = ("late(3)", "outer(2)", "each(2)", "[x,Promise.resolve(y)]", "pair.both()")
 PLACES = ("o.g", "o.a", "o.n.a", "o['g']")
 VALUES = ["0", "1", "2", '"a"', '"1"', "null", "true", "NaN", "undefined"]
 
@@ -79,6 +108,9 @@ class Writer:
             return name
         if r < 0.45:
             return self.random.choice(OF_OBJECT)
+        if r < 0.52:
+            waiting = self.is_async and self.random.random() < 0.3
+            return f"({self.random.choice(OF_ASYNC)})" if waiting else self.random.choice(OF_GENERATORS)
         if r < 0.6:
             return self.random.choice(VALUES)
         if r < 0.7:
@@ -161,6 +193,14 @@ class Writer:
     def each(self, depth: int) -> str:
         """`for … of` over a list."""
         name = self.fresh("e")
+        over = self.random.random()
+        if over < 0.5:
+            self.variables.append(name)
+            body = self._body(depth)
+            self.variables.remove(name)
+            waits = self.is_async and over < 0.3
+            source = self.random.choice(ASYNC_SOURCES if waits else SOURCES)
+            return f"for {'await ' * waits}(let {name} of {source}) {body}"
         values = ", ".join(self.random.choice(VALUES) for _ in range(self.random.randrange(4)))
         self.variables.append(name)
         body = self._body(depth)
@@ -213,7 +253,7 @@ def functions(random: Random, count: int) -> list[str]:
         body = writer.block(4)
         mark = "async " if writer.is_async else ""
         made = OBJECT % (random.choice(VALUES), random.choice(VALUES))
-        found.append(f"{mark}() => {{ let [x, y] = [{arguments}]\n const o = {made}\n {body} }}")
+        found.append(f"{mark}() => {{ let [x, y] = [{arguments}]\n const o = {made}\n{GENERATORS} {body} }}")
     return found
 
 

@@ -83,7 +83,7 @@ class _ProblemError(Exception):
 
 def _parse(source: Source, span: Span, rule: str) -> n.Program | n.Expression:
     lark, builder = _lark()
-    for noted in (builder.pending, builder.neighbours, builder.agents):
+    for noted in (builder.pending, builder.neighbours, builder.agents, builder.yields):
         noted.clear()
     try:
         result: Any = lark.parse(TextSlice(source.text, *span), start=rule)

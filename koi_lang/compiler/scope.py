@@ -30,8 +30,9 @@ RUN_NAMES = frozenset({"registry"})
 TEST_NAMES = frozenset({"output"})
 EVAL_NAMES = TEST_NAMES | {"case"}
 # Names that the generated modules need.
-OWN_NAMES = "koi koi_lang koi_tests koi_evals this this_object scope Exception list main".split()
-PYTHON_NAMES = frozenset({*keyword.kwlist, *OWN_NAMES})
+OWN_NAMES = "koi koi_lang koi_tests koi_evals this this_object scope list main".split()
+ERRORS = ("Exception", "BaseException", "GeneratorExit")
+PYTHON_NAMES = frozenset({*keyword.kwlist, *OWN_NAMES, *ERRORS})
 
 
 def python_name(name: str) -> str:
@@ -305,7 +306,7 @@ class _Resolver:
             variable.used = True
 
     def lookup(self, node: n.Name) -> ScopeVariable | None:
-        if node.name == n.OBJECT_THIS:
+        if node.name in (n.OBJECT_THIS, n.BARE_YIELD):
             return None
         block: BlockScope | None = self.block
         while block is not None:

@@ -92,4 +92,5 @@ def function_text(f: Value) -> str:
         return f"[class {f.__name__}]"
     name = function_name(f)
     kind = "Function" if isinstance(f, Constructor) or not iscoroutinefunction(f) else "AsyncFunction"
+    kind = getattr(f, "__koi_kind_of_function__", kind)
     return f"[{kind}: {name}]" if name else f"[{kind} (anonymous)]"

@@ -8,6 +8,7 @@ from typing import Any
 
 from koi_lang.js.call_helpers import get, iterate, put, spread
 from koi_lang.js.errors import TypeErrorValue
+from koi_lang.js.generators import end_walk
 from koi_lang.js.operators import nullish, truth
 from koi_lang.js.undefined import undefined
 
@@ -70,7 +71,10 @@ def unpack(value: Any, count: int, has_rest: bool = False) -> list[Any]:
     single = count - has_rest
     taken = list(islice(items, single))
     taken += [undefined] * (single - len(taken))
-    return [*taken, list(items)] if has_rest else taken
+    if has_rest:
+        return [*taken, list(items)]
+    end_walk(items)
+    return taken
 
 
 def open_object(value: Any) -> Any:

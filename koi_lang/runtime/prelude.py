@@ -22,6 +22,17 @@ from koi_lang.js.call_helpers import (
 )
 from koi_lang.js.errors import catch_value as caught
 from koi_lang.js.errors import thrown
+from koi_lang.js.generators import (
+    AsyncDelegate,
+    AsyncItems,
+    GeneratorLeftError,
+    async_generator,
+    delegate,
+    end_walk,
+    fail_walk,
+    generator,
+    walk,
+)
 from koi_lang.js.globals import GLOBALS
 from koi_lang.js.operators import (
     add,
@@ -121,14 +132,15 @@ async def playbook(agent: Agent, event: str, args: Any, parts: Any) -> Any:
 
 
 __all__ = [
-    "Accessor", "AccessorObject", "Agent", "Any", "Box", "Composed", "EvalBlock", "Literal", "Mcp", "NotRequired",
-    "Prompt", "ResultType", "Role", "Team", "TypedDict", "add", "and_bits", "apply", "apply_member", "apply_to",
-    "both", "call", "caught", "coalesce", "compare", "current_case", "decrement", "divide", "either", "equal",
-    "expect", "expect_failure", "export", "fill", "get", "give_score", "given", "greater", "greater_equal", "has",
-    "increment", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys", "length", "less",
-    "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish", "number", "on",
-    "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last", "python_file",
-    "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle", "shift_left",
-    "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text", "thrown", "tool", "truth",
-    "type_of", "undefined", "unpack", "with_types", "without", "xor_bits",
+    "Accessor", "AccessorObject", "Agent", "Any", "AsyncDelegate", "AsyncItems", "Box", "Composed", "EvalBlock",
+    "GeneratorLeftError", "Literal", "Mcp", "NotRequired", "Prompt", "ResultType", "Role", "Team", "TypedDict",
+    "add", "and_bits", "apply", "apply_member", "apply_to", "async_generator", "both", "call", "caught", "coalesce",
+    "compare", "current_case", "decrement", "delegate", "divide", "either", "end_walk", "equal", "expect",
+    "expect_failure", "export", "fail_walk", "fill", "generator", "get", "give_score", "given", "greater",
+    "greater_equal", "has", "increment", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys",
+    "length", "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish",
+    "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
+    "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle",
+    "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text", "thrown",
+    "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
 ]  # fmt: skip

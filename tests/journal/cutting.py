@@ -102,6 +102,27 @@ CODE = {
         } while (await out.slow(x.log, "while " + n++))
         console.log(n, out.note(x.log, "end"))
     """,
+    "generators": """
+        async function* lines(name, count) {
+          try {
+            for (let n = 0; n < count; n++) { yield await out.slow(x.log, name + n) }
+            return out.note(x.log, name + " end")
+          } finally { console.log(await out.slow(x.log, "close " + name)) }
+        }
+        async function* both() {
+          const last = yield* lines("a", 2)
+          yield last
+          for await (const line of lines("b", 5)) {
+            yield await send peers.event("work").any()({ n: line, log: x.log })
+            if (line === "b1") break
+          }
+        }
+        function* numbers() { try { yield 1; yield 2 } finally { out.note(x.log, "numbers") } }
+        for await (const line of both()) console.log(line)
+        for (const n of numbers()) { console.log(await out.slow(x.log, "number " + n)); break }
+        const steps = lines("c", 3)
+        console.log((await Promise.all([steps.next(), steps.next(), steps.return(7)])).map(step => step.value).join())
+    """,
     "objects": """
         const box = out.box()
         for (let n = 1; n < 4; n++) { console.log(box.add(n), out.first(out.pair(x.log, "pair " + n))) }

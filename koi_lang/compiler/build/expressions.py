@@ -50,6 +50,8 @@ class Expressions(Annotations):
         self.neighbours: list[tuple[Span, Span]] = []
         # Each `this` that is not known to stand for an object.
         self.agents: list[n.Name] = []
+        # Each name `yield` that is not known to stand in a generator.
+        self.yields: list[n.Name] = []
 
     def name(self, children: Children) -> n.Name:
         """A word that stands for a value."""
@@ -57,6 +59,8 @@ class Expressions(Annotations):
         name = n.Name(Span(token.start_pos, token.end_pos), str(token))
         if token == "this":
             self.agents.append(name)
+        if token == "yield":
+            self.yields.append(name)
         return name
 
     def number(self, children: Children) -> n.Literal:
@@ -141,9 +145,10 @@ class Expressions(Annotations):
 
     def method(self, children: Children) -> n.Property:
         """`name(parameters): type { … }`, `async` or not: a function as the value of the key that is its name."""
-        is_async, name, generics, _, parameters, _, _, returns, body = children
+        is_async, star, name, generics, _, parameters, _, _, returns, body = children
         span = cover(children)
         function = n.Function(span, None, parameters, body, is_async is not None, returns, generics=generics or ())
+        function = self._generator(function, star)
         return n.Property(span, _key(name), self._of_object(function))
 
     def accessor(self, children: Children) -> n.Property:
@@ -376,10 +381,23 @@ class Expressions(Annotations):
 
     def function(self, children: Children) -> n.Function:
         """`function name(parameters): type { … }`, `async` or not; the name may be missing."""
-        is_async, _, name, generics, _, parameters, _, _, returns, body = children
+        is_async, _, star, name, generics, _, parameters, _, _, returns, body = children
         called = name and str(name)
         span = cover(children)
-        return n.Function(span, called, parameters, body, is_async is not None, returns, generics=generics or ())
+        made = n.Function(span, called, parameters, body, is_async is not None, returns, generics=generics or ())
+        return self._generator(made, star)
+
+    def _generator(self, function: n.Function, star: Token | None) -> n.Function:
+        """A function with a `*` as a generator, in which the name `yield` is a step; elsewhere it remains a name."""
+        while self.yields and self.yields[-1].span.start >= function.span.start:
+            name = self.yields.pop()
+            if star is not None:
+                object.__setattr__(name, "name", n.BARE_YIELD)
+        return function if star is None else replace(function, is_generator=True)
+
+    def yield_expression(self, children: Children) -> n.Yield:
+        """`yield value` or `yield* values`."""
+        return n.Yield(span_between(*children), children[1], children[0].type == "YIELD_ALL")
 
     def export_function(self, children: Children) -> n.Function:
         """`export function name(…) { … }`. Raises BuildError without a name."""

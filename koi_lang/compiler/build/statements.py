@@ -13,7 +13,7 @@ from koi_lang.compiler.literals import duration_s, number
 from koi_lang.source import Span
 
 # Expressions that are written for what they do.
-EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send)
+EFFECTS = (n.Call, n.New, n.Assignment, n.Update, n.Await, n.Send, n.Yield)
 GIVEN_FORM = "write `given model answers [ … ]` or `given person answers [ … ]`."
 
 
@@ -64,6 +64,11 @@ class Statements(Expressions):
         """`for (const pattern of iterable)` and `in`, both words in small letters."""
         _, _, kind, pattern, _, _, over, iterable, _, body = children
         return n.ForEach(cover(children), kind.lower(), pattern, over.lower(), iterable, _block(body))
+
+    def for_await(self, children: Children) -> n.ForEach:
+        """`for await (const pattern of iterable)`."""
+        _, _, _, kind, pattern, _, _, _, iterable, _, body = children
+        return n.ForEach(cover(children), kind.lower(), pattern, "of", iterable, _block(body), True)
 
     def for_statement(self, children: Children) -> n.For:
         """`for (first; condition; update)`, of which each may be missing."""
@@ -222,7 +227,8 @@ def _has_effect(expression: n.Expression) -> bool:
             return _has_effect(expression.value)
         case n.Prefix():
             return expression.operator.lower() in ("delete", "void")
-    return isinstance(expression, EFFECTS)
+    is_bare_yield = isinstance(expression, n.Name) and expression.name == n.BARE_YIELD
+    return is_bare_yield or isinstance(expression, EFFECTS)
 
 
 def _label_of(jump: Token) -> str | None:

@@ -296,7 +296,8 @@ def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
         at = e.at(told.span)
         result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
     if node.exported:
-        result.decorator_list = [py.koi("export", e.at(node.span)), *_describe_types(node, e)]
+        of_export = [py.koi("export", e.at(node.span)), *_describe_types(node, e)]
+        result.decorator_list = [*of_export, *result.decorator_list]
     return result
 
 

@@ -97,6 +97,17 @@ class Emitter:
         """A Python name that nothing else in this code has."""
         return self.names.fresh(base) if self.is_lone else self.resolution.fresh(base)
 
+    @property
+    def is_generator(self) -> bool:
+        """Whether the innermost function is a generator."""
+        return isinstance(self.function.node, n.Function) and self.function.node.is_generator
+
+    @property
+    def is_async_generator(self) -> bool:
+        """Whether the innermost function is a generator that may wait."""
+        node = self.function.node
+        return isinstance(node, n.Function) and node.is_generator and node.is_async
+
     @contextmanager
     def inside(self, function: FunctionScope) -> Iterator[list[ast.stmt]]:
         """Generate the body of a nested function; yields the definitions that must stand before its statements."""

@@ -114,6 +114,8 @@ def outer_name(name: str, e: Emitter, at: py.At) -> ast.expr:
         return e.names.reference(role, at)
     if name in e.servers:
         return py.helper("server", [this(e, at), py.constant(name, at)], at)
+    if name == n.BARE_YIELD:
+        return ast.Yield(py.koi("undefined", at), **at)
     if name in ("this", n.OBJECT_THIS):
         return py.load("this" if name == "this" else "this_object", at)
     if name == "callAction":
@@ -558,6 +560,38 @@ def _prompt_text(node: n.Expression, e: Emitter) -> ast.expr | None:
         return None
     symbol = e.names.table.values.get(node.name)
     return e.names.reference(symbol, e.at(node.span)) if symbol is not None and _is_text(symbol) else None
+
+
+@expression.register
+def _yield(node: n.Yield, e: Emitter) -> ast.expr:
+    """`yield`; what a generator that may wait yields has been waited for."""
+    at = e.at(node.span)
+    assert node.value is not None
+    value = expression(node.value, e)
+    if node.delegates:
+        return (
+            _delegate(value, e, at) if e.is_async_generator else ast.YieldFrom(py.helper("delegate", [value], at), **at)
+        )
+    return ast.Yield(ast.Await(py.helper("settle", [value], at), **at) if e.is_async_generator else value, **at)
+
+
+def _delegate(value: ast.expr, e: Emitter, at: py.At) -> ast.expr:
+    """`yield*` of a generator that may wait, as a loop before the statement; gives the value of the whole."""
+    name, error = e.fresh("inner"), e.fresh("error")
+
+    def part(attribute: str, context: ast.expr_context) -> ast.Attribute:
+        return ast.Attribute(py.load(name, at), attribute, context, **at)
+
+    step = ast.Assign([part("sent", py.STORE)], ast.Yield(part("value", py.LOAD), **at), **at)
+    kinds = ast.Tuple([py.load("Exception", at), py.koi("GeneratorLeftError", at)], py.LOAD, **at)
+    kept = ast.Assign([part("error", py.STORE)], py.load(error, at), **at)
+    body = ast.Try([step], [ast.ExceptHandler(kinds, error, [kept], **at)], [], [], **at)
+    going = ast.Await(py.call(part("advance", py.LOAD), [], at), **at)
+    e.pending += [
+        py.assign(name, py.helper("AsyncDelegate", [value], at), at),
+        ast.While(going, [body], [], **at),
+    ]
+    return part("value", py.LOAD)
 
 
 @expression.register

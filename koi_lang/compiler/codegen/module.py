@@ -31,6 +31,7 @@ class _Module:
         self.file, self.unit = file, file.unit
         local = [resolution.taken for resolution in file.code.values()]
         self.names = ModuleNames(file.unit, file.table, frozenset().union(*local))
+        self.names.has_generators = any(function.is_generator for function, _ in file.index.of(n.Function))
 
     def build(self) -> ast.Module:
         declared = self.declarations()

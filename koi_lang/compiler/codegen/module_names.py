@@ -19,6 +19,7 @@ class ModuleNames:
         table: what the file can mention.
         declared: names that code can mention declarations by.
         imported: alias of every other file of the program that was mentioned, in order of first mention.
+        has_generators: whether the file has generators, so that its loops may walk over them.
         definitions: functions in lone expressions, to be defined before the declaration that mentions them.
     """
 
@@ -28,6 +29,7 @@ class ModuleNames:
         self.imported: dict[str, str] = {}
         self.declared = table.values.keys() | table.roles.keys()
         self.definitions: list[ast.stmt] = []
+        self.has_generators = False
         self._own = {unit.path: _names_of(unit)}
         self._taken = set(self._own[unit.path].values()) | PYTHON_NAMES | local
 

@@ -14,6 +14,7 @@ from koi_lang.compiler.codegen.emitter import Emitter, LoopFrame
 from koi_lang.compiler.codegen.expressions import condition, expression, function_value, read_variable
 from koi_lang.compiler.codegen.jumps import jump, leave, open_frame, run_once
 from koi_lang.compiler.codegen.operations import find_push
+from koi_lang.compiler.kinds import ARRAY
 from koi_lang.compiler.scope import ScopeVariable
 from koi_lang.compiler.walk import everything
 
@@ -59,15 +60,23 @@ def body_statements(node: n.Block, e: Emitter) -> list[ast.stmt]:
     result = boxes(node, e) + statements(node.statements, e)
     if not node.statements or not isinstance(node.statements[-1], ENDINGS):
         at = e.at(node.span._replace(start=node.span.end - 1))
-        result.append(_return_value(py.koi("undefined", at), e, at))
+        result.append(_return_value(None, e, at))
     return result
 
 
-def _return_value(value: ast.expr, e: Emitter, at: py.At) -> ast.Return:
-    """`return value`, checked where the result has a type."""
+def _return_value(value: ast.expr | None, e: Emitter, at: py.At) -> ast.stmt:
+    """`return value`, checked where the result has a type; async generators of Python have no values of their own."""
+    if e.is_async_generator:
+        left = None if value is None else py.helper("GeneratorLeftError", [_settle(value, at)], at)
+        return ast.Return(None, **at) if left is None else ast.Raise(left, None, **at)
+    value = py.koi("undefined", at) if value is None else value
     if e.result_type:
         value = py.call(py.attribute(py.load(e.result_type, at), "check", at), [value], at)
     return ast.Return(value, **at)
+
+
+def _settle(value: ast.expr, at: py.At) -> ast.Await:
+    return ast.Await(py.helper("settle", [value], at), **at)
 
 
 def boxes(node: n.Node, e: Emitter) -> list[ast.stmt]:
@@ -144,7 +153,7 @@ def _return(node: n.Return, e: Emitter) -> list[ast.stmt]:
     value = node.value
     if value is not None and e.result_type and not isinstance(n.strip_parentheses(value), SETTLED):
         value = n.Await(value.span, value)
-    return [_return_value(py.koi("undefined", at) if value is None else expression(value, e), e, at)]
+    return [_return_value(None if value is None else expression(value, e), e, at)]
 
 
 @statement.register
@@ -234,16 +243,47 @@ def _do_while(node: n.DoWhile, e: Emitter) -> list[ast.stmt]:
 @statement.register
 def _for_each(node: n.ForEach, e: Emitter) -> list[ast.stmt]:
     at, frame = e.at(node.span), open_frame("loop", e)
+    if node.waits:
+        return leave(frame, _walk_waiting(node, frame, e, at), e, at)
+    if node.over == "of" and e.names.has_generators and e.kinds.of(node.iterable).bits != ARRAY:
+        return leave(frame, _walk(node, frame, e, at), e, at)
     iterable = py.helper("iterate" if node.over == "of" else "keys", [expression(node.iterable, e)], at)
-    variable = e.variable(node.pattern)
-    if variable is not None and not variable.is_boxed:
-        target, opening = py.store(variable.python, e.at(node.pattern.span)), []
-    else:
-        name = e.fresh("item")
-        target = py.store(name, e.at(node.pattern.span))
-        opening = boxes(node, e) + bind(node.pattern, py.load(name, at), e)
+    target, opening = _item(node, e, at)
     loop = ast.For(target, iterable, opening + _frame_body(node.body, frame, e), [], None, **at)
     return leave(frame, [loop], e, at)
+
+
+def _item(node: n.ForEach, e: Emitter, at: py.At) -> tuple[ast.expr, list[ast.stmt]]:
+    """What takes the items of a loop, and the statements that take them apart."""
+    variable = e.variable(node.pattern)
+    if variable is not None and not variable.is_boxed:
+        return py.store(variable.python, e.at(node.pattern.span)), []
+    name = e.fresh("item")
+    opening = boxes(node, e) + bind(node.pattern, py.load(name, at), e)
+    return py.store(name, e.at(node.pattern.span)), opening
+
+
+def _walk(node: n.ForEach, frame: LoopFrame, e: Emitter, at: py.At) -> list[ast.stmt]:
+    """`for … of` over what may be a generator, which ends when the loop is left."""
+    items, error = e.fresh("items"), e.fresh("error")
+    begin = py.assign(items, py.helper("walk", [expression(node.iterable, e)], at), at)
+    target, opening = _item(node, e, at)
+    loop = ast.For(target, py.load(items, at), opening + _frame_body(node.body, frame, e), [], None, **at)
+    failing = py.evaluate(py.helper("fail_walk", [py.load(items, at), py.load(error, at)], at), at)
+    handler = ast.ExceptHandler(py.load("BaseException", at), error, [failing, ast.Raise(None, None, **at)], **at)
+    ending = py.evaluate(py.helper("end_walk", [py.load(items, at)], at), at)
+    return [begin, ast.Try([loop], [handler], [], [ending], **at)]
+
+
+def _walk_waiting(node: n.ForEach, frame: LoopFrame, e: Emitter, at: py.At) -> list[ast.stmt]:
+    """`for await`: however the loop is left, what it walks over is ended."""
+    items = e.fresh("items")
+    begin = py.assign(items, py.helper("AsyncItems", [expression(node.iterable, e)], at), at)
+    target, opening = _item(node, e, at)
+    body = opening + _frame_body(node.body, frame, e)
+    loop = ast.AsyncFor(target, py.load(items, at), body, [], None, **at)
+    closed = ast.Await(py.call(py.attribute(py.load(items, at), "close", at), [], at), **at)
+    return [begin, *_finally([loop], [], [py.evaluate(closed, at)], e, at)]
 
 
 @statement.register
@@ -303,7 +343,21 @@ def _try(node: n.Try, e: Emitter) -> list[ast.stmt]:
     at = e.at(node.span)
     handlers = [] if node.handler is None else [_handler(node, node.handler, e)]
     finalizer = [] if node.finalizer is None else block(node.finalizer, e)
-    return [ast.Try(block(node.body, e), handlers, [], finalizer, **at)]
+    return _finally(block(node.body, e), handlers, finalizer, e, at)
+
+
+def _finally(
+    body: list[ast.stmt], handlers: list[ast.ExceptHandler], finalizer: list[ast.stmt], e: Emitter, at: py.At
+) -> list[ast.stmt]:
+    """A `try`. A generator that nobody asks for more stays where it stands: Python would run its `finally` then."""
+    if not finalizer or not e.is_generator:
+        return [ast.Try(body, handlers, [], finalizer, **at)]
+    name = e.fresh("abandoned")
+    noted: list[ast.stmt] = [py.assign(name, py.constant(True, at), at), ast.Raise(None, None, **at)]
+    ending = ast.ExceptHandler(py.load("GeneratorExit", at), None, noted, **at)
+    guarded = ast.If(ast.UnaryOp(ast.Not(), py.load(name, at), **at), finalizer, [], **at)
+    whole = ast.Try([ast.Try(body, handlers, [], [], **at)] if handlers else body, [ending], [], [guarded], **at)
+    return [py.assign(name, py.constant(False, at), at), whole]
 
 
 def _handler(node: n.Try, body: n.Block, e: Emitter) -> ast.ExceptHandler:

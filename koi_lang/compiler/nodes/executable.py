@@ -10,6 +10,8 @@ from koi_lang.source import Span
 
 # The name of `this` in functions where it stands for an object, and not for the agent.
 OBJECT_THIS = "this of object"
+# The name of a `yield` that stands alone.
+BARE_YIELD = "yield of nothing"
 
 
 @node
@@ -155,6 +157,14 @@ class Await(Expression):
     """`await value`."""
 
     value: Expression
+
+
+@node
+class Yield(Expression):
+    """`yield value`; without a value alone. `delegates`: `yield* values`."""
+
+    value: Expression | None
+    delegates: bool = False
 
 
 @node
@@ -307,6 +317,7 @@ class Function(Expression):
     returns: Type | None = None
     exported: bool = False
     is_arrow: bool = False
+    is_generator: bool = False
     takes_this: bool = False
     generics: tuple[str, ...] = ()
 
@@ -359,13 +370,14 @@ class If(Statement):
 
 @node
 class ForEach(Statement):
-    """`for (const x of values)`, or `in` for keys."""
+    """`for (const x of values)`, or `in` for keys; `waits`: `for await`."""
 
     kind: OneOf["const", "let", "var"]
     pattern: Pattern
     over: OneOf["of", "in"]
     iterable: Expression
     body: Block
+    waits: bool = False
 
 
 @node

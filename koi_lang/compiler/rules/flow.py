@@ -116,7 +116,8 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
 
         skill Web { export async function load(url) { return await fetch(url) } }
     """
-    waits: list[tuple[n.Await | n.Send, Enclosing]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
+    waits: list[tuple[n.Await | n.Send | n.ForEach, Enclosing]] = [*file.index.of(n.Await), *file.index.of(n.Send)]
+    waits += [(loop, around) for loop, around in file.index.of(n.ForEach) if loop.waits]
     for wait, around in waits:
         function = around.function
         if isinstance(function, n.Function) and not function.is_async:
@@ -125,6 +126,58 @@ def await_in_plain_function(file: Analysis, report: Report) -> None:
             report.add(
                 _first_word(wait, file), "`await` stands in a function that is not `async`", others=others, help=help
             )
+
+
+@rule("E0335", "error")
+def yield_outside_generator(file: Analysis, report: Report) -> None:
+    """`yield` stands outside of a generator.
+
+    A generator is declared with `function*`, or as a method with a `*` before its name. Functions in it are none, nor
+    are arrow functions.
+
+    Wrong:
+
+        in handler: const each = function (list) { for (const x of list) { yield x } }  return [...each(args.list)]
+
+    Right:
+
+        in handler: const each = function* (list) { for (const x of list) { yield x } }  return [...each(args.list)]
+    """
+    steps: list[tuple[n.Yield | n.Name, Enclosing]] = [*file.index.of(n.Yield)]
+    steps += [(name, around) for name, around in file.index.of(n.Name) if name.name == n.BARE_YIELD]
+    for step, around in steps:
+        if isinstance(around.function, n.Function) and around.function.is_generator:
+            continue
+        is_arrow = isinstance(around.function, n.Function) and around.function.is_arrow
+        help = (
+            "write `function* (…) { … }`." if is_arrow else "write `function*`, or `*` before the name of the method."
+        )
+        report.add(_first_word(step, file), "`yield` stands outside of a generator", help=help)
+
+
+@rule("E0336", "error")
+def yield_all_inside_expression(file: Analysis, report: Report) -> None:
+    """`yield*` in an `async` generator stands within an expression.
+
+    There it is a step of its own, or the value of a variable, an assignment or a `return`.
+
+    Wrong:
+
+        skill Pages { async function* all(a, b) { console.log(yield* a) } }
+
+    Right:
+
+        skill Pages { async function* all(a, b) { const last = yield* a  console.log(last) } }
+    """
+    steps = {n.strip_parentheses(statement.expression) for statement, _ in file.index.of(n.ExpressionStatement)}
+    steps |= {step.value for step in steps if isinstance(step, n.Assignment) and isinstance(step.target, n.Name)}
+    steps |= {declarator.value for declarator, _ in file.index.of(n.Declarator) if declarator.value is not None}
+    steps |= {statement.value for statement, _ in file.index.of(n.Return) if statement.value is not None}
+    for step, around in file.index.of(n.Yield):
+        is_async = isinstance(around.function, n.Function) and around.function.is_async
+        if step.delegates and is_async and step not in steps:
+            message = "`yield*` stands within an expression of an `async` generator"
+            report.add(_first_word(step, file), message, help="give its value to a variable: `const last = yield* …`.")
 
 
 @rule("E0303", "warning")

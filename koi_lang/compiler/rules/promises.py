@@ -122,7 +122,7 @@ def _gives_promise(callee: n.Expression, around: Enclosing, file: Analysis, func
         if variable is not None:
             return variable in functions
         symbol = file.table.find("function", callee.name)
-        is_async = symbol is not None and isinstance(symbol.node, n.Function) and symbol.node.is_async
+        is_async = symbol is not None and isinstance(symbol.node, n.Function) and _gives_one(symbol.node)
         return is_async or (callee.name in FUNCTIONS and callee.name not in file.table.values)
     if not isinstance(callee, n.Member) or callee.optional or not isinstance(callee.object, n.Name):
         return False
@@ -152,11 +152,16 @@ def _async_functions(file: Analysis) -> set[ScopeVariable]:
     variables = {
         variables[node]
         for node, value in found
-        if isinstance(value, n.Function) and value.is_async
+        if isinstance(value, n.Function) and _gives_one(value)
         for variables in resolved
         if node in variables
     }
     return {variable for variable in variables if not variable.reassigned}
+
+
+def _gives_one(function: n.Function) -> bool:
+    """Whether a call gives a promise, and not a generator."""
+    return function.is_async and not function.is_generator
 
 
 def _variables(file: Analysis, calls: set[n.Node]) -> dict[ScopeVariable, n.Node]:

@@ -91,9 +91,6 @@ def for_form(failure: Failure) -> SyntaxHelp | None:
 
         for (const name of args.names) { console.log(name) }
     """
-    if failure.tail[-1:] == ("FOR",) and failure.word() == "await":
-        help = "leave it out, and `await` each item in the body."
-        return SyntaxHelp("Koi has no `for await`", failure.span, help)
     if failure.tail[-1:] == ("FOR",) and failure.word() != "(":
         head = PYTHON_FOR.match(failure.source.text, failure.span.start)
         each, items = (head[1], head[2].strip()) if head else ("item", "list")

@@ -34,7 +34,6 @@ _OTHERS = {
     "begin": "write `{`.",
     "raise": "write `throw new Error(…)`.",
     "except": "write `catch (error) { … }`.",
-    "yield": "collect the values in a list and return it.",
     "print": "write `console.log(…)`.",
     "echo": "write `console.log(…)`.",
     "del": "write `delete`.",

@@ -24,25 +24,6 @@ AS_VALUE = {
 }
 
 
-@hint(HINTS, "E0192")
-def generator(failure: Failure) -> SyntaxHelp | None:
-    """A function is a generator.
-
-    Wrong:
-
-        const count = function* (n) { return n }
-
-    Right:
-
-        const count = function (n) { return Array.from({ length: n }, (_, i) => i) }
-    """
-    in_object = failure.frame.bracket == "{" and failure.word(-1) in ("{", ",", "async") and failure.word(2) == "("
-    if failure.word() != "*" or not (failure.word(-1) == "function" or in_object):
-        return None
-    help = "leave the `*` out, collect the values in a list, and return it."
-    return SyntaxHelp("Koi has no generators", failure.span, help)
-
-
 @hint(HINTS, "E0193")
 def statement_as_value(failure: Failure) -> SyntaxHelp | None:
     """A statement such as `if` stands where a value is needed.

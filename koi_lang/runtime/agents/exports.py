@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ def export(function: Function) -> Function:
     @functools.wraps(function)
     async def call_exported(*arguments: Any, **named: Any) -> Any:
         if current.get() is None and outside_calls.needs_run(function):
-            file = function.__code__.co_filename
+            file = inspect.unwrap(function).__code__.co_filename
             return await outside_calls.perform_in_program(file, lambda: call(*arguments, **named))
         return await call(*arguments, **named)
 
