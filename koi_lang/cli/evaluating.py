@@ -237,9 +237,7 @@ def _write_logs(progress: EvalProgress, ready: Prepared, target: Path) -> None:
 def _refuse(progress: EvalProgress, folder: Path) -> int:
     """Tell why no case can be carried out, and forget what would have been; gives the exit code."""
     click.echo(clean(progress.evaluation.refusal), err=True)
-    for path in (store.path_of(folder, id) for id in (progress.plan.id, *(case.id for case in progress.plan.cases))):
-        if path.exists():
-            store.delete(path)
+    store.delete(store.path_of(folder, progress.plan.id))
     return EXIT_USAGE
 
 

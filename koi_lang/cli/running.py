@@ -63,7 +63,9 @@ def run_program(
         case = case_run.ReopenedCase(going.case) if going is not None and going.case else None
         ready = ready if case is None else case.prepare(ready)
         if not (case or (going is not None and is_of_python(going.words))) and not hasattr(ready.module, "main"):
-            raise UsageError(f"`{file}` runs nothing", help="Add a line like `run Agent.handler({})` at its end.")
+            help = "Add a line like `run Agent.handler({})` at its end."
+            help = f"Its evals are carried out by `koi eval {file}`." if hasattr(ready.module, "koi_evals") else help
+            raise UsageError(f"`{file}` runs nothing", help=help)
         if going is None and options.answers is not None:
             scripted.read_answers(Path(options.answers))  # what is wrong with them is told before anything happens
         if going is None:

@@ -241,7 +241,8 @@ def _age_s(text: str) -> float:
 
 def _delete_older(age_s: float, *, yes: bool) -> None:
     until = time.time() - age_s
-    runs = [(path, run) for path, run in _summaries() if run.header.started + run.seconds < until]
+    old = [(path, run) for path, run in _summaries() if run.header.started + run.seconds < until]
+    runs = [(path, run) for path, run in old if not store.is_part(path)]  # cases go with their evaluation
     paths = [path for path, run in runs if run.state != "running"]
     if not paths:
         click.echo("no journal of this folder is that old", err=True)

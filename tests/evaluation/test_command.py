@@ -220,3 +220,34 @@ def test_a_failure_shows_no_secret(project: Project) -> None:
     done = evaluated(project)
 
     assert ("failed keeps: 1" in done.stdout, "k9XfQ2mZ" in done.stdout + done.stderr) == (True, False)
+
+
+def test_a_case_without_an_end_costs_itself(project: Project) -> None:
+    """After `--timeout` it has failed, whether it waits or computes; the others are carried out."""
+    steps = "if (case == 1) while (true) { }  if (case == 2) await new Promise(() => { })"
+    project.write("main.eval.koi", f'eval "ends" over [1, 2, 3] {{ {steps} }}')
+
+    done = evaluated(project, "--timeout", "1")
+
+    assert (0, 2, 1) == (done.returncode, done.stdout.count("failed ends"), done.stdout.count("passed ends: 3"))
+    assert "this did not end within 1 s" in done.stdout
+
+
+def test_forty_processes_are_no_trouble(project: Project) -> None:
+    """More processes than processors: every case is carried out once."""
+    text = 'eval "counts" over "./names.jsonl" times 20 { score n = case.n }'
+    write_evals(project, text, [{"n": n} for n in range(3)])
+
+    done = evaluated(project, "-j", "40")
+
+    assert (0, 60) == (done.returncode, done.stdout.count("passed counts"))
+    assert "(60 of 60 runs passed)" in done.stdout
+
+
+def test_running_a_file_of_evals_says_how_they_are_carried_out(project: Project) -> None:
+    """`koi run` has nothing to do with evals."""
+    write_evals(project)
+
+    done = project.koi("run", "main.eval.koi")
+
+    assert (2, True) == (done.returncode, "carried out by `koi eval main.eval.koi`" in done.stderr)

@@ -252,3 +252,38 @@ def test_the_last_run_is_the_evaluation(project: Project) -> None:
     assert (1, True) == (ended.returncode, f"the evaluation `{id}` has come to its end" in ended.stderr)
     assert (2, True) == (back.returncode, f"`koi resume {id}-1 --at ENTRY`" in back.stderr)
     assert report_of(evaluated(project, "--since", id)).count("may be chance (p = 1.000)") == 2
+
+
+def test_an_evaluation_is_removed_with_its_cases(project: Project) -> None:
+    """Their journals go with it, and no others."""
+    write_evals(project)
+    first, second = id_of(evaluated(project)), id_of(evaluated(project, "-n", "1"))
+
+    removed = project.koi("runs", "delete", first, "--yes")
+    left = sorted(path.stem for path in store.journals(project.folder))
+    all_removed = project.koi("runs", "delete", "--older", "0.001s", "--yes")
+
+    assert (0, [second, f"{second}-1", f"{second}-2"]) == (removed.returncode, left)
+    assert (0, "") == (all_removed.returncode, all_removed.stderr)
+    assert [] == store.journals(project.folder)
+
+
+def test_only_one_goes_on_with_an_evaluation(project: Project) -> None:
+    """While it goes on, a second `koi resume` is told so, and asks nobody."""
+    write_evals(project, ASKING)
+
+    async def run() -> tuple[tuple[int | None, str, str], tuple[int | None, str, str], int]:
+        async with ModelServer(lambda asked: Answer(silent=True), ["gpt-4o-mini"]) as server:
+            process = await start(project, server, "eval", "-j", "2", *MODEL)
+            while len(server.requests) < 2:
+                await server.asked.wait()
+                await asyncio.sleep(0.005)
+            second = await end(await start(project, server, "resume", "last"))
+            asked = len(server.requests)
+            process.send_signal(signal.SIGINT)
+            return second, await end(process), asked
+
+    second, first, asked = asyncio.run(run())
+
+    assert (1, True, 2) == (second[0], "goes on" in second[2], asked), second[2]
+    assert (130, True) == (first[0], "interrupted: 0 of 6 runs are done; `koi resume " in first[2])

@@ -134,9 +134,12 @@ def repair(path: Path) -> int:
 def delete(path: Path) -> None:
     """Remove a journal, what was cut off it and what was kept of its run. Raises JournalError when its run goes on.
 
+    With an evaluation go its cases.
     `sweep_snapshots` then removes the contents of its snapshots, as far as nothing else needs them.
     """
     with _alone(path):
+        for part in [] if is_part(path) else sorted(path.parent.glob(f"{path.stem}{PART}*{SUFFIX}")):
+            delete(part)
         for suffix in (OUTPUT, STREAMS):
             remove_output(path.with_suffix(suffix))
         if path.parent == runs_folder(project := path.parent.parent.parent):
