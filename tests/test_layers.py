@@ -287,6 +287,12 @@ def test_members_of_globals_are_known() -> None:
 
     assert members.MEMBERS == {**actual, "registry": frozenset(Registry.__koi_members__)}
     assert members.OF_AGENTS == Agent.__koi_members__.keys()
+    made = {name: GLOBALS[name].build for name in members.OF_INSTANCES}
+    made["URL"] = lambda: GLOBALS["URL"].build("http://h")
+    made["AbortSignal"] = lambda: GLOBALS["AbortController"].build().signal
+    assert members.OF_INSTANCES == {
+        name: type(build()).__koi_members__.keys() - members.OF_ALL for name, build in made.items()
+    }
     assert members.OF_TEXTS == {*strings.METHODS, "length"}
     assert members.OF_LISTS == {*arrays.METHODS, "length"}
 

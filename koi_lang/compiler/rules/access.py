@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.kinds import WORDS, kind_of
-from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_LISTS, OF_TEXTS
+from koi_lang.compiler.rules.kinds import WORDS, class_of, kind_of
+from koi_lang.compiler.rules.members import MEMBERS, OF_AGENTS, OF_ALL, OF_INSTANCES, OF_LISTS, OF_TEXTS
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, is_named, is_variable
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
@@ -57,7 +57,15 @@ def unknown_member(file: Analysis, report: Report) -> None:
 
 
 def _check_kind(member: n.Member, around: Enclosing, file: Analysis, report: Report) -> None:
-    """Report what is nearly a member of every list or text, where the value is one."""
+    """Report what no instance of a class has, and what is nearly a member of every list or text."""
+    made = class_of(member.object, around, file, report.program)
+    if made is not None and member.name not in OF_INSTANCES[made]:
+        near, article = nearest(member.name, sorted(OF_INSTANCES[made])), "an" if made[0] == "A" else "a"
+        listed = ", ".join(f"`{name}`" for name in sorted(OF_INSTANCES[made])[:8])
+        help = f"did you mean `{near}`?" if near else f"it has {listed}{', …' if len(OF_INSTANCES[made]) > 8 else ''}."
+        report.add(member.name_span, f"{article} `{made}` has no `{member.name}`", help=help)
+    if made is not None:
+        return
     if member.name in OF_VALUES or not _is_near(member.name):
         return
     kind = kind_of(member.object, around, file, report.program)

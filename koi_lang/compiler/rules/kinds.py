@@ -7,6 +7,7 @@ from typing import Literal
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.rules.members import INSTANCE_MEMBERS, OF_INSTANCES
 from koi_lang.compiler.rules.program import AnalysedProgram, is_variable, variable_of
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.scope import ScopeVariable
@@ -95,6 +96,24 @@ def _kind_of_member(node: n.Member, around: Enclosing, file: Analysis, program: 
     if is_state(node.object) and around.agent is not None:
         return kind_of_type(_state_types(around.agent).get(node.name))
     return kind_of_type(type_of(node, around, file, program))
+
+
+def class_of(node: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram) -> str | None:
+    """The class of the language that an expression is always an instance of, such as `URL` for `new URL(…)`."""
+    match node:
+        case n.Parenthesized():
+            return class_of(node.value, around, file, program)
+        case n.New(callee=n.Name() as made):
+            is_own = is_variable(made, around, file) or made.name in file.table.values
+            return made.name if made.name in OF_INSTANCES and not is_own else None
+        case n.Name():
+            declared = _variable(node, around, file, program)
+            if declared is None or declared.type is not None or declared.value is None:
+                return None
+            return class_of(declared.value, declared.around, file, program)
+        case n.Member(object=n.Name() | n.New(), optional=False):
+            return INSTANCE_MEMBERS.get((class_of(node.object, around, file, program) or "", node.name))
+    return None
 
 
 def type_of(node: n.Expression, around: Enclosing, file: Analysis, program: AnalysedProgram) -> n.Type | None:

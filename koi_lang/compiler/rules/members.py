@@ -39,6 +39,24 @@ _OWN = {
 }
 # The members of the objects that every program has, by their names.
 MEMBERS: Mapping[str, frozenset[str]] = MappingProxyType({name: frozenset(own.split()) for name, own in _OWN.items()})
+_OF_INSTANCES = {
+    "AbortController": "abort signal",
+    "AbortSignal": "aborted addEventListener onabort reason removeEventListener throwIfAborted",
+    "Map": "clear delete entries forEach get has keys set size values",
+    "Set": "add clear delete entries forEach has keys size values",
+    "TextDecoder": "decode encoding fatal ignoreBOM",
+    "TextEncoder": "encode encodeInto encoding",
+    "URL": ("hash host hostname href origin password pathname port protocol search searchParams toJSON username"),
+    "URLSearchParams": "append delete entries forEach get getAll has keys set size sort values",
+}
+# The members of what `new` makes of the objects that every program has, besides those that everything has.
+OF_INSTANCES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {name: frozenset(own.split()) for name, own in _OF_INSTANCES.items()}
+)
+# Members that are such objects themselves.
+INSTANCE_MEMBERS = MappingProxyType(
+    {("URL", "searchParams"): "URLSearchParams", ("AbortController", "signal"): "AbortSignal"}
+)
 # What code can ask of any agent besides its handlers.
 OF_AGENTS = frozenset({"state", "name", "role", "peers", "handle", "callSkill", "callAction"})
 # What everything but null has.
