@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,14 +42,15 @@ const outputs = [];
 LIMIT_S = 120
 
 
-def guard(body: str) -> str:
-    """A body whose errors are printed."""
+def guard(body: str, has_types: bool) -> str:
+    """A body whose errors are printed, with what is of TypeScript or without it."""
+    body = re.sub("[⟦⟧]" if has_types else "⟦[^⟧]*⟧", "", body)
     return f"try {{\n{body}\n}} catch (e) {{ {TOLD} }}"
 
 
 def node_outputs(bodies: Sequence[str]) -> list[str]:
     """What each body prints in Node."""
-    given = json.dumps([guard(body) for body in bodies])
+    given = json.dumps([guard(body, has_types=False) for body in bodies])
     done = subprocess.run(
         ["node", "-e", NODE], input=given, capture_output=True, text=True, check=True, timeout=LIMIT_S
     )
@@ -69,7 +71,7 @@ def koi_outputs(bodies: Sequence[str]) -> list[str]:
 
 def _run_together(bodies: Sequence[str]) -> list[str]:
     """What bodies print that are handlers of one program. Raises what compiling and running raise."""
-    handlers = [f"  on p{at}() {{\n{guard(body)}\n  }}" for at, body in enumerate(bodies)]
+    handlers = [f"  on p{at}() {{\n{guard(body, has_types=True)}\n  }}" for at, body in enumerate(bodies)]
     runs = [f"run A.say({{ at: {at} }})\nrun A.p{at}()" for at in range(len(bodies))]
     marker = f'  on say(args) {{ console.log("{MARK}" + args.at) }}'
     text = "\n".join(["role R { can execute }", "agent A : R {", marker, *handlers, "}", *runs])

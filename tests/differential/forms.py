@@ -9,8 +9,9 @@ A hole is `@` with what stands there:
 * `@var:number`, `@put:number`: a name that is visible, one that can be assigned. Without one the form is not used.
 * `@block`, `@loop` (where `break` and `continue` may stand), `@body:number` (statements and a `return`).
 
-A number before `|` says how often a form is chosen, otherwise once. Forms of one group that are not in Koi yet, or that
-differ on purpose, are left out; `docs/language.md` lists what differs.
+A number before `|` says how often a form is chosen, otherwise once; a line that is indented belongs to the one before.
+What stands between `⟦` and `⟧` is of TypeScript: Node does not get it. What differs on purpose is left out;
+`docs/language.md` lists it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ STATEMENTS = """
 @put:number %= @number;
 @put:number **= 2;
 @put:number++;
+@put:number |= @number;
+@put:number >>>= @small;
+@put:number &= @any;
 --@put:number;
 @put:text = @text;
 @put:text += @any;
@@ -68,6 +72,14 @@ for (const [@in:text, @in:any] of Object.entries(@object)) @loop
 for (const [@in:any, @in:any] of @map) @loop
 for (const @in:any of @set) @loop
 let @let:count = @small; while (@1-- > 0) @loop
+let @let:count = @small; do @loop while (@1-- > 0);
+switch (@number) { case @number: @block case 1: console.log("one"); break; case @number: @block break; default: @block }
+switch (@text) { case @text: case 'a': @block break; default: console.log("other"); case @text: @block }
+switch (true) { case @flag: console.log(@any); break; case @any: @block default: console.log(@any); }
+@in:label: for (const @in:number of @numbers.slice(0, 3)) { for (const @in:text of @texts) {
+    if (@flag) continue @1; if (@flag) break @1; console.log(@any); } }
+@in:label: for (let @in:count = 0; @2 < 3; @2++) { switch (@2) {
+    case 1: if (@flag) continue @1; break; default: if (@flag) break @1; } console.log(@2); }
 try @block catch (@in:error) { console.log(@1.name, @1 instanceof Error); }
 try { throw @error; } catch (@in:error) { console.log(@1.name, @1.message); }
 try { throw @any; } catch (@in:any) @block finally { console.log("finally"); }
@@ -90,6 +102,18 @@ console.log(await Promise.allSettled([Promise.resolve(@any), Promise.reject(@any
 console.log(JSON.stringify(@any), JSON.stringify(@any, null, 2));
 const @new:set = new Set([@any, @any]);
 const @new:map = new Map([[@any, @any]]);
+const @new:thing = { n: @number, s: @text, bump(@in:number) { this.n += @2; return this; },
+    get twice() { return this.n * 2; }, set twice(@in:number) { this.n = @3 / 2; },
+    show: function () { return `${this.n} ${this.s}`; } };
+const @new:thing = { ...@var:thing, s: @text };
+@var:thing.twice = @number;
+@var:thing.bump(@number).bump(1);
+console.log(@var:thing.twice, @var:thing);
+@var:thing.s += @text;
+const @new:any = @any⟦ as any⟧;
+const @new:T⟦: any⟧ = @T⟦ satisfies any⟧;
+function @new:fn⟦<T>⟧(@in:number⟦: any⟧, @in:number⟦?: any⟧)⟦: any⟧ @body:number
+const @new:map = new Map⟦<any, any>⟧([[@any, @any]]);
 """
 
 JUMPS = """
@@ -109,6 +133,17 @@ NUMBERS = """
 (@n1 + @n1 * @n1 - @n1 / @n1)
 (@flag ? @number : @number)
 (-@number)
+(@number | @number)
+(@number & @number)
+(@number ^ @number)
+(~@number)
+(@number << @small)
+(@number >> @small)
+(@number >>> @small)
+(@any | 0)
+0x1f
+0b101
+(.5 + @number)
 (+@any)
 (@any - @any)
 (@any * @any)
@@ -161,9 +196,17 @@ Date.parse(@datetext)
 @var:fn(@number)
 @texts.push(@text)
 Object.keys(@object).length
+@var:thing.n
+@var:thing.twice
+@var:thing.bump(@number).n
+(@number⟦ as number⟧)
+@numbers⟦!⟧.length
+({ n: @number, half() { return this.n / 2; } }).half()
 """
 
 TEXTS = """
+@var:thing.show()
+(@text⟦ as string⟧)
 5| (@text + @text)
 (@text + @any)
 (@any + @text)
@@ -173,7 +216,7 @@ String(@any)
 (@number).toFixed(@digits)
 (@number).toPrecision(@precision)
 (@number).toExponential(@digits)
-Math.trunc(@number).toString(@radix)
+(Math.trunc(@number) % 4294967296).toString(@radix)
 (typeof @any)
 @text.toUpperCase()
 @text.toLowerCase()
@@ -210,7 +253,7 @@ JSON.stringify(@date)
 encodeURIComponent(@text)
 encodeURI(@text)
 btoa(@t1)
-String.fromCharCode(@n1, 65 + @small)
+String.fromCharCode(97 + @small, 65 + @small)
 (@number).toLocaleString()
 @var:tf(@text)
 @var:tf(@text, @text)
@@ -394,6 +437,7 @@ Object.values(@object)
 JSON.parse(JSON.stringify([@any]))
 @text.match(@regex)
 (await @any)
+(void @any)
 (await (async () => (@any))())
 ((@in:any) => (@any))(@any)
 structuredClone(@any)

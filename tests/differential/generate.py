@@ -54,7 +54,7 @@ class Scope:
 def table(kind: str) -> tuple[list[Form], list[int]]:
     """The forms of a kind with how often each is chosen."""
     forms, weights = [], []
-    for line in filter(None, map(str.strip, FORMS[kind].splitlines())):
+    for line in filter(None, re.sub(r"\n {4}", " ", FORMS[kind]).splitlines()):
         weight, _, text = line.rpartition("| ") if re.match(r"\d+\| ", line) else ("1", "", line)
         parts = HOLE.split(text)
         roles = [role or "" for role in parts[1::3]]
@@ -83,7 +83,7 @@ class Generator:
     def program(self) -> str:
         """Some statements, and what the variables hold at the end."""
         lines = [self.statement(DEEPEST) for _ in range(self.random.randint(2, 9))]
-        kept = [name for name, (kind, _) in self.scopes[0].names.items() if kind not in ("fn", "tf")]
+        kept = [name for name, (kind, _) in self.scopes[0].names.items() if kind not in ("fn", "tf", "label")]
         return "\n".join([*lines, *(f"console.log({name});" for name in kept)])
 
     def statement(self, depth: int) -> str:
