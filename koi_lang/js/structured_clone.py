@@ -36,7 +36,9 @@ def _clone(value: Value, made: dict[int, Value]) -> Value:
     if id(value) in made:
         return made[id(value)]
     if isinstance(value, RegexMatch):
-        return made.setdefault(id(value), copy(value))
+        twin = made.setdefault(id(value), copy(value))
+        twin.groups = _clone(value.groups, made)
+        return twin
     if is_array(value):
         items: list[Value] = made.setdefault(id(value), [])
         items.extend(_clone(item, made) for item in value)
