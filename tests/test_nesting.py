@@ -16,6 +16,14 @@ NESTED = {
     "loops": ("for (const x of args.list) { ", "console.log(args.a)", " }"),
     "attempts": ("try { ", "console.log(args.a)", " } catch (error) { }"),
     "conditions": ("if (args.a) { ", "console.log(args.a)", " }"),
+    "switches": ("switch (1) { case 1: ", "console.log(args.a)", " }"),
+    "switches that fall through": ("switch (1) { case 1: args.a; case 2: ", "console.log(args.a)", " }"),
+    "loops that wait": ("for await (const x of args.list) { ", "console.log(args.a)", " }"),
+    "loops beside generators": (
+        "function* f() { } for (const x of f()) { ",
+        "console.log(args.a)",
+        " }",
+    ),
     "lists": ("[", "console.log(args.a)", "]"),
     "functions": ("(() => ", "console.log(args.a)", ")()"),
     "choices": ("", "console.log(args.a)", " && args.list.at(0)"),
@@ -55,7 +63,7 @@ def test_a_long_chain_asks_no_condition_after_the_true_one(tmp_path: Path) -> No
     assert ("62",) == run_file(path, tmp_path).printed
 
 
-@pytest.mark.parametrize("depth", [15, 25, 60, 120, 400])
+@pytest.mark.parametrize("depth", [6, 9, 15, 25, 60, 120, 400])
 @pytest.mark.parametrize("form", NESTED)
 def test_what_is_checked_can_be_compiled(form: str, depth: int, tmp_path: Path) -> None:
     """Nesting is either refused by the check, with its place, or not at all."""

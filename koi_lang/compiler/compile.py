@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis, analyse
 from koi_lang.compiler.build import BuildError
 from koi_lang.compiler.codegen.module import module
@@ -77,7 +78,10 @@ def generate(file: Analysis) -> ast.Module:
 
 def _can_be_compiled(file: Analysis) -> bool:
     """Whether Python can follow the nesting of a file; only deep ones are tried."""
-    if file.index.depth <= SHALLOW:
+    # A loop that may walk over a generator is several of Python's blocks.
+    has_generators = any(function.is_generator for function, _ in file.index.of(n.Function))
+    has_generators = has_generators or any(loop.waits for loop, _ in file.index.of(n.ForEach))
+    if file.index.depth <= (SHALLOW // 3 if has_generators else SHALLOW):
         return True
     try:
         compile(module(file), file.unit.path, "exec", dont_inherit=True)
