@@ -20,6 +20,7 @@ NUMBER = INT | FLOAT | LOOSE
 LARGEST, COUNTED, LONGEST, STEP = 2**53, 2**50, 2**40, 8
 # How often kinds are computed anew before the ranges of whole numbers are given up.
 ROUNDS = 4
+MOST_ROUNDS = 30
 
 
 class Kind(NamedTuple):
@@ -99,7 +100,10 @@ class Kinds:
             self._solve()
         known = self._known.get(node)
         if known is None:
-            known = self._known[node] = self._compute(node)
+            try:
+                known = self._known[node] = self._compute(node)
+            except RecursionError:
+                return UNKNOWN
         return known
 
     def global_of(self, node: n.Node) -> str:
@@ -153,8 +157,18 @@ class Kinds:
         solved = self._variables
         assert solved is not None
         solved.update(dict.fromkeys(waiting, NOTHING))
+        try:
+            is_solved = self._add_kinds(waiting, solved)
+        except RecursionError:
+            is_solved = False
+        if not is_solved:
+            solved.clear()
+            solved.update(dict.fromkeys(waiting, UNKNOWN))
+
+    def _add_kinds(self, waiting: list[ScopeVariable], solved: dict[ScopeVariable, Kind]) -> bool:
+        """Add the kinds of what is stored until nothing is added; gives up on variables that follow from too many."""
         rounds, changed = 0, bool(waiting)
-        while changed:
+        while changed and rounds < MOST_ROUNDS:
             changed, rounds = False, rounds + 1
             for variable in self._derived:
                 del solved[variable]
@@ -165,6 +179,7 @@ class Kinds:
                     after = _give_up_range(before, after)
                 if after != before:
                     solved[variable], changed = after, True
+        return not changed
 
     def _kind_of_variable(self, variable: ScopeVariable) -> Kind:
         """The kinds of a variable, of one that is written once those of what is written."""

@@ -27,7 +27,10 @@ _METHODS: dict[type, MethodTable] = {str: strings.METHODS, list: arrays.METHODS}
 
 def call(f: Value, *args: Value) -> Value:
     """`f(…)`: a coroutine is started and its promise returned."""
-    result = _call_fitting(f, args) if _takes(f, len(args)) else apply(f, *args)
+    if type(f) is FunctionType and (code := f.__code__).co_argcount == len(args) and not code.co_flags & VARIADIC:
+        result = f(args[0]) if len(args) == 1 else _call_fitting(f, args) if args else f()
+    else:
+        result = apply(f, *args)
     return spawn(result) if type(result) is CoroutineType else result
 
 
