@@ -65,9 +65,17 @@ def serve(requests: socket.socket) -> None:
                 running.remove(one)
                 report(one)
             elif one.asker in ready:
-                one.process.kill()
+                running.remove(one)
+                drop(one)
         if requests in ready:
             running.append(forked(requests, running))
+
+
+def drop(one: Running) -> None:
+    """End a command that nobody waits for any more; what it has started may go on, and is not waited for."""
+    with one.asker:
+        one.process.kill()
+        one.process.join()
 
 
 def report(ended: Running) -> None:
