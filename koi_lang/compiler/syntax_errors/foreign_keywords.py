@@ -39,7 +39,6 @@ _OTHERS = {
     "del": "write `delete`.",
     "goto": "use a loop.",
     "enum": 'write an object of texts: `const Color = { red: "red", blue: "blue" }`.',
-    "as": "name the item in the head: `for (const item of list)`.",
     "with": "name the object each time: `thing.field`.",
 }
 INSTEAD = {
@@ -75,10 +74,7 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
     """
     if failure.tail == ("AGENT", "NAME") or (failure.is_top and failure.word() == "def"):
         return None
-    line = (0, *failure.same_line())
-    # `foreach (list as item)` is told at its first word.
-    offsets = [offset for offset in line if failure.word(offset) != "as"]
-    for offset in (*offsets, *(offset for offset in line if failure.word(offset) == "as")):
+    for offset in (0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
             return _foreign(failure.piece(offset), _advice(failure, offset))
     return None
