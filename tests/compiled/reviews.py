@@ -19,42 +19,23 @@ def Reviews():
     @koi.export
     @koi.with_types(
         parameters={
-            'findings': {
-                'type': 'array',
-                'items': {'$ref': '#/$defs/Finding'},
-                '$defs': {
-                    'Finding': {
-                        'type': 'object',
-                        'properties': {
-                            'line': {'type': 'integer'},
-                            'severity': {'$ref': '#/$defs/Severity'},
-                            'class': {'type': 'string'},
-                            'inner': {'type': 'array', 'items': {'$ref': '#/$defs/Finding'}},
-                        },
-                        'required': ['line', 'severity'],
-                        'description': 'What a review found.',
-                    },
-                    'Severity': {'anyOf': [{'const': 'blocker'}, {'const': 'note'}]},
-                },
-            },
+            'findings': {'type': 'array', 'items': {'$ref': '#/$defs/Finding'}},
             'level': {'anyOf': [{'const': 'blocker'}, {'const': 'note'}]},
         },
-        result={
-            'anyOf': [{'$ref': '#/$defs/Finding'}, {'type': 'null'}],
-            '$defs': {
-                'Finding': {
-                    'type': 'object',
-                    'properties': {
-                        'line': {'type': 'integer'},
-                        'severity': {'$ref': '#/$defs/Severity'},
-                        'class': {'type': 'string'},
-                        'inner': {'type': 'array', 'items': {'$ref': '#/$defs/Finding'}},
-                    },
-                    'required': ['line', 'severity'],
-                    'description': 'What a review found.',
+        result={'anyOf': [{'$ref': '#/$defs/Finding'}, {'type': 'null'}]},
+        declared={
+            'Finding': {
+                'type': 'object',
+                'properties': {
+                    'line': {'type': 'integer'},
+                    'severity': {'$ref': '#/$defs/Severity'},
+                    'class': {'type': 'string'},
+                    'inner': {'type': 'array', 'items': {'$ref': '#/$defs/Finding'}},
                 },
-                'Severity': {'anyOf': [{'const': 'blocker'}, {'const': 'note'}]},
+                'required': ['line', 'severity'],
+                'description': 'What a review found.',
             },
+            'Severity': {'anyOf': [{'const': 'blocker'}, {'const': 'note'}]},
         },
     )
     def worst(

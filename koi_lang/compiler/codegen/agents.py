@@ -302,7 +302,7 @@ def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
 
 
 def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
-    """`koi.with_types(parameters={…}, result={…})` for types that say more than annotations of Python."""
+    """`koi.with_types(parameters={…}, result={…}, …)` for types that say more than annotations of Python."""
     table, at = e.names.table, e.at(node.span)
     parameters = {
         name: each.type
@@ -314,15 +314,10 @@ def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:
     result = schema(node.returns, table) if says_more_than_python(node.returns, table) else {}
     if not told and not result:
         return []
-    return [
-        py.call(
-            py.koi("with_types", at),
-            [],
-            at,
-            parameters=_literal(told, at) if told else None,
-            result=_literal(result, at) if result else None,
-        )
-    ]
+    declared = {name: type for each in (*told.values(), result) for name, type in each.pop("$defs", {}).items()}
+    fields = {"parameters": told, "result": result, "declared": declared}
+    keywords = {name: _literal(field, at) if field else None for name, field in fields.items()}
+    return [py.call(py.koi("with_types", at), [], at, **keywords)]
 
 
 def _description(node: n.Function) -> n.Text | None:

@@ -42,11 +42,19 @@ def export(function: Function) -> Function:
     return call_exported
 
 
-def with_types(parameters: Mapping[str, Schema] = NONE, result: Schema = NONE) -> Callable[[Function], Function]:
-    """Give a function the JSON Schemas of parameters and of its result that annotations of Python cannot say."""
+def with_types(
+    parameters: Mapping[str, Schema] = NONE, result: Schema = NONE, declared: Mapping[str, Schema] = NONE
+) -> Callable[[Function], Function]:
+    """Give a function the JSON Schemas of parameters and of its result that annotations of Python cannot say.
+
+    Args:
+        declared: the declared types that they refer to.
+    """
+    named = {"$defs": declared} if declared else {}
+    typed = {name: {**schema, **named} for name, schema in parameters.items()}
 
     def mark(function: Function) -> Function:
-        function.__koi_types__ = (parameters, result)  # type: ignore[attr-defined]
+        function.__koi_types__ = (typed, {**result, **named} if result else result)  # type: ignore[attr-defined]
         return function
 
     return mark
