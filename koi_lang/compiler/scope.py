@@ -23,7 +23,7 @@ GLOBALS = frozenset(
     "setTimeout clearTimeout setInterval clearInterval setImmediate clearImmediate queueMicrotask "
     "fetch process performance crypto undefined NaN Infinity structuredClone encodeURIComponent "
     "decodeURIComponent encodeURI decodeURI atob btoa "
-    "AbortController AbortSignal DOMException TextDecoder TextEncoder Uint8Array URL URLSearchParams".split()
+    "AbortController AbortSignal DOMException Intl TextDecoder TextEncoder Uint8Array URL URLSearchParams".split()
 )
 AGENT_NAMES = frozenset({"this", "peers", "callAction"})
 RUN_NAMES = frozenset({"registry"})

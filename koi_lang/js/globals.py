@@ -24,7 +24,7 @@ from koi_lang.js.json_text import JSON
 from koi_lang.js.keyed_collections import MAP, SET
 from koi_lang.js.lazy_constructors import lazy_constructor
 from koi_lang.js.math_object import MATH
-from koi_lang.js.method_tables import Constructor, holder
+from koi_lang.js.method_tables import Constructor, holder, namespace
 from koi_lang.js.number_format import INFINITY, NAN
 from koi_lang.js.object_object import OBJECT
 from koi_lang.js.process import CLOCK, PROCESS, RANDOMNESS
@@ -74,6 +74,13 @@ _CONSTRUCTORS = (
     *map(_error, (ErrorValue, TypeErrorValue, RangeErrorValue, SyntaxErrorValue, ReferenceErrorValue, URIErrorValue)),
 )  # fmt: skip
 
+_INTL = namespace(
+    {
+        name: lazy_constructor(name, "koi_lang.js.intl_objects", is_function=True)
+        for name in ("DateTimeFormat", "NumberFormat")
+    }
+)
+
 GLOBALS: dict[str, object] = {
     **{constructor.name: constructor for constructor in _CONSTRUCTORS},
     **number_object.GLOBALS,
@@ -83,6 +90,7 @@ GLOBALS: dict[str, object] = {
     "crypto": RANDOMNESS,
     "fetch": fetch,
     "Infinity": INFINITY,
+    "Intl": _INTL,
     "JSON": JSON,
     "Math": MATH,
     "NaN": NAN,

@@ -119,7 +119,9 @@ class SetValue(Entries):
     __slots__ = ()
     __koi_members__: ClassVar[dict[str, str]] = {
         "add": "add", "has": "has", "delete": "delete", "clear": "clear", "size": "size", "forEach": "_each",
-        "keys": "values", "values": "values", "entries": "entries", "toString": "__str__",
+        "keys": "values", "values": "values", "entries": "entries", "toString": "__str__", "union": "union",
+        "intersection": "intersection", "difference": "difference", "symmetricDifference": "symmetric_difference",
+        "isSubsetOf": "is_subset_of", "isSupersetOf": "is_superset_of", "isDisjointFrom": "is_disjoint_from",
     }  # fmt: skip
 
     def __iter__(self) -> Iterator[Value]:
@@ -146,6 +148,49 @@ class SetValue(Entries):
     def entries(self) -> IteratorValue:
         """An iterator of `[value, value]`."""
         return IteratorValue("Set Entries", ([value, value] for value in self))
+
+    def union(self, other: Value) -> SetValue:
+        """What is in either one."""
+        return new_set([*self, *_keys_of(other)])
+
+    def intersection(self, other: Value) -> SetValue:
+        """What is in both, in the order of the smaller one."""
+        others = _keys_of(other)
+        if len(self) <= len(others):
+            return new_set([value for value in self if others.has(value)])
+        return new_set([value for value in others if self.has(value)])
+
+    def difference(self, other: Value) -> SetValue:
+        """What is here alone."""
+        others = _keys_of(other)
+        return new_set([value for value in self if not others.has(value)])
+
+    def symmetric_difference(self, other: Value) -> SetValue:
+        """What is in one of the two alone."""
+        others = _keys_of(other)
+        return new_set([*self.difference(others), *others.difference(self)])
+
+    def is_subset_of(self, other: Value) -> bool:
+        """Whether all of it is in the other one, too."""
+        others = _keys_of(other)
+        return all(others.has(value) for value in self)
+
+    def is_superset_of(self, other: Value) -> bool:
+        """Whether all of the other one is here, too."""
+        return all(self.has(value) for value in _keys_of(other))
+
+    def is_disjoint_from(self, other: Value) -> bool:
+        """Whether they have nothing in common."""
+        return not any(self.has(value) for value in _keys_of(other))
+
+
+def _keys_of(other: Value) -> SetValue:
+    """What a set is compared with: another one, or the keys of a map. Raises TypeErrorValue for anything else."""
+    if isinstance(other, MapValue):
+        return new_set([key for key, _ in other.pairs()])
+    if not isinstance(other, SetValue):
+        raise TypeErrorValue(f"{describe(other)} is no Set; write `new Set(…)` around it")
+    return other
 
 
 def new_map(entries: Value = undefined) -> MapValue:

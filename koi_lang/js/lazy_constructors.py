@@ -27,12 +27,13 @@ class _LazyStatics(Mapping[str, Value]):
         return len(self._load().statics)
 
 
-def lazy_constructor(name: str, module: str) -> Constructor:
+def lazy_constructor(name: str, module: str, *, is_function: bool = False) -> Constructor:
     """A constructor that stands for the one of a module, which is loaded when something of it is used first.
 
     Args:
         name: of the global; the module has the constructor under it in capital letters.
         module: its whole name.
+        is_function: whether it may be called without `new`.
     """
 
     def load() -> Constructor:
@@ -42,4 +43,7 @@ def lazy_constructor(name: str, module: str) -> Constructor:
     def holds(value: Value) -> bool:
         return module in sys.modules and load().holds(value)
 
-    return Constructor(name, lambda *args: apply(load().build, *args), None, holds, _LazyStatics(load))
+    def build(*args: Value) -> Value:
+        return apply(load().build, *args)
+
+    return Constructor(name, build, build if is_function else None, holds, _LazyStatics(load))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -123,15 +124,25 @@ def _to_string(n: Value, radix: Value = undefined) -> str:
 
 @METHODS.add_as("toLocaleString")
 def _to_locale_string(n: Value, locales: Value = undefined, options: Value = undefined) -> str:
-    """English grouping; knows fraction digits, `style` percent and currency."""
+    """English grouping; knows fraction and whole digits, `useGrouping`, `style` percent and currency."""
     intl_dates.require_american(locales)
     wanted = options if isinstance(options, dict) else {}
     style, currency = wanted.get("style", "decimal"), text(wanted.get("currency", ""))
     usual = {"percent": (0, 0), "currency": (0, 0) if currency == "JPY" else (2, 2)}.get(style, (0, 3))
     shift = 2 if style == "percent" else 0
     body = _format_grouped(abs(n), shift, *_places(wanted, *usual)) if _finite(n) else ("NaN" if n != n else "∞")
+    if _finite(n):
+        body = _with_whole_digits(body, wanted)
     before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
     return ("-" if math.copysign(1, n) < 0 else "") + before + body + ("%" if style == "percent" else "")
+
+
+def _with_whole_digits(body: str, options: dict[str, Value]) -> str:
+    """A number with at least so many digits before its point, and with or without commas."""
+    whole, dot, fraction = body.partition(".")
+    digits = whole.replace(",", "").rjust(integer(options.get("minimumIntegerDigits", 1), 1), "0")
+    grouped = digits if options.get("useGrouping", True) is False else re.sub(r"\B(?=(?:\d{3})+$)", ",", digits)
+    return grouped + dot + fraction
 
 
 def _places(options: dict[str, Value], least: int, most: int) -> tuple[int, int]:

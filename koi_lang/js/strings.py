@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -16,6 +17,7 @@ from koi_lang.js.undefined import Value, undefined
 METHODS = MethodTable()
 STATICS = MethodTable()
 _LONGEST = 2**29
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def span(start: Value, end: Value, length: int) -> tuple[int, int]:
@@ -163,6 +165,16 @@ def _split(subject: str, separator: Value = undefined, limit: Value = undefined)
         mark = text(separator)
         pieces = list(subject.split(mark)) if mark else list(subject)
     return pieces if limit is undefined else pieces[: integer(limit) % 2**32]
+
+
+@METHODS.add_as("isWellFormed")
+def _is_well_formed(subject: str) -> bool:
+    return not _HALF.search(subject)
+
+
+@METHODS.add_as("toWellFormed")
+def _to_well_formed(subject: str) -> str:
+    return _HALF.sub("\ufffd", subject)
 
 
 @METHODS.add_as("normalize")

@@ -27,6 +27,31 @@ def test_zero_has_no_sign_as_a_key() -> None:
     assert ("Set(1) { 0 }", "Map(1) { 0 => -0 }") == (inspect(new(SET, [-0.0])), inspect(new(MAP, [[-0.0, -0.0]])))
 
 
+@pytest.mark.parametrize(
+    ("name", "other", "expected"),
+    [
+        ("union", [3, 4], "Set(4) { 1, 2, 3, 4 }"),
+        ("intersection", [9, 3, 1, 8], "Set(2) { 1, 3 }"),
+        ("intersection", [3, 1], "Set(2) { 3, 1 }"),
+        ("difference", [2], "Set(2) { 1, 3 }"),
+        ("symmetricDifference", [3, 4], "Set(3) { 1, 2, 4 }"),
+        ("isSubsetOf", [1, 2, 3, 4], "true"),
+        ("isSupersetOf", [1, 9], "false"),
+        ("isDisjointFrom", [7], "true"),
+    ],
+)
+def test_sets_are_compared_and_combined(name: str, other: list[int], expected: str) -> None:
+    """With another set, or with the keys of a map; what has no keys is refused."""
+    values = new(SET, [1, 2, 3])
+
+    assert [expected, expected] == [
+        inspect(invoke(values, name, new(SET, other))),
+        inspect(invoke(values, name, new(MAP, [[key, 0] for key in other]))),
+    ]
+    with pytest.raises(TypeErrorValue, match="an array is no Set; write `new Set"):
+        invoke(values, name, other)
+
+
 def test_a_map_keeps_the_order_of_its_keys() -> None:
     """A key that is set again keeps its place, one that is removed and set again goes last."""
     made = new(MAP, [["a", 1], ["b", 2], ["c", 3]])

@@ -23,6 +23,12 @@ _LOADED_LATER = (
     "URLSearchParams",
 )  # fmt: skip
 CALLS: list[tuple[Any, ...]] = [
+    (
+        "Intl.NumberFormat",
+        ("de-DE",),
+        "RangeError: `de-DE` is not known here, only `en-US` is; put the text together yourself, or import a Python "
+        "module that knows it",
+    ),
     ("Object.keys", ({"b": 1, "2": 2, "1": 3},), "[ '1', '2', 'b' ]"),
     ("Object.values", ({"a": 1},), "[ 1 ]"),
     ("Object.entries", (["x"],), "[ [ '0', 'x' ] ]"),
@@ -290,3 +296,16 @@ def test_importing_the_globals_loads_no_network_code() -> None:
 def test_fetch_is_asynchronous() -> None:
     """`fetch` is a coroutine function, so that calls of it give promises."""
     assert asyncio.iscoroutinefunction(GLOBALS["fetch"])
+
+
+def test_formats_of_intl_are_those_of_to_locale_string() -> None:
+    """They are made once and may be passed on; a date is one, or milliseconds."""
+    intl = GLOBALS["Intl"]
+    number = new(get(intl, "NumberFormat"), "en-US", {"minimumIntegerDigits": 6, "maximumFractionDigits": 1})
+    plain = call(get(intl, "NumberFormat"), undefined, {"useGrouping": False})
+    date = new(get(intl, "DateTimeFormat"), "en-US", {"timeZone": "UTC", "month": "long", "day": "numeric"})
+
+    assert ["001,234.6", "-000,005", "1234567", "January 1", "January 1"] == [
+        invoke(number, "format", 1234.56), call(get(number, "format"), -5), invoke(plain, "format", 1234567),
+        invoke(date, "format", DateValue(0)), invoke(date, "format", 5),
+    ]  # fmt: skip

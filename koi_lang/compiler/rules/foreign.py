@@ -28,7 +28,6 @@ _NODE = {
     "debugger": "leave it out; `koi runs show` shows what a run did.",
     "BigInt": "whole numbers are exact up to 2 ** 53; larger ones are for Python.",
     "Symbol": "use a text as the key.",
-    "Intl": "write `value.toLocaleString()`, or import `std/dates`.",
     "WeakMap": "keep it in a `new Map()`, and delete what is no longer needed.",
     "WeakSet": "keep it in a `new Set()`, and delete what is no longer needed.",
     "WeakRef": "keep the value itself.",

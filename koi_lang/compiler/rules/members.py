@@ -30,6 +30,7 @@ _OWN = {
     "Date": "UTC now parse",
     "Map": "groupBy",
     "AbortSignal": "abort any timeout",
+    "Intl": "DateTimeFormat NumberFormat",
     "URL": "canParse parse",
     "Uint8Array": "BYTES_PER_ELEMENT from of",
     "crypto": "randomUUID",
@@ -43,7 +44,10 @@ _OF_INSTANCES = {
     "AbortController": "abort signal",
     "AbortSignal": "aborted addEventListener onabort reason removeEventListener throwIfAborted",
     "Map": "clear delete entries forEach get has keys set size values",
-    "Set": "add clear delete entries forEach has keys size values",
+    "Set": (
+        "add clear delete difference entries forEach has intersection isDisjointFrom isSubsetOf isSupersetOf keys "
+        "size symmetricDifference union values"
+    ),
     "TextDecoder": "decode encoding fatal ignoreBOM",
     "TextEncoder": "encode encodeInto encoding",
     "URL": ("hash host hostname href origin password pathname port protocol search searchParams toJSON username"),
@@ -64,10 +68,10 @@ OF_ALL = frozenset({"toString", "hasOwnProperty"})
 # The methods of texts, and their length.
 OF_TEXTS = frozenset(
     (
-        "at charAt charCodeAt codePointAt concat endsWith includes indexOf lastIndexOf length localeCompare match "
-        "matchAll normalize padEnd padStart repeat replace replaceAll search slice split startsWith substr "
-        "substring toLocaleLowerCase toLocaleUpperCase toLowerCase toString toUpperCase trim trimEnd trimLeft "
-        "trimRight trimStart valueOf"
+        "at charAt charCodeAt codePointAt concat endsWith includes indexOf isWellFormed lastIndexOf length "
+        "localeCompare match matchAll normalize padEnd padStart repeat replace replaceAll search slice split "
+        "startsWith substr substring toLocaleLowerCase toLocaleUpperCase toLowerCase toString toUpperCase "
+        "toWellFormed trim trimEnd trimLeft trimRight trimStart valueOf"
     ).split()
 )
 # The methods of lists, and their length.
