@@ -134,7 +134,8 @@ def _to_locale_string(n: Value, locales: Value = undefined, options: Value = und
     if _finite(n):
         body = _with_whole_digits(body, wanted)
     before = _SIGNS.get(currency, currency + "\u00a0") if style == "currency" else ""
-    return ("-" if math.copysign(1, n) < 0 else "") + before + body + ("%" if style == "percent" else "")
+    is_negative = n == n and math.copysign(1, n) < 0
+    return ("-" if is_negative else "") + before + body + ("%" if style == "percent" else "")
 
 
 def _with_whole_digits(body: str, options: dict[str, Value]) -> str:

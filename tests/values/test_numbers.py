@@ -34,6 +34,7 @@ METHODS: list[tuple[Any, ...]] = [
     (12345, "toExponential", (2,), "'1.23e+4'"),
     (0, "toExponential", (), "'0e+0'"),
     (255, "toString", (16,), "'ff'"),
+    (-NAN, "toLocaleString", (), "'NaN'"),
     (-255, "toString", (2,), "'-11111111'"),
     (0.5, "toString", (2,), "'0.1'"),
     (0.1, "toString", (3,), "'0.0022002200220022002200220022002201'"),
