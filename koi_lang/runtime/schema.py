@@ -7,7 +7,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from koi_lang.js.conversions import is_number
@@ -26,6 +26,9 @@ WORDS = {
     "array": "a list",
     "object": "an object",
 }
+
+# Of a path that is longer only the ends are told.
+LONGEST_PATH = 200
 
 
 def of_annotation(annotation: Any) -> dict[str, Any]:
@@ -94,7 +97,9 @@ def problems(
         root: how the value itself is called where it has no field to be named by.
         words: how values are written.
     """
-    return _Checker(schema.get("$defs", {}), root, words).problems(value, schema, path)
+    checker = _Checker(schema.get("$defs", {}), root, words)
+    if not checker.has_type(value, schema):
+        yield from checker.problems(value, schema, path)
 
 
 def is_plainly_fitting(value: Any, schema: Schema) -> bool:
@@ -105,10 +110,15 @@ def is_plainly_fitting(value: Any, schema: Schema) -> bool:
     for name in schema.get("required", ()):
         if name not in value or (name not in properties and value[name] is undefined):
             return False
-    for name, field in properties.items():
-        if len(field) != 1 or type(value.get(name)) not in _PLAIN.get(field.get("type", ""), ()):
+    for name, of_field in properties.items():
+        if len(of_field) != 1 or type(value.get(name)) not in _PLAIN.get(of_field.get("type", ""), ()):
             return False
     return True
+
+
+def _is_plain(value: Any, schema: Schema) -> bool:
+    """Whether a value is of a simple type, as its class alone says."""
+    return len(schema) == 1 and type(value) in _PLAIN.get(schema.get("type", ""), ())
 
 
 # The classes whose instances all are of a type.
@@ -117,63 +127,142 @@ _PLAIN: dict[str, tuple[type, ...]] = {"string": (str,), "boolean": (bool,), "in
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """Checks values against schemas that refer to the same definitions."""
+    """Checks values against schemas that refer to the same definitions.
+
+    Attributes:
+        known: what was found about objects and lists and the types of unions, by their identities: one of which a part
+            does not fit would be looked at again for each value around it.
+        flat: the types of unions, by the identity of what they are written as.
+    """
 
     definitions: Mapping[str, Schema]
     root: str
     words: Words
+    known: dict[tuple[int, int], bool] = field(default_factory=dict)
+    flat: dict[int, list[Schema]] = field(default_factory=dict)
+
+    def has_type(self, value: Any, schema: Schema) -> bool:
+        """Whether nothing is wrong with a value, which may contain itself."""
+        waiting, seen = [(value, schema)], set[tuple[int, int]]()
+        while waiting:
+            value, schema = waiting.pop()
+            schema = self._resolve(schema)
+            if "anyOf" in schema:
+                options = [option for option in self._options(schema["anyOf"]) if _fits(value, option)]
+                if len(options) == 1:
+                    waiting.append((value, options[0]))
+                elif not self._has_option(value, options):
+                    return False
+            elif not _fits(value, schema) or _missing(value, schema):
+                return False
+            elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
+                seen.add(key)
+                waiting += [part for part in _parts(value, schema) if not _is_plain(*part)]
+        return True
+
+    def _has_option(self, value: Any, options: Sequence[Schema]) -> bool:
+        """Whether a value is of one of several types of its kind."""
+        for option in options:
+            key = (id(value), id(option))
+            if key not in self.known:
+                self.known[key] = True  # it may contain itself
+                self.known[key] = self.has_type(value, option)
+            if self.known[key]:
+                return True
+        return False
 
     def problems(self, value: Any, schema: Schema, path: str) -> Iterator[str]:
-        schema = self._resolve(schema)
-        if "anyOf" in schema:
-            yield from self._union_problems(value, schema["anyOf"], path)
-        elif not _fits(value, schema):
-            yield self._problem(value, [schema], path)
-        elif isinstance(value, dict):
-            yield from self._object_problems(value, schema, path)
-        elif isinstance(value, list) and "items" in schema:
-            for index, item in enumerate(value):
-                yield from self.problems(item, schema["items"], f"{path}[{index}]")
+        """What is wrong with a value that is not of a type."""
+        waiting, seen = [(value, schema, path)], set[tuple[int, int]]()
+        while waiting:
+            value, schema, path = waiting.pop()
+            schema = self._resolve(schema)
+            if "anyOf" in schema:
+                options = self._options(schema["anyOf"])
+                near = self._near_options(value, options)
+                if len(near) == 1:
+                    waiting.append((value, near[0], path))
+                elif not self._has_option(value, near or options):
+                    yield self._problem(value, options, path)
+            elif not _fits(value, schema):
+                yield self._problem(value, [schema], path)
+            elif isinstance(value, dict | list) and (key := (id(value), id(schema))) not in seen:
+                seen.add(key)
+                yield from (f"{self._field(_step(path, name))} is missing" for name in _missing(value, schema))
+                steps: Iterable[str | int] = _fields(value, schema) if isinstance(value, dict) else range(len(value))
+                parts = zip(_parts(value, schema), steps, strict=False)
+                waiting += reversed([(*part, _step(path, step)) for part, step in parts])
 
     def _resolve(self, schema: Schema) -> Schema:
-        return resolve_part({"$defs": self.definitions}, schema) if "$ref" in schema else schema
+        if "$ref" not in schema:
+            return schema
+        seen = set[str]()
+        while "$ref" in schema and schema["$ref"] not in seen:
+            seen.add(schema["$ref"])
+            schema = self.definitions.get(name_of_reference(schema), {})
+        return schema
 
-    def _union_problems(self, value: Any, options: Sequence[Schema], path: str) -> Iterator[str]:
-        """What is wrong with a value of none of several types; of the only one of its kind, what is wrong in it."""
-        options = list(self._options(options))
-        if not all(any(self.problems(value, option, path)) for option in options):
-            return
-        near = [option for option in options if _fits(value, option) and self._has_its_marks(value, option)]
-        if len(near) == 1:
-            yield from self.problems(value, near[0], path)
-        else:
-            yield self._problem(value, options, path)
+    def _options(self, options: Sequence[Schema]) -> list[Schema]:
+        """The types of a union, those of unions in it among them, each once."""
+        found = self.flat.get(id(options))
+        if found is not None:
+            return found
+        found = self.flat[id(options)] = []
+        waiting, seen = [*options], set[int]()
+        while waiting:
+            option = self._resolve(waiting.pop(0))
+            if id(option) not in seen:
+                seen.add(id(option))
+                waiting[:0] = option.get("anyOf", ())
+                found += () if "anyOf" in option else (option,)
+        return found
 
-    def _options(self, options: Sequence[Schema]) -> Iterator[Schema]:
-        """The types of a union, those of unions in it among them."""
-        for option in map(self._resolve, options):
-            yield from self._options(option["anyOf"]) if "anyOf" in option else (option,)
-
-    def _has_its_marks(self, value: Any, option: Schema) -> bool:
-        """Whether an object has the literals by which a type of several is known, such as `kind: "circle"`."""
-        fields = option.get("properties", {}) if isinstance(value, dict) else {}
-        return all(value.get(name) == field["const"] for name, field in fields.items() if "const" in field)
-
-    def _object_problems(self, value: dict[str, Any], schema: Schema, path: str) -> Iterator[str]:
-        prefix = f"{path}." if path else ""
-        for name in schema.get("required", ()):
-            if value.get(name, undefined) is undefined:
-                yield f"{self._field(prefix + name)} is missing"
-        for name, described in schema.get("properties", {}).items():
-            if value.get(name, undefined) is not undefined:
-                yield from self.problems(value[name], described, prefix + name)
+    def _near_options(self, value: Any, options: Sequence[Schema]) -> list[Schema]:
+        """The types of a union that are of the kind of a value; of several, the one that an object says it is."""
+        near = [option for option in options if _fits(value, option)]
+        if len(near) < 2 or not isinstance(value, dict) or self._has_option(value, near):
+            return near
+        marks = [_marks_of(option) for option in near]
+        possible = [index for index, each in enumerate(marks) if all(value.get(name) == each[name] for name in each)]
+        told = [index for index in possible if marks[index]] or possible
+        return [near[told[0]]] if len(told) == 1 else near
 
     def _problem(self, value: Any, options: Sequence[Schema], path: str) -> str:
-        expected = " or ".join(_describe_expected(option, self.words) for option in options)
+        expected = " or ".join(dict.fromkeys(_describe_expected(option, self.words) for option in options))
         return f"{self._field(path)} must be {expected}, not {_value_text(value, self.words)}"
 
     def _field(self, path: str) -> str:
+        if len(path) > LONGEST_PATH:
+            path = f"{path[: LONGEST_PATH // 2]}…{path[-LONGEST_PATH // 2 :]}"
         return f"`{path}`" if path else self.root
+
+
+def _marks_of(option: Schema) -> dict[str, Any]:
+    """The literals by which an object of several types is known, such as `kind: "circle"`."""
+    fields = option.get("properties", {}).items()
+    return {name: of_field["const"] for name, of_field in fields if "const" in of_field}
+
+
+def _missing(value: Any, schema: Schema) -> list[str]:
+    """The fields that an object must have and has not."""
+    required = schema.get("required") if isinstance(value, dict) else None
+    return [] if required is None else [name for name in required if value.get(name, undefined) is undefined]
+
+
+def _parts(value: Any, schema: Schema) -> list[tuple[Any, Schema]]:
+    """The fields of an object, and the items of a list, with their types; none where the schema says nothing."""
+    if isinstance(value, dict):
+        return [(value[name], schema["properties"][name]) for name in _fields(value, schema)]
+    return [(item, schema["items"]) for item in value] if "items" in schema else []
+
+
+def _step(path: str, to: str | int) -> str:
+    return f"{path}[{to}]" if isinstance(to, int) else f"{path}.{to}" if path else to
+
+
+def _fields(value: dict[str, Any], schema: Schema) -> list[str]:
+    """The fields that are declared and given."""
+    return [name for name in schema.get("properties", ()) if value.get(name, undefined) is not undefined]
 
 
 def name_of_reference(schema: Schema) -> str:
@@ -201,7 +290,7 @@ def _json_value(text: str) -> Any:
 
 def _fits(value: Any, schema: Schema) -> bool:
     if "const" in schema:
-        return bool(value == schema["const"] and type(value) is type(schema["const"]))
+        return bool(value == schema["const"] and isinstance(value, bool) == isinstance(schema["const"], bool))
     if "enum" in schema:
         return value in schema["enum"]
     match schema.get("type"):
