@@ -38,6 +38,13 @@ def text_of_string(token: str) -> str:
     return unescape(token[1:-1])
 
 
+def value_of_literal_type(text: str) -> str | int | float | bool:
+    """The value that a text, numeral, `true` or `false` as a type stands for."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return text_of_string(text) if text[0] in "\"'" else number(text)
+
+
 def text_of_triple(token: str) -> tuple[str, int]:
     """The text of a fenced literal without blank ends, and where it begins within the literal."""
     if set(token) == {'"'} and len(token) == 6:

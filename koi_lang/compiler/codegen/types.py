@@ -10,6 +10,7 @@ from koi_lang.compiler import nodes as n
 from koi_lang.compiler.codegen import py_ast as py
 from koi_lang.compiler.codegen.module_names import ModuleNames
 from koi_lang.compiler.doc_comments import doc_comment
+from koi_lang.compiler.literals import value_of_literal_type
 from koi_lang.compiler.symbols import Symbol, SymbolTable
 from koi_lang.compiler.walk import everything
 
@@ -64,7 +65,9 @@ def _annotation(type: n.Type, at: py.At, names: ModuleNames, seen: tuple[str, ..
                 result = ast.BinOp(result, ast.BitOr(), _annotation(argument, at, names, seen), **at)
             return result
         case "literal" if seen:
-            return ast.Subscript(py.koi("Literal", at), py.constant(_literal_value(type.text), at), py.LOAD, **at)
+            return ast.Subscript(
+                py.koi("Literal", at), py.constant(value_of_literal_type(type.text), at), py.LOAD, **at
+            )
     symbol = names.table.types.get(type.name)
     if symbol is None or symbol.name in seen:
         return py.koi("Any", at)
@@ -128,7 +131,7 @@ class _SchemaWriter:
             case "union":
                 return {"anyOf": [self.schema(argument) for argument in type.arguments]}
             case "literal":
-                return {"const": _literal_value(type.text)}
+                return {"const": value_of_literal_type(type.text)}
             case "object":
                 return {
                     "type": "object",
@@ -155,7 +158,3 @@ def _description(symbol: Symbol) -> dict[str, str]:
 def _type_of(symbol: Symbol) -> n.Type:
     assert isinstance(symbol.node, n.TypeDeclaration)
     return symbol.node.type
-
-
-def _literal_value(text: str) -> Any:
-    return ast.literal_eval(text.capitalize() if text in ("true", "false") else text)

@@ -81,7 +81,8 @@ def kind_of(node: n.Expression, around: Enclosing, file: Analysis, program: Anal
         case n.Call(callee=n.Member(object=object, name=name), optional=False):
             if isinstance(object, n.Name) and not is_variable(object, around, file):
                 return STATICS.get((object.name, name))
-            return "array" if name in LISTS else "string" if name in TEXTS else None
+            owner = kind_of(object, around, file, program)
+            return None if owner == "object" else "array" if name in LISTS else "string" if name in TEXTS else None
     return kind_of_literal(node)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.declared_types import choices_of, resolve_type
+from koi_lang.compiler.literals import value_of_literal_type
 from koi_lang.compiler.rules.kinds import WORDS, Kind, kind_of, kind_of_type
 from koi_lang.compiler.rules.program import AnalysedProgram, attempts_of, handlers
 from koi_lang.compiler.rules.sends import targets
@@ -132,7 +133,9 @@ def value_problems(
     value, type = n.strip_parentheses(value), resolve_type(type, file.table)
     shown = f"`{path}`" if path else given.shown
     if type.name == "union":
-        options = [list(value_problems(value, option, given, file, program, path)) for option in type.arguments]
+        options = [
+            list(value_problems(value, choice, given, file, program, path)) for choice in choices_of(type, file.table)
+        ]
         if all(options) and value is not None:
             choice = " or ".join(f"`{option.one_line}`" for option in type.arguments)
             yield value.span, f"{shown} of `{given.owner}` is none of `{type.one_line}`", f"write {choice}."
@@ -145,7 +148,12 @@ def value_problems(
         message = f"{shown} of `{given.owner}` is {WORDS[wanted]}, and gets {WORDS[kind]}"
         yield value.span, message, f"give it {WORDS[wanted]}, or declare another type."
         return
-    if type.name.lower() == "int" and isinstance(value, n.Literal) and isinstance(value.value, float):
+    if (
+        type.name.lower() == "int"
+        and isinstance(value, n.Literal)
+        and isinstance(value.value, float)
+        and not value.value.is_integer()
+    ):
         message = f"{shown} of `{given.owner}` is a whole number, and gets {value.value}"
         yield value.span, message, "give it a whole number, or declare `number`."
     if wanted == "object":
@@ -160,9 +168,8 @@ def _literal_problems(
     value: n.Expression | None, type: n.Type, given: TypedPlace, shown: str
 ) -> Iterator[tuple[Span, str, str]]:
     if isinstance(value, (n.Text, n.Literal)):
-        written = type.text.strip("\"'") if isinstance(value, n.Text) and type.text[:1] in "\"'" else type.text
-        is_same = value.value == written if isinstance(value, n.Text) else _as_text(value) == written
-        if not is_same:
+        wanted = value_of_literal_type(type.text)
+        if value.value != wanted or isinstance(value.value, bool) != isinstance(wanted, bool):
             yield value.span, f"{shown} of `{given.owner}` is not `{type.text}`", f"write `{type.text}`."
 
 
@@ -200,7 +207,3 @@ def _kind(value: n.Expression | None, around: Enclosing, file: Analysis, program
     if isinstance(value, n.Literal) and value.value is None:
         return "null"
     return None if value is None else kind_of(value, around, file, program)
-
-
-def _as_text(value: n.Literal) -> str:
-    return str(value.value).lower() if isinstance(value.value, bool) else f"{value.value}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.declared_types import choices_of, resolve_type
 from koi_lang.compiler.rules.program import AnalysedProgram, handlers, variable_of
 from koi_lang.compiler.rules.sends import targets
 from koi_lang.compiler.rules.tests import agent_of
@@ -40,7 +40,9 @@ class ResultTypes:
     def _declared_type(self, node: n.Expression | None, around: Enclosing) -> n.Type | None:
         match node:
             case n.Parenthesized():
-                return self.type_of(node.value, around)
+                # A type that stands behind a value begins with it: `x as any`.
+                is_cast = node.span.start == node.value.span.start
+                return None if is_cast else self.type_of(node.value, around)
             case n.Await() | n.Send():
                 return self.waited.get(node)
             case n.Name():
@@ -59,14 +61,10 @@ class ResultTypes:
         """The fields of an object, those of each kind of object of a union; None where it may be anything else."""
         if type is None:
             return None
-        type = resolve_type(type, self.file.table)
-        if type.name == "object" and type.fields:
-            return {field.name: field.type for field in type.fields}
-        if type.name != "union":
+        options = [choice for choice in choices_of(type, self.file.table) if choice.name != "null"]
+        if not all(option.name == "object" and option.fields for option in options):
             return None
-        options = [option for option in type.arguments if option.name != "null"]
-        each = [self.fields_of(option) for option in options]
-        return None if None in each else {name: kind for fields in each if fields for name, kind in fields.items()}
+        return {field.name: field.type for option in options for field in option.fields} or None
 
     def field_type(self, type: n.Type | None, name: str) -> n.Type | None:
         """The type of a field of an object of one kind."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.declared_types import resolve_type
+from koi_lang.compiler.declared_types import choices_of
 from koi_lang.compiler.rules.members import OF_ALL
 from koi_lang.compiler.rules.payloads import TypedPlace, value_problems
 from koi_lang.compiler.rules.result_types import ResultTypes, given_patterns, result_types, type_given
@@ -113,10 +113,11 @@ def unknown_result_field(file: Analysis, report: Report) -> None:
 
 
 def _read_fields(file: Analysis, types: ResultTypes) -> Iterator[tuple[Span, str, list[str]]]:
-    """Every field that is read and not declared: where, its name, and the ones that there are."""
+    """Every field that is read, and neither declared nor added here: where, its name, and the ones that there are."""
+    given = {each.target.name for each, _ in file.index.of(n.Assignment) if isinstance(each.target, n.Member)}
     for member, around in file.index.of(n.Member):
         fields = types.fields_of(types.type_of(member.object, around)) if member.name not in OF_ALL else None
-        if fields is not None and member.name not in fields:
+        if fields is not None and member.name not in fields and member.name not in given:
             yield member.name_span, member.name, list(fields)
     for pattern, value, around in given_patterns(file):
         yield from _unknown_in(pattern, type_given(pattern, value, around, types), types)
@@ -138,11 +139,11 @@ def _unknown_in(pattern: n.Node, type: n.Type | None, types: ResultTypes) -> Ite
 
 def _may_be_nothing(type: n.Type, file: Analysis) -> bool:
     """Whether a handler may end without a result; so it may where the type says nothing."""
-    type = resolve_type(type, file.table)
-    if type.name == "union":
-        return any(_may_be_nothing(option, file) for option in type.arguments)
-    is_known = type.name in ("object", "Array", "literal") or type.name.lower() in KNOWN
-    return type.name.lower() in NOTHING or not is_known
+    for choice in choices_of(type, file.table):
+        is_known = choice.name in ("object", "Array", "literal") or choice.name.lower() in KNOWN
+        if choice.name.lower() in NOTHING or not is_known:
+            return True
+    return False
 
 
 def _is_playbook(body: n.Block) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
+from koi_lang.compiler.declared_types import choice_names
 from koi_lang.compiler.rules.kinds import KINDS, WORDS, kind_of_literal
-from koi_lang.compiler.rules.program import place_of, with_article
+from koi_lang.compiler.rules.program import AnalysedProgram, place_of, with_article
 from koi_lang.compiler.rules.scopes import is_state
 from koi_lang.compiler.rules.state import fields_of
 from koi_lang.compiler.rules.table import Report, rule
@@ -195,21 +196,36 @@ def endless_type(file: Analysis, report: Report) -> None:
 
         type Node = { name: string, next?: Node }
     """
+    can_end = report.program.for_file(_types_with_values, file)
     for declared, _ in file.index.of(n.TypeDeclaration):
-        if not _can_end(declared.type, file, (declared.name.name,)):
-            message = f"`{declared.name.name}` always contains itself, so there is no value of it"
+        name = declared.name.name
+        if name not in can_end:
+            message = f"`{name}` always contains itself, so there is no value of it"
             report.add(declared.name.span, message, help="let a field be left out (`next?: …`), or write a list.")
+        elif name in choice_names(declared.type, file.table):
+            message = f"`{name}` is itself one of the types that it may be"
+            report.add(declared.name.span, message, help="leave it out there, or put it into a list or a field.")
 
 
-def _can_end(type: n.Type, file: Analysis, around: tuple[str, ...]) -> bool:
-    """Whether there is a value of a type without going round in circles; `around` are the declared types it is in."""
+def _types_with_values(file: Analysis, _: AnalysedProgram) -> frozenset[str]:
+    """The declared types that there are values of, found from those that need no other one."""
+    declared = {
+        name: symbol.node.type
+        for name, symbol in file.table.types.items()
+        if isinstance(symbol.node, n.TypeDeclaration)
+    }
+    found: frozenset[str] = frozenset()
+    while more := {name for name in declared.keys() - found if _can_end(declared[name], found, declared)}:
+        found |= more
+    return found
+
+
+def _can_end(type: n.Type, known: Container[str], declared: Container[str]) -> bool:
+    """Whether there is a value of a type, where the declared types with values are `known`."""
     if type.name == "union":
-        return any(_can_end(argument, file, around) for argument in type.arguments)
+        return any(_can_end(argument, known, declared) for argument in type.arguments)
     if type.name == "object":
-        return all(_can_end(field.type, file, around) for field in type.fields if not field.optional)
+        return all(_can_end(field.type, known, declared) for field in type.fields if not field.optional)
     if type.name == "Promise" and type.arguments:
-        return _can_end(type.arguments[0], file, around)
-    symbol = file.table.types.get(type.name)
-    if symbol is None or not isinstance(symbol.node, n.TypeDeclaration):
-        return True
-    return type.name not in around and _can_end(symbol.node.type, file, (*around, type.name))
+        return _can_end(type.arguments[0], known, declared)
+    return type.name in known or type.name not in declared
