@@ -16,7 +16,9 @@ from koi_lang.lazy import lazy_module, lazy_names
 from koi_lang.program import loader
 from tests.projects import Project
 
-LAZY = sorted(path for path in resources.PACKAGE.rglob("*.py") if "import lazy_" in path.read_text("utf-8"))
+LAZY = sorted(
+    path for path in resources.PACKAGE.rglob("*.py") if "from koi_lang.lazy import lazy_" in path.read_text("utf-8")
+)
 
 
 def test_a_module_is_loaded_with_the_first_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

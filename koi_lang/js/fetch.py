@@ -206,7 +206,7 @@ def _request(url: str, options: Mapping[str, Value]) -> dict[str, Any]:
     """The arguments of a request; a text goes out as UTF-8 with a content type that says so."""
     headers = _headers(options.get("headers", undefined))
     body = options.get("body", undefined)
-    if hasattr(body, "put_item"):
+    if hasattr(type(body), "put_item"):
         body = bytes(body)
     if not nullish(body) and not isinstance(body, bytes):
         body = text(body).encode()

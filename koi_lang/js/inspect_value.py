@@ -113,7 +113,7 @@ class _Inspector:
             return _Shape("Promise", "Promise {", "}", lambda level: [self._outcome(value, level)], 1)
         if isinstance(value, IteratorValue):
             return self._iterator(value)
-        if hasattr(value, "put_item"):
+        if hasattr(type(value), "put_item"):
             return self._bytes(value)
         return self._host_object(value) if hasattr(type(value), "__koi_shape__") else None
 

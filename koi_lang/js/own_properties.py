@@ -34,7 +34,7 @@ def own_keys(value: Value) -> list[str]:
     """The names of the members a value itself has and shows; none for null and undefined."""
     if is_record(value):
         return sort_names(value)
-    if is_array(value) or isinstance(value, str) or hasattr(value, "put_item"):
+    if is_array(value) or isinstance(value, str) or hasattr(type(value), "put_item"):
         return [str(index) for index in range(len(value))]
     return sort_names(fields(value))
 
@@ -44,7 +44,7 @@ def own_entries(value: Value) -> list[tuple[str, Value]]:
     if is_record(value):
         record = value if all(type(key) is str for key in value) else {str(key): value[key] for key in value}
         return [(name, record[name]) for name in sort_names(record)]
-    if is_array(value) or isinstance(value, str) or hasattr(value, "put_item"):
+    if is_array(value) or isinstance(value, str) or hasattr(type(value), "put_item"):
         return [(str(index), item) for index, item in enumerate(value)]
     return [(name, item) for name, item in fields(value).items()]
 

@@ -194,7 +194,7 @@ def put(value: Value, key: Value, new: Value) -> Value:
         _put_item(value, key, new)
     elif isinstance(value, dict):
         value[property_key(key)] = new
-    elif hasattr(value, "put_item") and (index := position(key)) is not None:
+    elif hasattr(type(value), "put_item") and (index := position(key)) is not None:
         value.put_item(index, new)
     else:
         _put_member(value, property_key(key), new)

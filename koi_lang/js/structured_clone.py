@@ -57,7 +57,7 @@ def _clone_object(value: Value, made: dict[int, Value]) -> Value:
         return RegExpValue(value.source, value.flags)
     if isinstance(value, ErrorValue):
         return _clone_error(value, made)
-    if hasattr(value, "put_item"):
+    if hasattr(type(value), "put_item"):
         return made.setdefault(id(value), value.slice())
     if not isinstance(value, MapValue | SetValue):
         raise dom_exceptions.data_clone_error(describe(value))
