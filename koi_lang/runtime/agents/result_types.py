@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TypeVar
 
@@ -35,7 +36,7 @@ def _json_words(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else as_text(value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ResultType:
     """The declared type of what a handler gives.
 
@@ -59,12 +60,17 @@ class ResultType:
             raise ResultTypeError(told, help=f"Its result type is {self.text}.")
         return value
 
-    @property
+    @cached_property
     def shapes(self) -> tuple[frozenset[str], ...]:
         """The fields of every object that it allows."""
         return tuple(objects_of(self.schema))
 
-    @property
+    @cached_property
+    def lines(self) -> str:
+        """The type, and a line for each declared type in it, with what its author says of it."""
+        return "\n".join([type_text(self.schema), *declarations_of([self.schema], described=True)])
+
+    @cached_property
     def text(self) -> str:
         """The type as programs write it, with the declared types in it."""
         return " where ".join(filter(None, (type_text(self.schema), "; ".join(declarations_of([self.schema])))))

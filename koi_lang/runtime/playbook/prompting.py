@@ -94,14 +94,9 @@ def system_prompt(
         f"You are the agent `{agent.name}`.\n{RULES}",
         "## Actions\n" + "\n".join(f"- {kind.signature} {kind.description}" for kind in offered),
         *reach_of(agent, tools),
-        *([] if result is None else [_result_section(result.schema)]),
+        *([] if result is None else [f"{RESULT} {result.lines}"]),
     ]
     return "\n\n".join([*sections, f"{PLAYBOOK}\n{playbook}"])
-
-
-def _result_section(schema: Schema) -> str:
-    """What a model is told of the type of its result, with the declared types in it."""
-    return "\n".join([f"{RESULT} {type_text(schema)}", *declarations_of([schema], described=True)])
 
 
 def make_cache_key(system: str, playbook: str) -> str:
