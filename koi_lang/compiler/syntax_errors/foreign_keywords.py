@@ -76,6 +76,9 @@ def foreign(failure: Failure) -> SyntaxHelp | None:
         return None
     for offset in (0, *failure.same_line()):
         if _is_foreign(failure.piece(offset - 1), failure.piece(offset), failure.piece(offset + 1)):
+            if failure.is_top and failure.word(offset) == "type" and failure.word(offset + 2) == "<":
+                told, help = "a type that is declared takes no parameters", "declare one for each: `type Name = …`."
+                return SyntaxHelp(told, failure.piece(offset + 2).span, help)
             return _foreign(failure.piece(offset), _advice(failure, offset))
     return None
 
