@@ -216,3 +216,11 @@ def test_rounds_are_events(play: Player) -> None:
     assert ["round 1 of 3: 0.50, tests red", "round 2 of 3: 0.82, tests green, accepted"] == [
         describe_round(event.data) for event in told if isinstance(event.data, RoundEnded)
     ]
+
+
+def test_a_misspelt_gate_is_not_left_open(play: Player) -> None:
+    """A judge that gives `gate` means something that must hold, which would be missed."""
+    program = PROGRAM.replace("return { score, gates, graded,", "return { score, gate: gates, graded,")
+    played = play(program, [], payload={"rounds": scored(0.9, tests=False)})
+
+    assert "judges give `gates`, not `gate`" in str(played.error)
