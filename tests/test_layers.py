@@ -47,7 +47,7 @@ LAYERS = (
     {"api"},
 )
 GROUND = {
-    *("source", "diagnostics", "errors", "outcome", "lazy", "settings", "resources", "redaction"),
+    *("source", "diagnostics", "errors", "front_matter", "outcome", "lazy", "settings", "resources", "redaction"),
     *("interpolation", "grants", "efforts", "text_width", "system", "events", "version", "bytecode"),
 }
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

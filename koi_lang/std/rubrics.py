@@ -14,9 +14,9 @@ from typing import Any
 from koi_lang import resources, settings
 from koi_lang.diagnostics import suggestion
 from koi_lang.errors import AgentError, KoiError, reason
+from koi_lang.front_matter import read_front_matter
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.std.effects import folder, perform_effect
-from koi_lang.std.front_matter import read_front_matter
 
 FILE = "SKILL.md"
 KIND = "evaluator"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koi_lang.errors import AgentError
-from koi_lang.std.front_matter import read_front_matter
+from koi_lang.front_matter import read_front_matter
 
 FULL = """\
 name: code-review   # of the project
