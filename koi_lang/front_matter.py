@@ -16,8 +16,10 @@ from koi_lang.errors import AgentError
 
 FENCE = "---"
 DEEPEST = 20
-NAME = r"""(?P<key>[A-Za-z_$][\w.$ -]*?|"[^"\\]*"|'[^']*')"""
-MEMBER = re.compile(rf"{NAME}\s*:(?:[ ]+(?P<value>.*))?$")
+LONGEST_NUMBER = 100
+# What is taken is not given back, so that a line takes time that grows with its length.
+NAME = r"""(?P<key>[A-Za-z_$][\w.$-]*+(?:[ ]++[\w.$-]++)*+|"[^"\\]*"|'[^']*')"""
+MEMBER = re.compile(rf"{NAME}\s*+:(?:[ ]+(?P<value>.*))?$")
 ITEM = re.compile(r"-(?:(?P<gap> +)(?P<value>.*))?$")
 BLOCK = re.compile(r"(?P<style>[|>])(?P<chomp>[+-]?)\s*(?:#.*)?$")
 NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
@@ -177,7 +179,7 @@ def _scalar(text: str, number: int) -> Any:
         return _unquote(quoted[0], number)
     if text[0] in "[{":
         return _Brackets(text, number).read()
-    return _plain(re.split(r"\s+#", text, maxsplit=1)[0], number)
+    return _plain(re.split(r"(?<=\S)\s++#", text, maxsplit=1)[0], number)
 
 
 def _plain(text: str, number: int) -> Any:
@@ -190,6 +192,8 @@ def _plain(text: str, number: int) -> Any:
         return CONSTANTS[text.lower()]
     if not NUMBER.fullmatch(text):
         return text
+    if len(text) > LONGEST_NUMBER:
+        raise _unreadable(number, f"has a number of more than {LONGEST_NUMBER} signs")
     if re.match(r"[-+]?0\d", text):
         raise _unreadable(number, "has a number that begins with 0")
     return float(text) if re.search(r"[.eE]", text) else int(text)

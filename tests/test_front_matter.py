@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -137,3 +139,23 @@ def test_whatever_is_typed_is_read_or_refused() -> None:
             outcomes["refused"] += 1
 
     assert min(outcomes.values()) > 300
+
+
+LONG = {
+    "blanks behind a name": "a" + " " * 90_000 + "b",
+    "blanks in a value": "a: x" + " " * 90_000 + "y",
+    "words": "a " * 45_000,
+    "digits": "a: " + "1" * 90_000,
+    "brackets": "a: " + "[" * 90_000,
+    "lines of a value": "a: x\n" + "  b\n" * 22_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_line_takes_no_time(name: str) -> None:
+    """What somebody else has written is read or refused at once, and fails in no other way."""
+    before = time.process_time()
+    with suppress(AgentError):
+        read(f"{LONG[name]}\n")
+
+    assert time.process_time() - before < 2
