@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.measuring import Figure, repeat
-from koi_lang.std.tree.project import ProjectTree
+from koi_lang.runtime.tree.project import ProjectTree
 
 FILES, BYTES, RESTORED = 10_000, 6_000, 20
 RULES = (

@@ -13,9 +13,9 @@ from koi_lang.outcome import capture
 from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.snapshots.retention import begin_keeping
+from koi_lang.runtime.tree.project import ProjectTree
+from koi_lang.runtime.tree.walking import Stop
 from koi_lang.std.effects import agent, folder, perform_effect
-from koi_lang.std.tree.project import ProjectTree
-from koi_lang.std.tree.walking import Stop
 
 T = TypeVar("T")
 

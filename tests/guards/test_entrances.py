@@ -42,13 +42,13 @@ ENTRANCES = {
     # Names of one form, below three folders.
     ("files", "koi_lang.std.rubrics"): "",
     # Opens each folder of the project below the one before it; what is put back goes by its guard.
-    ("files", "koi_lang.std.tree"): "paths",
+    ("files", "koi_lang.runtime.tree"): "paths",
     ("processes", "koi_lang.runtime.command_process"): "commands",
     ("servers", "koi_lang.std.http_client"): "transport",
 }
 # Packages that are one entrance, whichever of their modules it is.
-PACKAGES = ("koi_lang.std.tree",)
-PLACES = ("std/**/*.py", "runtime/actions/*.py", "runtime/command_process.py")
+PACKAGES = ("koi_lang.runtime.tree",)
+PLACES = ("std/**/*.py", "runtime/actions/*.py", "runtime/tree/*.py", "runtime/command_process.py")
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:

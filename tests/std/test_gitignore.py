@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from koi_lang.std.tree.comparing import PastRules
-from koi_lang.std.tree.folders import OpenFolders
-from koi_lang.std.tree.gitignore import IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
-from koi_lang.std.tree.walking import Tree, Walker
+from koi_lang.runtime.tree.comparing import PastRules
+from koi_lang.runtime.tree.folders import OpenFolders
+from koi_lang.runtime.tree.gitignore import IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.walking import Tree, Walker
 from tests.std import ignored_trees
 
 TREES = 60

@@ -20,7 +20,7 @@ import pytest
 from koi_lang.errors import AgentError, PermissionDeniedError
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.snapshots.store import snapshots_folder
-from koi_lang.std.tree.project import ProjectTree
+from koi_lang.runtime.tree.project import ProjectTree
 from tests.std import random_trees
 
 CODER, WORKER = Role("Coder", ("write_code",)), Role("Worker", ("execute",))
@@ -310,7 +310,7 @@ def test_settings_and_the_program_are_not_touched(project: ProjectTree, monkeypa
     (project.folder / "sub" / "Koi.toml").symlink_to("../koi.toml")
     kept = project.snapshot("run")
     running = {str(project.folder / "program.txt").casefold()}
-    monkeypatch.setattr("koi_lang.std.tree.project.running_files", lambda: running)
+    monkeypatch.setattr("koi_lang.runtime.tree.project.running_files", lambda: running)
     (project.folder / "program.txt").unlink()
     (project.folder / "koi.toml").unlink()
     again = project.snapshot("run")

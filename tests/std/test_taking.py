@@ -18,9 +18,9 @@ from koi_lang.runtime.journal.checksums import seal_line
 from koi_lang.runtime.journal.entries import Header, JournalEntry, line_of
 from koi_lang.runtime.journal.store import path_of
 from koi_lang.runtime.snapshots.store import SnapshotStore
+from koi_lang.runtime.tree import reading, taking, walking
+from koi_lang.runtime.tree.project import ProjectTree
 from koi_lang.settings import project as settings
-from koi_lang.std.tree import reading, taking, walking
-from koi_lang.std.tree.project import ProjectTree
 from tests.std import random_trees
 
 
@@ -231,7 +231,7 @@ def test_too_much_is_refused_and_much_is_shortened(project: ProjectTree, monkeyp
     """A project that is too large says what to do; a long list of what is left out is cut, and counted."""
     for number in range(20):
         (project.folder / f".{number}").touch()
-    monkeypatch.setattr("koi_lang.std.tree.project.MOST_LISTED", 5)
+    monkeypatch.setattr("koi_lang.runtime.tree.project.MOST_LISTED", 5)
     kept = project.snapshot("run")
     monkeypatch.setattr(walking, "MOST", 10)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from koi_lang.runtime.agents.declarations import Role
-from koi_lang.std.tree.project import ProjectTree
+from koi_lang.runtime.tree.project import ProjectTree
 from tests.projects import Project
 from tests.std import random_trees
 

@@ -41,7 +41,7 @@ PROGRAM = """
 # Writes down what takes place; what the test itself makes in the folder is ignored.
 EFFECTS = """
     from pathlib import Path
-    from koi_lang.std.tree.project import ProjectTree
+    from koi_lang.runtime.tree.project import ProjectTree
 
     Path(".gitignore").write_text("out\\nerr\\neffects\\nanswers.json\\n")
 

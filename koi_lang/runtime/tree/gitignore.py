@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from koi_lang.std.tree.wildmatch import SPECIAL, PatternFaultError, regex_of
+from koi_lang.runtime.tree.wildmatch import SPECIAL, PatternFaultError, regex_of
 
 NAME = ".gitignore"
 

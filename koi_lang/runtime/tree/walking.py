@@ -12,8 +12,8 @@ from koi_lang.errors import AgentError, reason
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
-from koi_lang.std.tree.folders import FILE, FOLDER, REPLACED, name_of
-from koi_lang.std.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
+from koi_lang.runtime.tree.folders import FILE, FOLDER, REPLACED, name_of
+from koi_lang.runtime.tree.gitignore import NAME, IgnoreFile, IgnoreLevel, as_bytes_text, is_ignored
 
 # Larger files are left out, in bytes; more of them, deeper folders and longer rules are refused or left out.
 LARGEST = 5_000_000
