@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
-from contextvars import copy_context
 from typing import Any, TypeVar
 
 from koi_lang.errors import AgentError, reason
-from koi_lang.outcome import capture
+from koi_lang.runtime.concurrency.stoppable_threads import Stop, run_in_thread
 from koi_lang.runtime.context import current
 from koi_lang.runtime.replay.calls import Effect
 from koi_lang.runtime.snapshots.retention import begin_keeping
 from koi_lang.runtime.tree.project import ProjectTree
-from koi_lang.runtime.tree.walking import Stop
 from koi_lang.std.effects import agent, folder, perform_effect
 
 T = TypeVar("T")
-
-
-class StoppedError(Exception):
-    """Nobody waits any more for what a thread does."""
 
 
 async def snapshot() -> dict[str, Any]:
@@ -71,20 +64,9 @@ def _here(stop: Stop) -> ProjectTree:
 
 
 async def _in_thread(work: Callable[[Stop], T]) -> T:
-    """What some work gives that takes a while; whoever ends it waits until its thread has noticed it."""
-    ended = threading.Event()
-
-    def stop() -> None:
-        if ended.is_set():
-            raise StoppedError
-
-    future = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work, stop)
+    """What some work on the project gives; what the system says against it becomes an AgentError."""
     try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        ended.set()
-        await capture(future)
-        raise
+        return await run_in_thread(work)
     except OSError as error:
         about = f"`{error.filename}`" if isinstance(error.filename, str) else "the project"
         raise AgentError(f"{about} cannot be kept or restored: {reason(error)}") from error

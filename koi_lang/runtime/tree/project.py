@@ -8,6 +8,7 @@ from typing import Any
 
 from koi_lang.errors import AgentError
 from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.code_files import runner_of
 from koi_lang.runtime.guards.paths import require_no_code, running_files
 from koi_lang.runtime.guards.write_quota import count_bytes
@@ -18,7 +19,7 @@ from koi_lang.runtime.tree.comparing import Differences, TreeComparison
 from koi_lang.runtime.tree.folders import OpenFolders
 from koi_lang.runtime.tree.restoring import Restorer
 from koi_lang.runtime.tree.taking import Room, StoreFullError, Taker
-from koi_lang.runtime.tree.walking import Stop, Tree, Walker
+from koi_lang.runtime.tree.walking import Tree, Walker
 from koi_lang.settings.project import most_of_snapshots
 
 # So much of what is left out is listed.

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from koi_lang.errors import AgentError, reason
+from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.snapshots.manifest import Manifest
 from koi_lang.runtime.snapshots.store import DamagedContentError, SnapshotStore, write_file
 from koi_lang.runtime.tree.comparing import Differences
 from koi_lang.runtime.tree.folders import OpenFolders, name_of, parent_of
-from koi_lang.runtime.tree.walking import Stop
 
 NOT_EMPTY = "not empty"
 # What the owner of a folder needs in order to change what is in it.

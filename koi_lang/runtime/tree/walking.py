@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from koi_lang.errors import AgentError, reason
+from koi_lang.runtime.concurrency.stoppable_threads import Stop
 from koi_lang.runtime.guards.code_files import as_systems_see
 from koi_lang.runtime.guards.paths import SETTINGS
 from koi_lang.runtime.snapshots.manifest import MODE, FileStatus
@@ -25,7 +25,6 @@ IGNORED, HIDDEN = "ignored", "hidden"
 PROGRAM, CONFIGURATION, LARGE, HARD_LINK = "program", "settings", "large", "hard link"
 SPECIAL, UNREADABLE, BAD_NAME, DEEP, CHANGING = "special", "unreadable", "name", "deep", "changing"
 FOLLOWING_RULES = (IGNORED, HIDDEN)
-Stop = Callable[[], None]
 
 
 @dataclass(slots=True)
