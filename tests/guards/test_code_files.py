@@ -18,7 +18,7 @@ CODE = [
     "native.so", "native.abi3.so", "x.pyd", "all.pth", "lib/python3/site-packages/all.pth", "python311._pth",
     "main.koi", "MAIN.Koi", "std/files.koi", "make.bat", "git.cmd", "profile.ps1", "env/pyvenv.cfg", "repository/HEAD",
     "x.dist-info/entry_points.txt", "X.EGG-INFO/entry_points.txt", "__pycache__/x.txt", "tool.py.", "tool.py::$DATA",
-    "tool.ｐｙ", "tool.py . .",
+    "tool.ｐｙ", "tool.py . .", "deep/a:tool.py",
 ]  # fmt: skip
 DATA = [
     "notes/today.md", "table.csv", "page.html", "data.json", "Makefile", "head.md", "copy", "happy", "x.py.txt", "py",

@@ -39,8 +39,8 @@ def runner_of(parts: Sequence[str], file: Path) -> str | None:
         parts: of its path below the project, as it was given or with links resolved.
         file: the file, which need not exist.
     """
-    *folders, name = map(as_systems_see, parts)
-    return next(_reasons(folders, name), "a shell runs" if _is_script(file) else None)
+    reasons = (why for *folders, name in readings_of(parts) for why in _reasons(folders, name))
+    return next(reasons, "a shell runs" if _is_script(file) else None)
 
 
 def _reasons(folders: Sequence[str], name: str) -> Iterator[str]:
@@ -51,7 +51,21 @@ def _reasons(folders: Sequence[str], name: str) -> Iterator[str]:
 
 def as_systems_see(name: str) -> str:
     """A name without what some systems leave out: letter case, forms of one character, streams, dots at its end."""
-    return unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
+    return fold_name(name).partition(":")[0].rstrip(". ")
+
+
+def fold_name(name: str) -> str:
+    """The same, where a colon is a sign as others are."""
+    folded = unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
+    return name.casefold() if "/" in folded else folded  # some signs are forms of several with a slash
+
+
+def readings_of(parts: Sequence[str]) -> list[list[str]]:
+    """The parts of a path as systems with streams see them, and as the others do where that is something else."""
+    whole = [fold_name(part) for part in parts]
+    if not any(":" in part for part in whole):
+        return [whole]
+    return [[part.partition(":")[0].rstrip(". ") for part in whole], whole]
 
 
 def _is_script(file: Path) -> bool:

@@ -13,8 +13,9 @@ from koi_lang.runtime.modules.koi_module import KoiModule
 
 # The permission of a role whose agents may change files that are run.
 WRITE_CODE = "write_code"
-# Whoever could change these could allow themselves anything else.
-SETTINGS = frozenset({"koi.toml"})
+# Whoever could change these could allow themselves anything else: they say which servers programs start, and what
+# these reach.
+SETTINGS = frozenset({"koi.toml", ".mcp.json", ".koi-config.json"})
 
 
 def project_path(root: Path, path: str, *, changing: bool = False, role: Role | None = None) -> Path:
@@ -75,8 +76,13 @@ def require_no_code(path: str, why: str | None, role: Role | None) -> None:
 def running_files() -> set[str]:
     """The files of all that is loaded, in small letters: programs with their texts, and Python modules."""
     modules = list(sys.modules.values())
-    parts = (file for module in modules if isinstance(module, KoiModule) for file in module.files)
-    return {str(file).casefold() for file in (*(getattr(module, "__file__", None) for module in modules), *parts)}
+    return running_programs() | {str(getattr(module, "__file__", None)).casefold() for module in modules}
+
+
+def running_programs() -> set[str]:
+    """The `.koi` files of all programs that are loaded, and texts that are part of them, in small letters."""
+    modules = [module for module in list(sys.modules.values()) if isinstance(module, KoiModule)]
+    return {str(file).casefold() for module in modules for file in module.files}
 
 
 def _outside(path: str) -> PermissionDeniedError:
