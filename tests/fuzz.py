@@ -37,7 +37,7 @@ MARKS = [
     "mcp://a/b",
 ]
 WORDS = (
-    "agent role team skill prompt mcp run import on private state playbook affordance uses llm async function"
+    "agent role team skill prompt mcp run import on private state playbook affordance uses needs llm async function"
     " export const let var if else for of in while try catch finally throw return await send timeout use new"
     " typeof delete break continue null true 0 1e999 0x1 5s args this compose fragments def class and ähm"
 )

@@ -72,7 +72,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.agent import Agent
 from koi_lang.runtime.agents.declarations import Mcp, Team, on
 from koi_lang.runtime.agents.declarations import role as Role
-from koi_lang.runtime.agents.exports import export, with_types
+from koi_lang.runtime.agents.exports import export, needs, with_types
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.agents.skills import skill
 from koi_lang.runtime.agents.team import Query, peers_of, query, send
@@ -138,7 +138,8 @@ __all__ = [
     "compare", "current_case", "decrement", "delegate", "divide", "either", "end_walk", "equal", "expect",
     "expect_failure", "export", "fail_walk", "fill", "generator", "get", "give_score", "given", "greater",
     "greater_equal", "has", "increment", "instance_of", "invert_bits", "invoke", "invoke_found", "iterate", "keys",
-    "length", "less", "less_equal", "live", "multiply", "named", "negate", "new", "note_misses", "nullish",
+    "length", "less", "less_equal", "live", "multiply", "named", "needs", "negate", "new", "note_misses",
+    "nullish",
     "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
     "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle",
     "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text", "thrown",

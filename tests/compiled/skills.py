@@ -16,6 +16,7 @@ def Texts():
         return calls
 
     @koi.export
+    @koi.needs('read')
     def join(parts: list[str], last: str='end') -> str:
         if last is koi.undefined:
             last = 'end'
@@ -23,11 +24,13 @@ def Texts():
         return koi.invoke([*koi.iterate(parts), last], 'join', separator)
 
     @koi.export
+    @koi.needs('read')
     async def shout(text: str, times: float=koi.undefined) -> str:
         upper = koi.invoke(text, 'toUpperCase')
         return koi.add(koi.invoke(upper, 'repeat', koi.coalesce(times, 1)), first)
 
     @koi.export
+    @koi.needs('registry:write')
     def describe(options: dict[str, koi.Any], *more: koi.Any) -> koi.Any | None:
         more = list(more)
         return {**koi.spread(options), 'more': more} if koi.truth(koi.get(more, 'length')) else None

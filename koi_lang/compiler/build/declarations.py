@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
+
 from lark import Token
 
 from koi_lang.compiler import nodes as n
@@ -10,6 +12,8 @@ from koi_lang.compiler.build.statements import Statements
 from koi_lang.compiler.literals import number
 
 ENTRIES = ("fragments", "template", "model")
+ONE_PERMISSION = "keep one, and write others on the lines of the `export`s that they are meant for."
+NEEDS_PLACE = "write it before all of them, or on the line of the `export` that it is meant for."
 
 
 class Builder(Statements):
@@ -42,9 +46,14 @@ class Builder(Statements):
         return only(children, n.Name)
 
     def capability(self, children: Children) -> n.Name:
-        """`can word` or `can word:detail`; the name keeps the colon."""
-        _, word, _, detail = children
-        return n.Name(cover(children[1:]), str(word) if detail is None else f"{word}:{detail}")
+        """`can permission`."""
+        name: n.Name = children[1]
+        return name
+
+    def permission(self, children: Children) -> n.Name:
+        """`word` or `word:detail`; the name keeps the colon."""
+        word, _, detail = children
+        return n.Name(cover(children), str(word) if detail is None else f"{word}:{detail}")
 
     def team(self, children: Children) -> n.Team:
         """`team Name { key: Member, … }`; an `override` before the braces is left out."""
@@ -227,9 +236,21 @@ class Builder(Statements):
         return name_of(children[0]), children[2]
 
     def skill(self, children: Children) -> n.Skill:
-        """`skill Name { … }`."""
+        """`skill Name { … }`. Raises BuildError for two permissions, or one behind functions."""
         _, name, _, items, _ = children
+        needs = only(items, n.Needs)
+        if len(needs) > 1:
+            raise BuildError(needs[1].span, "a skill needs one permission", ONE_PERMISSION, "E0608")
+        behind = dropwhile(lambda item: not isinstance(item, n.Function), items)
+        late = next((item for item in behind if isinstance(item, n.Needs)), None)
+        if late is not None:
+            message = f"`needs {late.permission.name}` stands behind functions of its skill"
+            raise BuildError(late.span, message, NEEDS_PLACE, "E0608")
         return n.Skill(cover(children), name_of(name), items)
+
+    def needs(self, children: Children) -> n.Needs:
+        """`needs permission`."""
+        return n.Needs(span_between(*children), children[1])
 
     def skill_items(self, children: Children) -> tuple[n.Node, ...]:
         """What stands between the braces of a skill."""

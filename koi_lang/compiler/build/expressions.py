@@ -400,12 +400,14 @@ class Expressions(Annotations):
         return n.Yield(span_between(*children), children[1], children[0].type == "YIELD_ALL")
 
     def export_function(self, children: Children) -> n.Function:
-        """`export function name(…) { … }`. Raises BuildError without a name."""
-        f: n.Function = children[1]
-        span = span_between(children[0], f)
+        """`export function name(…) { … }`, behind what it needs or not. Raises BuildError without a name."""
+        exported, f = children[-2:]
+        permission = children[1] if len(children) > 2 else None
+        span = span_between(exported, f)
         if f.name is None:
             raise BuildError(span, "an exported function needs a name", "write `export function name(…) { … }`.")
-        return replace(f, span=span, exported=True)
+        made: n.Function = replace(f, span=span, exported=True, needs=permission)
+        return made
 
     def parameters(self, children: Children) -> tuple[n.Parameter, ...]:
         """What stands between the parentheses of a function."""

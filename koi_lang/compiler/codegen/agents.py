@@ -276,7 +276,7 @@ def skill(node: n.Skill, file: Analysis, names: ModuleNames, python: str) -> lis
         body.append(py.evaluate(py.constant(description, at), at))
     functions = [item for item in node.items if isinstance(item, n.Function)]
     for function in functions:
-        body.append(_skill_function(function, e))
+        body.append(_skill_function(function, node, e))
         if function.exported and function.name is not None:
             exported.append(function.name)
     body += statements(tuple(item for item in node.items if isinstance(item, n.Variable)), e)
@@ -287,8 +287,8 @@ def skill(node: n.Skill, file: Analysis, names: ModuleNames, python: str) -> lis
     return [result, *(_top_level(name, python, at) for name in exported)]
 
 
-def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
-    variable = e.variable(node)
+def _skill_function(node: n.Function, skill: n.Skill, e: Emitter) -> ast.stmt:
+    variable, permission = e.variable(node), skill.permission_of(node)
     assert variable is not None
     result = definition(node, variable.python, e, typed=True)
     told = _description(node)
@@ -296,9 +296,15 @@ def _skill_function(node: n.Function, e: Emitter) -> ast.stmt:
         at = e.at(told.span)
         result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
     if node.exported:
-        of_export = [py.koi("export", e.at(node.span)), *_describe_types(node, e)]
+        of_export = [py.koi("export", e.at(node.span)), *_permission(node, permission, e), *_describe_types(node, e)]
         result.decorator_list = [*of_export, *result.decorator_list]
     return result
+
+
+def _permission(node: n.Function, permission: n.Name | None, e: Emitter) -> list[ast.expr]:
+    """`koi.needs("write")` for a function that needs a permission."""
+    at = e.at(node.span)
+    return [] if permission is None else [py.helper("needs", [py.constant(permission.name, at)], at)]
 
 
 def _describe_types(node: n.Function, e: Emitter) -> list[ast.expr]:

@@ -252,7 +252,14 @@ class Agent(Declaration):
     items: tuple[AgentItem, ...]
 
 
-SkillItem = Affordance | Agent | Team | Variable | Function
+@node
+class Needs(Node):
+    """`needs write` in a skill: the permission that its exported functions need, unless they say another one."""
+
+    permission: Name
+
+
+SkillItem = Affordance | Needs | Agent | Team | Variable | Function
 
 
 @node
@@ -261,6 +268,11 @@ class Skill(Declaration):
 
     name: Name
     items: tuple[SkillItem, ...]
+
+    def permission_of(self, function: Function) -> Name | None:
+        """The permission that an exported function of it needs: the function's own, else that of the skill."""
+        own = (item.permission for item in self.items if isinstance(item, Needs))
+        return function.needs or next(own, None)
 
 
 @node

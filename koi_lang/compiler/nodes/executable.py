@@ -307,7 +307,7 @@ class Function(Expression):
     """A function or arrow function; an arrow's body may be a single expression.
 
     `takes_this`: it stands in an object, and its `this` is the object that it is called on. `generics`: names of
-    types that it declares.
+    types that it declares. `needs`: the permission that an exported function says it needs.
     """
 
     name: str | None
@@ -320,6 +320,7 @@ class Function(Expression):
     is_generator: bool = False
     takes_this: bool = False
     generics: tuple[str, ...] = ()
+    needs: Name | None = None
 
 
 @node

@@ -22,6 +22,7 @@ from koi_lang.compiler.syntax_errors import (
     files,
     foreign_keywords,
     missing,
+    permissions,
     strings,
     test_blocks,
 )
@@ -38,6 +39,7 @@ ORDER = (
     *branches.HINTS,
     *foreign_keywords.HINTS,
     *test_blocks.HINTS,
+    *permissions.HINTS,
     *files.HINTS,
     *declarations.HINTS,
     *agents.HINTS,

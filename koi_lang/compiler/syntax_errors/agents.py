@@ -11,7 +11,7 @@ from koi_lang.diagnostics import nearest
 from koi_lang.source import Source, Span
 
 HINTS: list[Hint] = []
-SKILL_ITEMS = ("affordance", "const", "let", "agent", "team", "function", "export")
+SKILL_ITEMS = ("affordance", "needs", "const", "let", "agent", "team", "function", "export")
 ITEMS = (
     "on",
     "private",
@@ -38,7 +38,7 @@ INSTEAD = {
     **dict.fromkeys(("description", "goal", "backstory", "name", "purpose"), AFFORDANCE),
     **dict.fromkeys(("system", "instruction", "instructions", "system_prompt", "systemPrompt"), INSTRUCTIONS),
     **dict.fromkeys(("memory", "context", "variables"), "write `state { name = value }`."),
-    **dict.fromkeys(("can", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
+    **dict.fromkeys(("can", "needs", "permissions"), "permissions stand in the role: `role Worker { can execute }`."),
 }
 OWN_MODEL = "a handler cannot choose its own model"
 LLM_FORM = 'write `llm default = { provider: "openai", model: "…" }` in the body of the agent.'

@@ -141,5 +141,26 @@ _TEXTS = {
 
             const box = { side: 2, get area() { return this.side ** 2 } }
     """,
+    "E0608": """
+        The permission of a skill stands behind functions of it, or there are two.
+
+        On a line of its own `needs` counts for all functions of the skill, so there is one, and it stands before them.
+        What only one function needs stands on the line of its `export`.
+
+        Wrong:
+
+            skill Notes {
+              export function count(text: string): number { return text.length }
+              needs write
+              export function save(text: string): number { return text.length }
+            }
+
+        Right:
+
+            skill Notes {
+              export function count(text: string): number { return text.length }
+              needs write export function save(text: string): number { return text.length }
+            }
+    """,
 }
 EXPLANATIONS = {code: cleandoc(text) for code, text in _TEXTS.items()}

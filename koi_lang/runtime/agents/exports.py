@@ -42,6 +42,16 @@ def export(function: Function) -> Function:
     return call_exported
 
 
+def needs(permission: str) -> Callable[[Function], Function]:
+    """Give a function the permission that the role of an agent must have for its model to call it."""
+
+    def mark(function: Function) -> Function:
+        function.__koi_needs__ = permission  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
 def with_types(
     parameters: Mapping[str, Schema] = NONE, result: Schema = NONE, declared: Mapping[str, Schema] = NONE
 ) -> Callable[[Function], Function]:

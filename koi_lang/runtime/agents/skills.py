@@ -34,6 +34,11 @@ class Skill:
     def __getitem__(self, name: str) -> Function:
         return self.functions[name]
 
+    def permission(self, name: str) -> str | None:
+        """The permission that the role of an agent must have for its model to call a function; None needs none."""
+        permission: str | None = getattr(self.functions[name], "__koi_needs__", None)
+        return permission
+
     def choose(self, arguments: Sequence[Any]) -> tuple[Function, Sequence[Any]]:
         """The function that `callSkill` arguments name, else the first one, and what is left of the arguments."""
         if not self.functions:
