@@ -1,12 +1,23 @@
-"""Patterns of what may be used of an MCP server: `read_*` for tools, `prompt:greet` and `resource:docs://*` beside."""
+"""Permissions that include others, and patterns of what may be used of an MCP server.
+
+Patterns are `read_*` for tools, `prompt:greet` and `resource:docs://*` beside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+# `write` includes `read`; a plain name covers every detail of it (`registry` covers `registry:read`).
+IMPLIED = {"read": "write", "read_tasks": "write_tasks"}
 KINDS = ("resource", "prompt")
 # The patterns that cover all of a server.
 EVERYTHING = ("*", *(f"{kind}:*" for kind in KINDS))
+
+
+def permits(capabilities: Container[str | None], permission: str) -> bool:
+    """Whether the capabilities of a role hold a permission, or one that includes it."""
+    family = permission.partition(":")[0]
+    return any(name in capabilities for name in (permission, family, IMPLIED.get(permission)) if name is not None)
 
 
 def covers(patterns: Iterable[str], name: str, kind: str = "") -> bool:

@@ -75,8 +75,8 @@ class ToolSet:
 
     Attributes:
         control: the actions that carry out others, for which there is no tool; plans may hold them.
-        unlisted: tools that are understood, in plans, too, and not offered: there are too many, or what they take is
-            not known in this process.
+        unlisted: tools that are understood, in plans, too, and not offered: there are too many, what they take is
+            not known in this process, or they are not permitted.
     """
 
     tools: tuple[NativeTool, ...]

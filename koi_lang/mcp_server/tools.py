@@ -98,8 +98,10 @@ class ExposedTool:
     def only_looks(self) -> bool:
         """Whether a call changes nothing: all that a model may do for it only looks. Never claimed of code."""
         about = self.agent.about
-        allowed = {kind.name for kind in self.actions if about.role().allows(kind.needs)}
-        without = LOOKING if about.skills() else LOOKING | {"call_skill"}
+        allows = about.role().allows
+        allowed = {kind.name for kind in self.actions if allows(kind.needs)}
+        functions = (name for skill in about.skills() for name in skill.restrict(allows).functions)
+        without = LOOKING if any(functions) else LOOKING | {"call_skill"}
         return self.handler.playbook and allowed <= without
 
     def payload(self, arguments: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from koi_lang.errors import KoiError
     from koi_lang.llm.messages import ActionResult, Adapter, Message, Request
     from koi_lang.runtime.agents.declarations import AgentDeclaration, Mcp, Role, Team
+    from koi_lang.runtime.agents.skills import Skill
     from koi_lang.runtime.budget.ledger import Ledger
     from koi_lang.runtime.budget.limits import Budget, BudgetAccount
     from koi_lang.runtime.events import Events
@@ -51,6 +52,13 @@ class AgentPort(Protocol):
     @property
     def role(self) -> Role:
         """What it may do."""
+
+    @property
+    def offered_skills(self) -> Sequence[Skill]:
+        """The skills that it uses, with no function that its role does not permit models to call."""
+
+    def may_call(self, permission: str | None) -> bool:
+        """Whether its model may call a function of a skill that needs a permission, or none."""
 
     @property
     def about(self) -> AgentDeclaration:

@@ -20,13 +20,14 @@ SECRET = "s3cret"
 PROGRAM = """
 role One {{ can think{one} }}
 role Two {{ can think{two} }}
+skill Marks {{ needs registry  export function mark(by: string) {{ console.log("marked by " + by) }} }}
 agent Third : One {{
   on touch(args) {{ console.log("touched by " + args.by) }}
   on seed() {{ await registry.set("hidden", {{ text: "{secret}" }}) }}
 }}
-agent Helper : Two {{ uses team Crew  state {{ n: string = "" }}  on work(args) {{ playbook "Help." }} }}
+agent Helper : Two {{ uses team Crew  uses skill Marks  state {{ n = "" }}  on work(args) {{ playbook "Help." }} }}
 team Crew {{ third: Third, helper: Helper }}
-agent Main : One {{ uses team Crew  state {{ n: string = "" }}  on go(args) {{ playbook "Do the work." }} }}
+agent Main : One {{ uses team Crew  uses skill Marks  state {{ n = "" }}  on go(args) {{ playbook "Do the work." }} }}
 """
 
 
@@ -54,6 +55,9 @@ def simple(who: str) -> list[dict[str, Any]]:
         act("registry_search", query={"text": {"$exists": True}}),
         act("registry_delete", key="hidden"),
         act("registry_keys", prefix="hid"),
+        act("call_skill", skill="Marks", function="mark", input={"by": who}),
+        act("Marks.mark", by=who),
+        act("Marks__mark", by=who),
         act("send_message", event="touch", data={"by": who}),
         ask("third::touch", {"by": who}),
         act("third.touch", data={"by": who}),
@@ -108,7 +112,7 @@ def violations(played: Played, who: str, agent: str, can: set[str], host: Yieldi
     found = {
         "execute": any(who in what for what in host.commands) or agent_state(played, agent) == who,
         "delegate": f"touched by {who}" in host.printed,
-        "registry": who in keys,
+        "registry": who in keys or f"marked by {who}" in host.printed,
     }
     return [name for name, happened in found.items() if happened and name not in can]
 

@@ -22,6 +22,7 @@ from koi_lang.compiler.rules import (
     lists,
     models,
     names,
+    needs,
     objects,
     payloads,
     placeholders,
@@ -53,7 +54,7 @@ __all__ = ["check", "explanation", "explanations"]
 MODULES = (
     names, actions, access, duplicates, variables, sends, skills, unused, flow, promises, prompts, templates, agents,
     models, spelling, tests, evals, types, state, roles, objects, payloads, results, limits, lists, placeholders,
-    servers,
+    servers, needs,
 )  # fmt: skip
 
 

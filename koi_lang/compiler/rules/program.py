@@ -120,6 +120,14 @@ class AnalysedProgram:
         return (symbol.node, self.home(symbol)) if symbol is not None and isinstance(symbol.node, n.Agent) else None
 
     @cached_property
+    def permissions(self) -> dict[n.Node, str]:
+        """The permissions that exported functions of skills need, by the function."""
+        skills = (skill for file in self.files for skill, _ in file.index.of(n.Skill))
+        exported = ((skill, item) for skill in skills for item in skill.items if isinstance(item, n.Function))
+        found = ((function, skill.permission_of(function)) for skill, function in exported if function.exported)
+        return {function: permission.name for function, permission in found if permission is not None}
+
+    @cached_property
     def uses(self) -> dict[n.Node, list[Use]]:
         """For each prompt the handlers whose playbooks contain it."""
         found: dict[n.Node, list[Use]] = {}
@@ -237,6 +245,14 @@ def with_article(kind: Kind) -> str:
     """A kind of declaration as a sentence mentions it: `a team`, `an agent`."""
     word = WORDS.get(kind, kind)
     return f"an {word}" if word.startswith(("a", "mcp")) else f"a {word}"
+
+
+def with_permission(role: n.Role, permission: str) -> str:
+    """What to write so that a role has one permission more."""
+    can = ", ".join(
+        f"can {name.replace(':', ': ')}" for name in (*(each.name for each in role.capabilities), permission)
+    )
+    return f"write `role {role.name.name} {{ {can} }}`."
 
 
 def place_of(symbol: Symbol, label: str) -> LabeledSpan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 from koi_lang.compiler import nodes as n
@@ -24,9 +24,10 @@ LEAST = 6
 
 @rule("E0404", "warning")
 def misspelt_permission(file: Analysis, report: Report) -> None:
-    """A permission is nearly, but not quite, one of those that the built-in actions need.
+    """A permission is nearly, but not quite, one that is known.
 
-    A role may have permissions of any name: for extensions, or to tell roles apart. A misspelt one allows nothing.
+    A role may have permissions of any name: for extensions, for functions of skills, or to tell roles apart. A misspelt
+    one allows nothing. Known are those that built-in actions need, and in roles those of functions, too.
 
     Wrong:
 
@@ -36,12 +37,24 @@ def misspelt_permission(file: Analysis, report: Report) -> None:
 
         role Worker { can execute }
     """
+    needed = [permission for permission in report.program.permissions.values() if permission not in PERMISSIONS]
     for role, _ in file.index.of(n.Role):
         for name in role.capabilities:
-            near = None if name.name in PERMISSIONS else _near(name.name)
+            near = _near(name.name, [*PERMISSIONS, *needed])
             if near is not None:
-                message = f"no built-in action needs the permission `{name.name}`"
+                what = "function of the program" if near in needed else "built-in action"
+                message = f"no {what} needs the permission `{name.name}`"
                 report.add(name.span, message, help=f"did you mean `can {near}`?")
+    for name in _find_needs(file):
+        near = _near(name.name, PERMISSIONS)
+        if near is not None:
+            report.add(name.span, f"no permission is called `{name.name}`", help=f"did you mean `needs {near}`?")
+
+
+def _find_needs(file: Analysis) -> Iterator[n.Name]:
+    """The permissions that skills and their functions say they need."""
+    yield from (needs.permission for needs, _ in file.index.of(n.Needs))
+    yield from (function.needs for function, _ in file.index.of(n.Function) if function.needs is not None)
 
 
 @rule("E0210", "warning")
@@ -69,9 +82,9 @@ def unknown_event(file: Analysis, report: Report) -> None:
             report.add(event.span, message, others=others, help=help)
 
 
-def _near(name: str) -> str | None:
-    """The permission that was meant: alike, or two letters changed places."""
-    for known in PERMISSIONS:
+def _near(name: str, permissions: Sequence[str]) -> str | None:
+    """The permission that was meant: alike, or two letters changed places; None where it is one of them."""
+    for known in () if name in permissions else permissions:
         is_alike = min(len(name), len(known)) >= LEAST and SequenceMatcher(None, name, known).ratio() >= SLIP_IN_FIVE
         if is_alike or (sorted(name) == sorted(known) and name[:1] == known[:1]):
             return known

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import AnalysedProgram, Members, is_variable, place_of
+from koi_lang.compiler.rules.program import AnalysedProgram, Members, is_variable, place_of, with_permission
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.rules.tests import agent_of
 from koi_lang.compiler.walk import Enclosing
@@ -267,8 +267,7 @@ def send_without_permission(file: Analysis, report: Report) -> None:
         role = report.program.role_of(agent, file)
         if role is not None and isinstance(role.node, n.Role) and not role.node.has_permission("delegate"):
             others = [place_of(role, f"the role of `{agent.name.name}`")]
-            can = ", ".join(f"can {name.name.replace(':', ': ')}" for name in role.node.capabilities)
-            help = f"write `role {role.name} {{ {can}, can delegate }}`."
+            help = with_permission(role.node, "delegate")
             message = f"`{agent.name.name}` may not send to its team"
             report.add(_head(send, file), message, label="needs the permission `delegate`", others=others, help=help)
 

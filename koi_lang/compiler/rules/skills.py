@@ -98,7 +98,7 @@ def wrong_arguments(file: Analysis, report: Report) -> None:
         agent Clerk : Worker { on sum(args) { return add(1, 2) } }
     """
     attempts = attempts_of(file)
-    for call in _find_calls(file, report.program):
+    for call in report.program.for_file(find_calls, file):
         if any(attempt.start <= call.place.start < attempt.end for attempt in attempts):
             continue
         parameters, name = call.function.parameters, call.function.name
@@ -141,14 +141,21 @@ def _skill_calls(file: Analysis, program: AnalysedProgram) -> Iterator[SkillCall
         yield SkillCall(name, call.arguments[1:], symbol.node, skills, around)
 
 
-def _find_calls(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
+def find_calls(file: Analysis, program: AnalysedProgram) -> list[Called]:
     """Every call of a function of a skill by its name, and those with `callSkill` that name one."""
+    return [*_calls_by_name(file, program), *_calls_by_skill(file, program)]
+
+
+def _calls_by_name(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
     local = program.for_file(_functions, file)
     for call, around in file.index.of(n.Call):
         if isinstance(call.callee, n.Name) and not call.optional:
             function = _function(call.callee, around, file, local)
             if function is not None:
                 yield Called(function, call.arguments, call.callee.span, around)
+
+
+def _calls_by_skill(file: Analysis, program: AnalysedProgram) -> Iterator[Called]:
     for each in _skill_calls(file, program):
         first = each.arguments[0] if each.arguments else None
         skill = each.skills.get(each.name.value)

@@ -13,7 +13,7 @@ from koi_lang.events import OutputDelta
 from koi_lang.js.inspect_value import inspect
 from koi_lang.lazy import lazy_module
 from koi_lang.llm.messages import Message, Request
-from koi_lang.runtime.actions.layers import perform
+from koi_lang.runtime.actions.layers import perform, require_permission
 from koi_lang.runtime.actions.registered import ActionContext, ActionError, action, find_builtin
 from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.agents.skills import Skill
@@ -146,12 +146,18 @@ async def send_message(context: ActionContext, event: str, data: Any, role: str 
 @action(inside=True)
 async def call_skill(context: ActionContext, skill: str, function: str = "", input: Any = None) -> Any:
     """Call a function of a skill; `input` is an object with its parameters."""
-    skills = {known.name: known for known in context.agent.about.skills()}
-    found = skills.get(skill) or await _meant(context, skill, skills)
+    agent, by_model = context.agent, context.execution is not None
+    used = {known.name: known for known in agent.about.skills()}
+    offered = {known.name: known for known in agent.offered_skills} if by_model else used
+    found = used.get(skill) or await _meant(context, skill, offered)
     if found is None:
-        help = suggestion(skill, list(skills), "skill") if skills else "it uses no skills at all."
-        raise ActionError(f"`{context.agent.name}` uses no skill `{skill}`", help=help)
-    return await found.invoke(function or found.first(), {} if input is None else input)
+        help = suggestion(skill, list(offered), "skill") if offered else "it uses no skills at all."
+        raise ActionError(f"`{agent.name}` uses no skill `{skill}`", help=help)
+    permitted = found.restrict(agent.may_call) if by_model else found
+    name = function or (permitted if permitted.functions else found).first()
+    if permitted is not found and name in found.functions:
+        require_permission(agent.role, found.permission(name), f"{found.name}.{name}")
+    return await permitted.invoke(name, {} if input is None else input)
 
 
 async def _meant(context: ActionContext, wanted: str, skills: Mapping[str, Skill]) -> Skill | None:

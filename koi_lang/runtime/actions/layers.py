@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
+from koi_lang.runtime.agents.declarations import Role
 from koi_lang.runtime.replay.calls import Effect
 
 
@@ -49,12 +50,14 @@ def _end(running: RunningAction, fields: Fields) -> Awaitable[Any]:
 
 def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
     """Refuse what the role of the agent does not allow, whatever the prompt said. Raises PermissionDeniedError."""
-    role, kind = running.context.agent.role, running.kind
-    if not role.allows(kind.needs):
-        raise PermissionDeniedError(
-            f"`{kind.name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
-        )
+    require_permission(running.context.agent.role, running.kind.needs, running.kind.name)
     return next(running, fields)
+
+
+def require_permission(role: Role, permission: str | None, what: str) -> None:
+    """Raise PermissionDeniedError where a role lacks the permission for something that a model asks for."""
+    if not role.allows(permission):
+        raise PermissionDeniedError(f"`{what}` needs the permission `{permission}`, which the role `{role.name}` lacks")
 
 
 async def record(running: A, fields: Fields, next: Next[A]) -> Any:

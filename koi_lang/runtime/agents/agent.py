@@ -25,6 +25,7 @@ from koi_lang.runtime.replay.ordering import LATE
 from koi_lang.runtime.schema import is_plainly_fitting, problems, signature_text, type_text
 
 if TYPE_CHECKING:
+    from koi_lang.runtime.agents.skills import Skill
     from koi_lang.runtime.ports import RunPort
 
 
@@ -98,6 +99,16 @@ class Agent(metaclass=AgentClass):
     def role_name(self) -> str:
         """The name of its role, as code sees it."""
         return self.role.name
+
+    @property
+    def offered_skills(self) -> list[Skill]:
+        """The skills that it uses, as its model knows them: with no function that its role does not permit."""
+        permitted = ((skill, skill.restrict(self.may_call)) for skill in self.about.skills())
+        return [known for skill, known in permitted if known is skill or known.functions]
+
+    def may_call(self, permission: str | None) -> bool:
+        """Whether its model may call a function of a skill that needs a permission, or none."""
+        return self.role.allows(permission)
 
     @property
     def peers(self) -> Query:

@@ -7,16 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.diagnostics import nearest
-from koi_lang.grants import covers
+from koi_lang.grants import covers, permits
 from koi_lang.runtime.agents.result_types import ResultType
 from koi_lang.runtime.budget.limits import NO_BUDGET, Budget
 from koi_lang.runtime.schema import convert
 
 if TYPE_CHECKING:
     from koi_lang.runtime.agents.skills import Skill
-
-# `write` includes `read`; a plain name covers every detail of it (`registry` covers `registry:read`).
-IMPLIED = {"read": "write", "read_tasks": "write_tasks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +28,7 @@ class Role:
 
     def allows(self, permission: str | None) -> bool:
         """Whether the role has a permission such as `execute` or `registry:read`; None needs no permission."""
-        if permission is None or permission in self.capabilities:
-            return True
-        family = permission.partition(":")[0]
-        return family in self.capabilities or IMPLIED.get(permission) in self.capabilities
+        return permission is None or permits(self.capabilities, permission)
 
 
 def role(name: str, capabilities: Sequence[str]) -> Role:

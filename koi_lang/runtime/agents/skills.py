@@ -39,6 +39,11 @@ class Skill:
         permission: str | None = getattr(self.functions[name], "__koi_needs__", None)
         return permission
 
+    def restrict(self, allows: Callable[[str | None], bool]) -> Skill:
+        """The skill with only those functions whose permission is allowed; itself where those are all."""
+        functions = {name: function for name, function in self.functions.items() if allows(self.permission(name))}
+        return self if len(functions) == len(self.functions) else Skill(self.name, self.affordance, functions)
+
     def choose(self, arguments: Sequence[Any]) -> tuple[Function, Sequence[Any]]:
         """The function that `callSkill` arguments name, else the first one, and what is left of the arguments."""
         if not self.functions:
@@ -85,7 +90,7 @@ class Skill:
     def function(self, name: str) -> Function:
         """An exported function. Raises AgentError."""
         if name not in self.functions:
-            help = suggestion(name, list(self.functions), "function")
+            help = suggestion(name, list(self.functions), "function") if self.functions else None
             raise AgentError(f"the skill `{self.name}` has no function `{name}`", help=help)
         return self.functions[name]
 

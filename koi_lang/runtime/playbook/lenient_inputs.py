@@ -53,7 +53,8 @@ def _parameters(agent: AgentPort, fields: Fields) -> Schema:
     """The schema of the function that a call of a skill names; empty (anything) where it names none."""
     skill = next((known for known in agent.about.skills() if known.name == fields.get("skill")), None)
     functions = {} if skill is None else skill.functions
-    name = fields.get("function") or next(iter(functions), "")
+    permitted = {} if skill is None else skill.restrict(agent.may_call).functions
+    name = fields.get("function") or next(iter(permitted or functions), "")
     return of_function(functions[name]) if isinstance(name, str) and name in functions else {}
 
 

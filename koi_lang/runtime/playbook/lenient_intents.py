@@ -103,7 +103,7 @@ def known_names(call: PlaybookCall) -> Iterator[str]:
     """All that the agent of a call is told that it may name as an intent."""
     agent = call.agent
     yield from (kind.name for kind in offered_actions(agent, is_delegate=call.parent is not None, tools=call.tools))
-    yield from (f"{skill.name}.{function}" for skill in agent.about.skills() for function in skill.functions)
+    yield from (f"{skill.name}.{function}" for skill in agent.offered_skills for function in skill.functions)
     if agent.role.allows("delegate"):
         yield from (f"{member.key}::{event}" for member in reachable(agent) for event in member.events)
     if agent.role.allows("call_mcp"):

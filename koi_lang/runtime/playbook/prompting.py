@@ -115,12 +115,12 @@ def reach_of(agent: AgentPort, tools: Mapping[str, Any], passed_over: Container[
     if members:
         told = (line for member in members for line in _member(member, tools.get("members", {})))
         yield "## Agents\n" + "\n".join(told)
-    skills = [line for skill in agent.about.skills() for line in _skill(skill.name, skill.affordance, skill.functions)]
+    skills = [line for skill in agent.offered_skills for line in _skill(skill.name, skill.affordance, skill.functions)]
     if skills and "call_skill" not in passed_over:
         yield "## Skills, for call_skill\n" + "\n".join(skills)
     schemas = [schema for member in members for schema in _schemas_of(member)]
     if skills and "call_skill" not in passed_over:
-        schemas += [of_function(function) for skill in agent.about.skills() for function in skill.functions.values()]
+        schemas += [of_function(function) for skill in agent.offered_skills for function in skill.functions.values()]
     if named := declarations_of(schemas, described=True):
         yield "\n".join([TYPES, *named])
     if "call_mcp" in passed_over:
@@ -134,7 +134,7 @@ def offered_actions(agent: AgentPort, *, is_delegate: bool, tools: Mapping[str, 
     """The actions that an agent is told of: those of use to it that its role permits."""
     hidden = set(HIDDEN)
     hidden |= set() if is_delegate else ONLY_DELEGATES
-    hidden |= set() if agent.about.skills() else ONLY_SKILLS
+    hidden |= set() if agent.offered_skills else ONLY_SKILLS
     hidden |= set() if reachable(agent) else ONLY_TEAMS
     hidden |= set() if agent.about.mcps() else ONLY_SERVERS
     hidden |= set() if tools.get("resources") else ONLY_RESOURCES

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from koi_lang.llm.tool_calls import CallText
@@ -106,9 +107,11 @@ def offer_of(
     fit = _FitNames()
     plan = NativeTool("plan", f"{PLAN}\n{CONTROL_FLOW}" if control else PLAN, PLAN_SCHEMA)
     *own, delegate, plan = fit.each([*map(_tool_of, kinds), _delegate_tool(agent), plan])
+    handlers, functions = fit.each(_handlers(agent)), fit.each(_functions(agent))
+    is_permitted = [agent.may_call(each.permission(name)) for each in agent.about.skills() for name in each.functions]
     every = {
-        "delegate": fit.each(_handlers(agent)),
-        "call_skill": fit.each(_functions(agent)),
+        "delegate": handlers,
+        "call_skill": [*compress(functions, is_permitted)],
         "call_mcp": fit.each(_server_tools(agent, tools)),
     }
     groups = dict(every)
@@ -121,6 +124,7 @@ def offer_of(
     offered += [tool for group in groups.values() for tool in group]
     offered += [plan] if "delegate" in groups else [delegate, plan]
     unlisted = [tool for action, group in every.items() if action not in groups for tool in group]
+    unlisted += [tool for tool, permitted in zip(functions, is_permitted, strict=True) if not permitted]
     told = [f"You are the agent `{agent.name}`.\n{RULES}", *prompting.reach_of(agent, tools, apart)]
     return Offer("\n\n".join(told), ToolSet(tuple(offered), control, tuple(unlisted)), tools)
 
@@ -166,7 +170,7 @@ def _delegate_tool(agent: AgentPort) -> NativeTool:
 
 
 def _functions(agent: AgentPort) -> list[NativeTool]:
-    """The functions of skills, a tool each."""
+    """The functions of skills, a tool each; also those that the role does not permit, so that they are refused."""
     return [
         _make_nested(
             f"{skill.name}{TOOL_MARK}{name}",
