@@ -16,7 +16,7 @@ from koi_lang.sessions.options import RunOptions
 from koi_lang.text_width import clean
 
 # Rows that are lists of names.
-LISTS = ("actions", "state", "delegates", "skills")
+LISTS = ("actions", "state", "delegates")
 TITLE = 10
 COUNTS = ("turns", "requests", "tokens")
 
@@ -49,6 +49,8 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     """What a person reads of an agent: its name, and a row for each kind of thing."""
     head = f"{audited['agent']} : {audited['role']} {{ {', '.join(audited['capabilities'])} }}"
     rows = {title: [", ".join(audited[title])] for title in LISTS}
+    rows["skills"] = _function_lines(audited["functions"])
+    rows |= {"refused": _function_lines(audited["refused"])} if audited["refused"] else {}
     rows["mcp"] = [_server_line(server) for server in audited["mcp"]]
     rows["commands"] = [_commands_line(**audited["commands"])]
     rows["hosts"] = [_hosts_line(**audited["hosts"])]
@@ -60,6 +62,13 @@ def _row(title: str, lines: Sequence[str]) -> str:
     """A title and what stands beside it; what files of the folder say can neither hide anything nor add lines."""
     plain = [clean(" ".join(line.split())) for line in lines if line]
     return f"  {title:<{TITLE}} " + f"\n{' ' * (TITLE + 3)}".join(plain or ["none"])
+
+
+def _function_lines(functions: Mapping[str, Sequence[str]]) -> list[str]:
+    """Functions of skills, a line for each permission that they need, those that need none first."""
+    lines = [(permission, ", ".join(names)) for permission, names in functions.items()]
+    ordered = sorted(lines, key=lambda line: bool(line[0]))
+    return [f"{permission}: {names}" if permission else names for permission, names in ordered]
 
 
 def _server_line(server: Mapping[str, Any]) -> str:

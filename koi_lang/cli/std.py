@@ -38,11 +38,13 @@ class StdEntry:
     Attributes:
         signature: with parameters, and for functions what they give.
         about: what it says of itself.
+        needs: the permission that the role of an agent must have for its model to call it.
     """
 
     name: str
     signature: str
     about: str
+    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,10 @@ def _find_file(name: str) -> Path:
 
 
 def _skill(declared: Skill) -> Group:
-    entries = (StdEntry(name, _signature(name, f), f.__doc__ or "") for name, f in declared.functions.items())
+    entries = (
+        StdEntry(name, _signature(name, function), function.__doc__ or "", declared.permission(name))
+        for name, function in declared.functions.items()
+    )
     return Group("skill", declared.name, declared.affordance, tuple(entries))
 
 
@@ -145,6 +150,11 @@ def _team(declared: Team) -> Group:
     return Group("team", declared.name, "", tuple(entries))
 
 
+def _with_needs(line: str, needs: str | None) -> str:
+    """A line with the permission that its function, or each of its skill, needs."""
+    return line if needs is None else f"{line}  [needs `{needs}`]"
+
+
 def _as_json(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
@@ -152,6 +162,8 @@ def _as_json(value: Any) -> str:
 def _format_module(described: StdModule) -> str:
     lines = [f"std/{described.name}  {described.about}"]
     for group in described.groups:
-        lines.append(f"  uses {group.kind} {group.name}")
-        lines += [f"    {entry.signature}" for entry in group.entries]
+        needs = {entry.needs for entry in group.entries}
+        common = needs.pop() if len(needs) == 1 else None
+        lines.append(_with_needs(f"  uses {group.kind} {group.name}", common))
+        lines += [_with_needs(f"    {entry.signature}", None if common else entry.needs) for entry in group.entries]
     return "\n".join(lines)

@@ -60,12 +60,28 @@ def _audit_agent(agent: Agent, hosts: Sequence[str]) -> dict[str, Any]:
         "actions": actions,
         "state": ["update_state", "return with state_updates"] if "update_state" in actions else [],
         "delegates": list(_delegates(agent)) if may_delegate else [],
-        "skills": [f"{skill.name}.{name}" for skill in agent.about.skills() for name in skill.functions],
+        "skills": [f"{skill.name}.{name}" for skill in agent.offered_skills for name in skill.functions],
+        "functions": _functions(agent, is_permitted=True),
+        "refused": _functions(agent, is_permitted=False),
         "mcp": [_with_rules(server, agent) for server in _servers(agent, actions, may_delegate=may_delegate)],
         "commands": _commands(agent) if "shell" in actions else {"allowed": [], "others": DENY},
         "hosts": {"public": has_web, "allowed": list(hosts) if has_web else []},
         "budgets": _budgets(agent),
     }
+
+
+def _functions(agent: Agent, *, is_permitted: bool) -> dict[str, list[str]]:
+    """The functions of skills that the role permits, or those that it does not, by the permission that they need.
+
+    Those that need none stand under the empty name.
+    """
+    found: dict[str, list[str]] = {}
+    for skill in agent.about.skills():
+        for name in skill.functions:
+            permission = skill.permission(name)
+            if agent.role.allows(permission) is is_permitted:
+                found.setdefault(permission or "", []).append(f"{skill.name}.{name}")
+    return found
 
 
 def _delegates(agent: Agent) -> Iterator[str]:
@@ -125,8 +141,8 @@ def _members(agent: Agent) -> Iterator[dict[str, Any]]:
 
 
 def _has_web_skill(agent: Agent) -> bool:
-    """Whether a skill of an agent stands in a file that has `std/http`, itself or by way of files it imports."""
-    functions = [function for skill in agent.about.skills() for function in skill.functions.values()]
+    """Whether a function that is permitted stands in a file that has `std/http`, itself or by files it imports."""
+    functions = [function for skill in agent.offered_skills for function in skill.functions.values()]
     files = {str(inspect.unwrap(function).__globals__.get("__file__")) for function in functions}
     modules = [module for path, module in loader.loaded_modules().items() if path in files]
     return any(python.__name__ == WEB for module in modules for python in declarations.python_modules_of(module))

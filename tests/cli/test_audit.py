@@ -11,7 +11,7 @@ from tests.projects import Project
 
 PROGRAM = """
     import "std/http"
-    role Keeper { can call_mcp, can delegate, can execute }
+    role Keeper { can call_mcp, can delegate, can execute, can web_access }
     role Idle { can rest }
     mcp files = { command: "./no-such-program", args: ["--root", "."], ask: ["write_*"], env: { A_TOKEN: "s3cret" } }
     team Shelf { reader: mcp://files/read_text_file }
@@ -76,6 +76,37 @@ def test_what_a_role_lacks_is_not_listed(folder: Project) -> None:
     assert ([], []) == (other["mcp"], other["delegates"])
     assert {"allowed": [], "others": "deny"} == other["commands"]
     assert {"public": False, "allowed": []} == other["hosts"]
+
+
+NEEDING = """
+    import "std/files"
+    import "std/http"
+    role Reader { can read }
+    role Scribe { can write, can web_access }
+    skill Sums { export function add(a: number) { return a }  needs publish export function publish() { return 1 } }
+    agent Looker : Reader { uses skill FileChanges, Sums, HttpRequests  on go() { playbook "Go." } }
+    agent Author : Scribe { uses skill FileChanges, Sums, HttpRequests  on go() { playbook "Go." } }
+    """
+CHANGES = ["writeFile", "appendFile", "editFile", "moveFile", "removeFile"]
+
+
+def test_functions_stand_under_the_permission_that_they_need(project: Project) -> None:
+    """What the role permits apart from what it does not; only what is permitted is listed as a skill."""
+    project.write("a.koi", NEEDING)
+    told, text = audit(project), project.koi("audit", "a.koi").stdout
+    changes, requests = (
+        [f"FileChanges.{name}" for name in CHANGES],
+        ["HttpRequests.httpRequest", "HttpRequests.postJson"],
+    )
+
+    assert ({"": ["Sums.add"]}, ["Sums.add"]) == (told["Looker"]["functions"], told["Looker"]["skills"])
+    assert {"write": changes, "publish": ["Sums.publish"], "web_access": requests} == told["Looker"]["refused"]
+    assert {"write": changes, "": ["Sums.add"], "web_access": requests} == told["Author"]["functions"]
+    assert {"publish": ["Sums.publish"]} == told["Author"]["refused"]
+    assert (
+        f"  skills     Sums.add\n  refused    write: {', '.join(changes)}\n             publish: Sums.publish\n" in text
+    )
+    assert f"  skills     Sums.add\n             write: {', '.join(changes)}\n             web_access: " in text
 
 
 def test_commands_and_hosts_of_the_folder(folder: Project) -> None:

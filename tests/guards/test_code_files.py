@@ -26,7 +26,7 @@ DATA = [
 ]  # fmt: skip
 WRITER = """
     import "std/files"
-    role Worker {{ can execute{more} }}
+    role Worker {{ can execute, can write{more} }}
     agent Writer : Worker {{
       uses skill FileChanges
       on start() {{ playbook "Write the file." }}

@@ -120,7 +120,8 @@ def allowed_by(told: dict[str, Any]) -> set[str]:
     "can",
     [
         (), ("execute",), ("delegate",), ("registry",), ("registry:read",), ("registry:write",), ("call_mcp",),
-        ("write_code",), ("execute", "delegate", "registry", "call_mcp", "write_code"),
+        ("write_code",), ("write",), ("read", "write_code"), ("write", "write_code"),
+        ("execute", "delegate", "registry", "call_mcp", "write", "write_code"),
     ],
     ids=",".join,
 )  # fmt: skip
@@ -169,14 +170,14 @@ def test_a_server_that_may_ask_the_model(shelf: Shelf, allow: tuple[str, ...]) -
     assert told["may_ask_model"] is (host.asked == [])
 
 
-@pytest.mark.parametrize("skills", ["Own", "Http"])
+@pytest.mark.parametrize(("skills", "can"), [("Own", "web_access"), ("Http", "web_access"), ("Http", "think")])
 @pytest.mark.parametrize("is_allowed", [True, False])
-def test_hosts_that_are_reached(shelf: Shelf, page: str, skills: str, is_allowed: bool) -> None:
+def test_hosts_that_are_reached(shelf: Shelf, page: str, skills: str, can: str, is_allowed: bool) -> None:
     """A host of this machine is reached just where an audit names it."""
     host = page.removeprefix("http://").partition("/")[0]
     if is_allowed:
         Path("koi.toml").write_text(f'[http]\nallow = ["{host}"]\n', "utf-8")
-    program = source(shelf, skills=skills)
+    program = source(shelf, can, skills=skills)
     fetch = act("call_skill", skill="Http", function="fetchText", input={"url": page})
     played = shelf.play(program, [fetch, done()])
 

@@ -17,7 +17,7 @@ from tests.projects import Project
 KEEPING = solo("execute", "registry", more='state { t: string = "" }')
 READING = """
 import "std/files"
-role Worker { can execute }
+role Worker { can write }
 agent Main : Worker { uses skill Files, FileChanges  on go(args) { playbook "Do the work." } }
 """
 # A text of 1,000 characters in as many steps as it takes.

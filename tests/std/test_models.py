@@ -16,7 +16,7 @@ __all__ = ["play"]
 PROGRAM = '''
     import "std/files"
     import "std/tables"
-    role Worker { can work }
+    role Worker { can read }
     skill Own { affordance "Says hello"  export function hello(name: string) { return name } }
     agent Main : Worker {
       uses skill Files, Tables, Own
@@ -87,9 +87,17 @@ TOUCH = [call("runCommand", "CheckCommands", command="touch made"), {"intent": "
 @pytest.mark.parametrize(
     ("role", "allow", "told"),
     [
-        ("work", ["shell"], "`Main` may not run commands: its role `Worker` lacks `execute`"),
-        ("execute", [], "nobody can be asked to allow `touch made`, so it was not run"),
-        ("execute", ["shell:touch"], "nobody can be asked to allow `touch made`, so it was not run"),
+        ("work", ["shell"], "`CheckCommands.runCommand` needs the permission `execute`, which the role `Worker` lacks"),
+        (
+            "execute",
+            [],
+            "Skill CheckCommands.runCommand failed: nobody can be asked to allow `touch made`, so it was not run",
+        ),
+        (
+            "execute",
+            ["shell:touch"],
+            "Skill CheckCommands.runCommand failed: nobody can be asked to allow `touch made`, so it was not run",
+        ),
     ],
 )
 def test_a_model_gets_no_command_by_a_skill(
@@ -98,7 +106,7 @@ def test_a_model_gets_no_command_by_a_skill(
     """A function that runs commands needs what the action `shell` needs: the role, and the leave of the person."""
     played = play(CHECKING.replace("ROLE", role), [TOUCH[0], {"intent": "return"}], folder=tmp_path, allow=allow)
 
-    assert f"DENIED: Skill CheckCommands.runCommand failed: {told}" in played.requests[1].messages[-1].text
+    assert f"DENIED: {told}" in played.requests[1].messages[-1].text
     assert not (tmp_path / "made").exists()
 
 

@@ -118,8 +118,8 @@ MODEL = '''
     import "std/workspace"
     import "std/files"
     import paths from "python:pathlib"
-    role Worker { can execute }
-    role Coder { can execute, can write_code }
+    role Worker { can execute, can write }
+    role Coder { can execute, can write, can write_code }
     agent Looker : Worker { uses skill Workspace  on go(args: Json) { playbook """Do the work.""" } }
     agent Main : ROLE { uses skill Workspace, WorkspaceChanges, FileChanges, Own
       on go(args: Json) { playbook """Do the work.""" } }
