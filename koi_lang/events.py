@@ -299,10 +299,11 @@ class ApprovalGiven(EventData):
 
 @event("handler_started", detailed=["args"])
 class HandlerStarted(EventData):
-    """A handler begins."""
+    """A handler begins; `narrowed_to` names the roles that its call is narrowed to."""
 
     event: str
     args: Any = OMITTED
+    narrowed_to: Sequence[str] = OMITTED
 
 
 @event("handler_ended", detailed=["result"])

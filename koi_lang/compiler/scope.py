@@ -390,8 +390,7 @@ class _Resolver:
 
     def send(self, node: n.Send) -> None:
         self.visit(node.base)
-        if node.role is not None:
-            self.result.taken.add(python_name(node.role.name))
+        self.result.taken |= {python_name(role.name) for role in node.roles}
         for argument in node.arguments:
             self.visit(argument)
 

@@ -91,6 +91,7 @@ from koi_lang.runtime.destructuring import (
 )
 from koi_lang.runtime.mcp.remote import server, tool
 from koi_lang.runtime.modules.python_files import python_file
+from koi_lang.runtime.narrowing import require_function
 from koi_lang.runtime.prompts import Composed, Prompt, fill
 from koi_lang.runtime.test_blocks.context import given, output
 from koi_lang.runtime.test_blocks.evals import EvalBlock, current_case, give_score, note_misses
@@ -141,7 +142,8 @@ __all__ = [
     "length", "less", "less_equal", "live", "multiply", "named", "needs", "negate", "new", "note_misses",
     "nullish",
     "number", "on", "open_object", "or_bits", "output", "peek", "peers", "playbook", "power", "put", "put_last",
-    "python_file", "query", "regex", "registry", "remainder", "remove", "run", "same", "send", "server", "settle",
-    "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text", "thrown",
-    "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
+    "python_file", "query", "regex", "registry", "remainder", "remove", "require_function",
+    "run", "same", "send", "server", "settle",
+    "shift_left", "shift_right", "shift_unsigned", "skill", "spread", "subtract", "template", "text",
+    "thrown", "tool", "truth", "type_of", "undefined", "unpack", "walk", "with_types", "without", "xor_bits",
 ]  # fmt: skip

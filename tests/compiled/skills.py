@@ -18,6 +18,7 @@ def Texts():
     @koi.export
     @koi.needs('read')
     def join(parts: list[str], last: str='end') -> str:
+        koi.require_function('read', '`Texts.join`')
         if last is koi.undefined:
             last = 'end'
         counted()
@@ -26,12 +27,14 @@ def Texts():
     @koi.export
     @koi.needs('read')
     async def shout(text: str, times: float=koi.undefined) -> str:
+        koi.require_function('read', '`Texts.shout`')
         upper = koi.invoke(text, 'toUpperCase')
         return koi.add(koi.invoke(upper, 'repeat', koi.coalesce(times, 1)), first)
 
     @koi.export
     @koi.needs('registry:write')
     def describe(options: dict[str, koi.Any], *more: koi.Any) -> koi.Any | None:
+        koi.require_function('registry:write', '`Texts.describe`')
         more = list(more)
         return {**koi.spread(options), 'more': more} if koi.truth(koi.get(more, 'length')) else None
 

@@ -66,7 +66,7 @@ def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) ->
     data = entry.data
     match entry.kind:
         case HandlerStarted.type:
-            return f"{entry.path[-1].partition('#')[0]} {_short(data.get('args'))}"
+            return f"{entry.path[-1].partition('#')[0]} {_short(data.get('args'))}{_bounds(data)}"
         case ModelAnswered.type:
             return f"model: {_short(data.get('text'))}"
         case "done" | "failed":
@@ -83,6 +83,12 @@ def _format_entry(entry: JournalEntry, inputs: Mapping[tuple[str, ...], Any]) ->
             return "resumed"
         case _:
             return ""
+
+
+def _bounds(data: Mapping[str, Any]) -> str:
+    """The roles that a call is narrowed to; empty where it is not."""
+    names = data.get("narrowed_to")
+    return f" as {', '.join(map(_short, names))}" if isinstance(names, list) and names else ""
 
 
 def _short(value: Any) -> str:

@@ -28,9 +28,13 @@ def _default_in_object(property: n.Property) -> BuildError:
     return BuildError(property.span, message, f"write `{property.key}: …`.", "E0135")
 
 
+# The selections of a `send`.
+FILTERS = ("event", "role", "as", "any", "all")
+
+
 def _is_filter(callee: n.Expression) -> bool:
     """Whether a call is one of the selections of a `send` and not the one with the payload."""
-    return isinstance(callee, n.Member) and callee.name.lower() in ("event", "role", "any", "all")
+    return isinstance(callee, n.Member) and callee.name.lower() in FILTERS
 
 
 class Cast(NamedTuple):
@@ -347,16 +351,18 @@ class Expressions(Annotations):
         select: Literal["any", "all", ""] = "any" if "any" in filters else "all" if "all" in filters else ""
         timeout_s = None if duration is None else duration_s(duration)
         span = cover(children)
-        return n.Send(span, base, event, event_span, filters.get("role"), select, target.arguments, timeout_s)
+        bounds = tuple(filters.get("as", ()))
+        return n.Send(span, base, event, event_span, filters.get("role"), select, target.arguments, timeout_s, bounds)
 
     def _filters(self, target: n.Expression) -> tuple[n.Expression, dict[str, Any]]:
-        """The base of a send and its filters by name: `event` → (text, span), `role` → name, `any`/`all` → True."""
+        """The base of a send and its filters by name: `event` → (text, span), `role` → name, `as` → names."""
         filters: dict[str, Any] = {}
         while isinstance(target, n.Call) and isinstance(target.callee, n.Member):
             name, arguments = target.callee.name.lower(), target.arguments
-            if name not in ("event", "role", "any", "all"):
+            if name not in FILTERS:
                 break
-            filters[name] = self._filter(name, arguments, target.span)
+            given = self._filter(name, arguments, target.span)
+            filters[name] = [given, *filters.get(name, ())] if name == "as" else given
             target = target.callee.object
         return target, filters
 
@@ -365,12 +371,13 @@ class Expressions(Annotations):
             return True
         if name == "event" and len(arguments) == 1 and isinstance(arguments[0], n.Text):
             return arguments[0].value, arguments[0].span
-        if name == "role" and len(arguments) == 1 and isinstance(arguments[0], n.Name):
+        if name in ("role", "as") and len(arguments) == 1 and isinstance(arguments[0], n.Name):
             return arguments[0]
-        expected = {"event": "one text", "role": "the name of a role"}
+        expected = {"event": "one text", "role": "the name of a role", "as": "the name of a role"}
         message = f"`.{name}` takes {expected.get(name, 'no arguments')}"
         named = next((each.name for each in arguments if isinstance(each, n.Name)), "") if name == "event" else ""
-        raise BuildError(span, message, _send_form(named), "E0186")
+        help = "write `.as(Reader)`, with the name of a role." if name == "as" else _send_form(named)
+        raise BuildError(span, message, help, "E0186")
 
     def function_expression(self, children: Children) -> n.Function:
         """A function where a value is expected."""

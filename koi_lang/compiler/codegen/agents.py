@@ -295,6 +295,10 @@ def _skill_function(node: n.Function, skill: n.Skill, e: Emitter) -> ast.stmt:
     if told is not None:
         at = e.at(told.span)
         result.body.insert(0, py.evaluate(py.constant(told.value, at), at))
+    if node.exported and permission is not None:
+        at = e.at(node.span)
+        asked = [py.constant(permission.name, at), py.constant(f"`{skill.name.name}.{node.name}`", at)]
+        result.body.insert(0 if told is None else 1, py.evaluate(py.helper("require_function", asked, at), at))
     if node.exported:
         of_export = [py.koi("export", e.at(node.span)), *_permission(node, permission, e), *_describe_types(node, e)]
         result.decorator_list = [*of_export, *result.decorator_list]

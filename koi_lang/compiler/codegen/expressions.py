@@ -598,16 +598,25 @@ def _delegate(value: ast.expr, e: Emitter, at: py.At) -> ast.expr:
 def _send(node: n.Send, e: Emitter) -> ast.expr:
     at = e.at(node.span)
     role = None if node.role is None else e.names.table.find("role", node.role.name)
+    bounds = [_role(name, e) for name in node.bounds]
     asked = py.call(
         py.koi("query", at),
         [expression(node.base, e), py.constant(node.event, at)],
         at,
         role=None if role is None else e.names.reference(role, at),
         select=py.constant(node.select, at) if node.select else None,
+        bounds=ast.Tuple(bounds, py.LOAD, **at) if bounds else None,
     )
     timeout_s = None if node.timeout_s is None else py.constant(node.timeout_s, at)
     sent = py.call(py.koi("send", at), [this(e, at), asked, _payload(node, e, at)], at, timeout_s=timeout_s)
     return ast.Await(sent, **at)
+
+
+def _role(name: n.Name, e: Emitter) -> ast.expr:
+    """A role by its name; rules refuse what no role is called."""
+    found = e.names.table.find("role", name.name)
+    assert found is not None, f"no role `{name.name}`"
+    return e.names.reference(found, e.at(name.span))
 
 
 def _payload(node: n.Send | n.Call, e: Emitter, at: py.At) -> ast.expr:

@@ -169,7 +169,11 @@ class Yield(Expression):
 
 @node
 class Send(Expression):
-    """`await send base.event("e").role(R).any()(arguments) timeout 5s`; `select` is `any`, `all` or empty."""
+    """`await send base.event("e").role(R).as(B).any()(arguments) timeout 5s`; `select` is `any`, `all` or empty.
+
+    Attributes:
+        bounds: the roles that it is narrowed to.
+    """
 
     base: Expression
     event: str
@@ -178,6 +182,12 @@ class Send(Expression):
     select: OneOf["any", "all", ""]
     arguments: tuple[Expression, ...]
     timeout_s: float | None
+    bounds: tuple[Name, ...] = ()
+
+    @property
+    def roles(self) -> tuple[Name, ...]:
+        """The names of roles in it."""
+        return self.bounds if self.role is None else (self.role, *self.bounds)
 
 
 @node

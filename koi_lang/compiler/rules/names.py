@@ -45,7 +45,7 @@ def unknown_role(file: Analysis, report: Report) -> None:
         agent Greeter : Worker { }
     """
     named = [agent.role for agent, _ in file.index.of(n.Agent)]
-    named += [send.role for send, _ in file.index.of(n.Send) if send.role is not None]
+    named += [name for send, _ in file.index.of(n.Send) for name in send.roles]
     for name in named:
         if file.table.find("role", name.name) is None:
             help = report.program.advice("role", name.name, file)

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 
 from koi_lang.compiler import nodes as n
 from koi_lang.compiler.analysis import Analysis
-from koi_lang.compiler.rules.program import handlers, is_variable, place_of
+from koi_lang.compiler.rules.program import handlers, is_variable, place_of, with_article
 from koi_lang.compiler.rules.table import Report, rule
 from koi_lang.compiler.symbols import Symbol
 from koi_lang.compiler.walk import Enclosing
@@ -80,6 +80,60 @@ def unknown_event(file: Analysis, report: Report) -> None:
             others = [] if symbol is None else [place_of(symbol, "the agent")]
             message = f"`{agent.name.name}` has no handler `{event.value}`"
             report.add(event.span, message, others=others, help=help)
+
+
+@rule("E0252", "error")
+def narrowed_to_no_role(file: Analysis, report: Report) -> None:
+    """A call by `handle` is narrowed to something that is no role, or has an option that does not exist.
+
+    `{ as: Reader }` has the call, and all that is called from it, do no more than the role `Reader` allows beside the
+    role of each agent. A role stands there by its name, without quotes.
+
+    Wrong:
+
+        in agent: on add(args) { return 1 }  on start(args) { return await this.handle("add", args, { as: "Reader" }) }
+
+    Right:
+
+        role Worker { can execute }
+        role Reader { can read }
+        agent Adder : Worker {
+          on add(args) { return 1 }
+          on start(args) { return await this.handle("add", args, { as: Reader }) }
+        }
+    """
+    for call, around in file.index.of(n.Call):
+        match call:
+            case n.Call(
+                callee=n.Member(object=n.Name() as name, name="handle"), arguments=(_, _, n.Object() as options)
+            ):
+                if _agent(name, around, file) is not None:
+                    _check_options(options, around, file, report)
+
+
+def _check_options(options: n.Object, around: Enclosing, file: Analysis, report: Report) -> None:
+    for option in options.properties:
+        if not isinstance(option, n.Property) or not isinstance(option.key, str):
+            continue
+        if option.key != "as":
+            report.add(option.span, f"`handle` has no option `{option.key}`", help="write `{ as: Reader }`.")
+        elif wrong := _no_role(option.value, around, file):
+            roles = file.table.names("role")[:8]
+            help = f"known roles are {', '.join(f'`{role}`' for role in roles)}." if roles else "declare a role."
+            report.add(option.value.span, f"a call is narrowed to a role, and {wrong}", help=help)
+
+
+def _no_role(value: n.Expression, around: Enclosing, file: Analysis) -> str:
+    """A clause that says what a value is instead of a role; empty where it is one, or may be."""
+    match value:
+        case n.Name(name=name) if not is_variable(value, around, file) and file.table.find("role", name) is None:
+            symbol = file.table.values.get(name)
+            return "" if symbol is None else f"`{name}` is {with_article(symbol.kind)}"
+        case n.Text(value=text):
+            return f'`"{text}"` is a text'
+        case n.Literal() | n.Object() | n.Array() | n.Template():
+            return "this is a plain value"
+    return ""
 
 
 def _near(name: str, permissions: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ from koi_lang.compiler.walk import Enclosing
 from koi_lang.diagnostics import LabeledSpan, nearest
 from koi_lang.source import Span
 
-SELECTIONS = frozenset(("event", "role", "any", "all"))
+SELECTIONS = frozenset(("event", "role", "as", "any", "all"))
 SEND = re.compile(r"await\s+send\b", re.IGNORECASE)
 
 

@@ -70,6 +70,7 @@ def unused_role(file: Analysis, report: Report) -> None:
     """
     if report.program.is_complete(file):
         given = [agent.role.name for agent, _ in file.index.of(n.Agent)]
+        given += [name.name for send, _ in file.index.of(n.Send) for name in send.roles]
         meant = {nearest(name, file.table.names("role")) for name in given if file.table.find("role", name) is None}
         used = report.program.for_file(_roles_used, file) | meant
         for role, _ in file.index.of(n.Role):
@@ -149,7 +150,7 @@ def _roles_used(_: Analysis, program: AnalysedProgram) -> set[str]:
     used = set()
     for file in program.files:
         used |= {agent.role.name for agent, _ in file.index.of(n.Agent)}
-        used |= {send.role.name for send, _ in file.index.of(n.Send) if send.role is not None}
+        used |= {name.name for send, _ in file.index.of(n.Send) for name in send.roles}
         used.update(*(resolution.outer for resolution in file.code.values()))
     return used
 
@@ -158,7 +159,7 @@ def _names_used(file: Analysis) -> set[str]:
     """Every name in a file that may stand for a declaration."""
     used = {name for resolution in file.code.values() for name in resolution.outer}
     used |= {agent.role.name for agent, _ in file.index.of(n.Agent)}
-    used |= {send.role.name for send, _ in file.index.of(n.Send) if send.role is not None}
+    used |= {name.name for send, _ in file.index.of(n.Send) for name in send.roles}
     used |= {run.agent.name for run, _ in file.index.of(n.Run)}
     used |= {name.name for uses, _ in file.index.of(n.Uses) for name in uses.names}
     used |= set(_members(file))

@@ -203,7 +203,9 @@ def _advice(name: n.Name, root: n.Node, file: Analysis, report: Report) -> str:
         known = library[wanted.lower()]
         brought = report.program.advice("function", known, file)
         return brought if known == wanted else f"did you mean `{known}`? {brought[0].upper()}{brought[1:]}"
-    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values]) or _built_in(wanted)
+    near = nearest(wanted, [*_visible(name, file.code[root]), *file.table.values, *file.table.roles]) or _built_in(
+        wanted
+    )
     if near is not None:
         return f"did you mean `{near}`?"
     if not is_code:

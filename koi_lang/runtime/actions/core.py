@@ -22,6 +22,7 @@ from koi_lang.runtime.budget.limits import BudgetAccount, current_spending
 from koi_lang.runtime.forms import fill
 from koi_lang.runtime.guards.size import mentions, require_room, written_weight
 from koi_lang.runtime.model_calls.images import images_in, prompt_text
+from koi_lang.runtime.narrowing import explain_lack
 from koi_lang.runtime.playbook.action_parsing import STATE_UPDATES
 from koi_lang.runtime.playbook.written_answer import CALL_LLM, WrittenAnswer, plain_text
 from koi_lang.runtime.routing.lexical import Route
@@ -95,7 +96,7 @@ async def _update_with_result(context: ActionContext, name: str, updates: Any) -
     kind = find_builtin("update_state")
     assert kind is not None
     if by_model and not role.allows(kind.needs):
-        lacks = f"`{name}` needs the permission `{kind.needs}`, which the role `{role.name}` lacks"
+        lacks = f"`{name}` needs the permission `{kind.needs}`, {explain_lack(role, kind.needs)}"
         raise PermissionDeniedError(f"{lacks}; `return` without it")
     await perform(kind, context, {"updates": updates})
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from koi_lang.errors import PermissionDeniedError
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, check
 from koi_lang.runtime.agents.declarations import Role
+from koi_lang.runtime.narrowing import explain_lack
 from koi_lang.runtime.replay.calls import Effect
 
 
@@ -57,7 +58,7 @@ def permit(running: A, fields: Fields, next: Next[A]) -> Awaitable[Any]:
 def require_permission(role: Role, permission: str | None, what: str) -> None:
     """Raise PermissionDeniedError where a role lacks the permission for something that a model asks for."""
     if not role.allows(permission):
-        raise PermissionDeniedError(f"`{what}` needs the permission `{permission}`, which the role `{role.name}` lacks")
+        raise PermissionDeniedError(f"`{what}` needs the permission `{permission}`, {explain_lack(role, permission)}")
 
 
 async def record(running: A, fields: Fields, next: Next[A]) -> Any:

@@ -11,6 +11,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.actions import control, core, mcp, registry, shell
 from koi_lang.runtime.actions.layers import perform
 from koi_lang.runtime.actions.registered import ActionContext, ActionKind, builtin_actions, find_builtin
+from koi_lang.runtime.narrowing import require_bounds
 
 if TYPE_CHECKING:
     from koi_lang.runtime.ports import AgentPort, RunPort
@@ -31,11 +32,17 @@ def find_action(run: RunPort, name: str) -> ActionKind | None:
 
 
 async def call_action(run: RunPort, agent: AgentPort, name: str, data: Any) -> Any:
-    """What comes of an action that code calls. Raises AgentError where there is no such action."""
+    """What comes of an action that code calls.
+
+    Raises:
+        AgentError: there is no such action.
+        PermissionDeniedError: the call is narrowed to a role that lacks what the action needs.
+    """
     kind = find_action(run, name)
     if kind is None:
         names = [each.name for each in (*all_actions(), *run.added.actions.values())]
         raise AgentError(f"there is no action `{name}`", help=suggestion(name, names, "action"))
+    require_bounds(kind.needs, f"`{name}`")
     fields = data if isinstance(data, dict) else {} if data is undefined else {"data": data}
     return await perform(kind, ActionContext(run, agent), fields)
 

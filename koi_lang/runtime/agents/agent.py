@@ -18,6 +18,7 @@ from koi_lang.runtime.agents.result_types import ResultTypeError
 from koi_lang.runtime.agents.team import Query, peers_of
 from koi_lang.runtime.budget.limits import LimitReachedError, in_time, paid_by
 from koi_lang.runtime.context import handling
+from koi_lang.runtime.narrowing import bounding_roles, narrow, narrowed_to, roles_of_options
 from koi_lang.runtime.outside_calls import call_agent, payload_of
 from koi_lang.runtime.replay.error_records import as_koi_error, data_of, origin_of
 from koi_lang.runtime.replay.location import enter, leaf_path
@@ -92,8 +93,8 @@ class Agent(metaclass=AgentClass):
 
     @property
     def role(self) -> Role:
-        """What the agent may do."""
-        return self.about.role()
+        """What the agent may do: its declared role, as far as the current call is not narrowed."""
+        return narrow(self.about.role())
 
     @property
     def role_name(self) -> str:
@@ -138,17 +139,26 @@ class Agent(metaclass=AgentClass):
         call.__name__ = handler.event
         return call
 
-    async def handle(self, event: str, payload: Any = undefined) -> Any:
+    async def handle(self, event: str, payload: Any = undefined, options: Any = undefined) -> Any:
         """Carry out an event and give the handler's result.
+
+        Args:
+            options: `{ as: Role }` narrows the call to what that role allows, too.
 
         Raises:
             AgentError: there is no such handler, or the payload is not of the type it declares.
         """
         handler = self.handler(event)
         self._check_payload(handler, payload)
+        with narrowed_to(*roles_of_options(options)):
+            return await self._handle(handler, payload)
+
+    async def _handle(self, handler: Handler, payload: Any) -> Any:
+        event = handler.event
         run, events, detailed = self.run, self.run.events, self.run.detailed
         with enter(f"{self.name}.{event}"):
-            events.emit(HandlerStarted(event, payload if detailed else OMITTED), self.name)
+            given, bounds = payload if detailed else OMITTED, bounding_roles() or OMITTED
+            events.emit(HandlerStarted(event, given, bounds), self.name)
             ended = await run.recorder.complete(self._in_time(self._paid(handler, payload)))
             if ended.error is not None:
                 events.emit(HandlerFailed(event, str(ended.error), origin_of(ended.error)), self.name)

@@ -18,16 +18,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A set of capabilities under a name; roles of one name are the same role."""
+    """A set of capabilities under a name; roles of one name are the same role.
+
+    Attributes:
+        bounds: the roles that a call is narrowed to; all of them have to allow what the role allows.
+    """
 
     name: str
     capabilities: tuple[str, ...]
+    bounds: tuple[Role, ...] = ()
 
     def __repr__(self) -> str:
         return f"[Role: {self.name}]"
 
     def allows(self, permission: str | None) -> bool:
         """Whether the role has a permission such as `execute` or `registry:read`; None needs no permission."""
+        return self.lacking(permission) is None
+
+    def lacking(self, permission: str | None) -> Role | None:
+        """Which role lacks a permission, this one or else the first of its bounds."""
+        return next((role for role in (self, *self.bounds) if not role._has(permission)), None)
+
+    def _has(self, permission: str | None) -> bool:
         return permission is None or permits(self.capabilities, permission)
 
 

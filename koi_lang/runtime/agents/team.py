@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from koi_lang.errors import AgentError, SendTimeoutError
@@ -12,6 +12,7 @@ from koi_lang.js.undefined import undefined
 from koi_lang.runtime.agents.declarations import Role, Team
 from koi_lang.runtime.concurrency.cancellation import CancelScope
 from koi_lang.runtime.concurrency.tasks import gather
+from koi_lang.runtime.narrowing import narrowed_to, require_bounds, require_role
 from koi_lang.runtime.replay.error_records import data_of
 from koi_lang.runtime.replay.location import enter
 from koi_lang.runtime.replay.ordering import LATE
@@ -24,16 +25,22 @@ Select = Literal["any", "all", ""]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question for agents of some teams, narrowed step by step: `.event("e").role(R).any()`."""
+    """A question for agents of some teams, narrowed step by step: `.event("e").role(R).any()`.
+
+    Attributes:
+        bounds: the roles that what is sent is narrowed to.
+    """
 
     run: RunPort
     teams: tuple[Team, ...]
     wanted: str = ""
     of_role: Role | None = None
     select: Select = ""
+    bounds: tuple[Role, ...] = ()
     __koi_members__: ClassVar[Mapping[str, str]] = {
         "event": "event",
         "role": "role",
+        "as": "bounded_by",
         "any": "any",
         "all": "all",
         "execute": "execute",
@@ -47,19 +54,23 @@ class Query:
 
     def event(self, name: str) -> Query:
         """Only agents that handle an event."""
-        return Query(self.run, self.teams, name, self.of_role, self.select)
+        return replace(self, wanted=name)
 
     def role(self, role: Role) -> Query:
         """Only agents of a role."""
-        return Query(self.run, self.teams, self.wanted, role, self.select)
+        return replace(self, of_role=role)
+
+    def bounded_by(self, role: Role) -> Query:
+        """What is sent may do no more than a role allows, either. Raises AgentError for what is no role."""
+        return replace(self, bounds=(*self.bounds, require_role(role)))
 
     def any(self) -> Query:
         """The first of them."""
-        return Query(self.run, self.teams, self.wanted, self.of_role, "any")
+        return replace(self, select="any")
 
     def all(self) -> Query:
         """All of them, at the same time."""
-        return Query(self.run, self.teams, self.wanted, self.of_role, "all")
+        return replace(self, select="all")
 
     def candidates(self) -> list[AgentPort]:
         """The live agents that match, in declaration order, each once. Raises AgentError when there is none."""
@@ -87,10 +98,12 @@ class Query:
         """Send the payload; one result for `any`, a list in declaration order for `all`."""
         if not self.select:
             raise AgentError(f"a send of `{self.wanted}` must say whom it is for", help="add `.any()` or `.all()`.")
+        require_bounds("delegate", f"sending `{self.wanted}`")
         found = self.candidates()
-        if self.select == "any":
-            return await found[0].handle(self.wanted, payload)
-        return await gather(agent.handle(self.wanted, payload) for agent in found)
+        with narrowed_to(*self.bounds):
+            if self.select == "any":
+                return await found[0].handle(self.wanted, payload)
+            return await gather(agent.handle(self.wanted, payload) for agent in found)
 
 
 def peers_of(run: RunPort, agent: AgentPort | None, team: Team | None = None) -> Query:
@@ -115,11 +128,14 @@ def _teams_of(run: RunPort, agent: AgentPort | None) -> tuple[Team, ...]:
     return tuple(agent.about.teams()) or tuple(team for team in run.teams() if team.lists(type(agent)))[:1]
 
 
-def query(target: Any, event: str, *, role: Role | None = None, select: Select = "") -> Query:
+def query(
+    target: Any, event: str, *, role: Role | None = None, select: Select = "", bounds: Sequence[Role] = ()
+) -> Query:
     """Whom `send target.event(…).role(…).any()` is for. Raises AgentError when the target is no team."""
     if not isinstance(target, Query):
         raise AgentError(f"an event can be sent to `peers` or to a team, not to `{target}`")
-    return Query(target.run, target.teams, event, role or target.of_role, select or target.select)
+    asked = Query(target.run, target.teams, event, role or target.of_role, select or target.select)
+    return replace(asked, bounds=(*target.bounds, *map(require_role, bounds)))
 
 
 async def send(sender: AgentPort | None, query: Query, payload: Any, *, timeout_s: float | None = None) -> Any:
