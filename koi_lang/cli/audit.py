@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -55,6 +55,8 @@ def _describe_agent(audited: Mapping[str, Any]) -> str:
     rows["commands"] = [_commands_line(**audited["commands"])]
     rows["hosts"] = [_hosts_line(**audited["hosts"])]
     rows["budgets"] = [_budgets_line(**audited["budgets"])]
+    if audited["narrowed"]:
+        rows["narrowed"] = [line for call in audited["narrowed"] for line in _narrowed_lines(call)]
     return "\n".join([head, *(_row(title, lines) for title, lines in rows.items())])
 
 
@@ -83,6 +85,16 @@ def _server_line(server: Mapping[str, Any]) -> str:
     model = "may ask the model" if server["may_ask_model"] else ""
     reached = f"{name} ({' '.join([server['transport'], *map(str, words)])})"
     return "; ".join(part for part in (reached, granted, *told, model) if part)
+
+
+def _narrowed_lines(call: Mapping[str, Any]) -> Iterator[str]:
+    """Who answers a narrowed call as what, and what a model may do in it, each in a line."""
+    roles = " and ".join(call["as"]) or "a role that the program chooses"
+    for agent in call["agents"]:
+        may = [*agent["actions"], *agent["delegates"], *agent["skills"]]
+        yield f"{agent['agent']}.{call['event'] or '…'} as {roles}: {', '.join(may)}"
+    if not call["agents"]:
+        yield f"`{call['event'] or '…'}` of whoever answers, as {roles}"
 
 
 def _patterns(patterns: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from koi_lang.errors import KoiError
 from koi_lang.extensions import additions
-from koi_lang.program import declarations, loader
+from koi_lang.program import build, declarations, loader
 from koi_lang.program.runs import run_of
 from koi_lang.runtime.actions.lookup import actions_of
 from koi_lang.runtime.agents.agent import Agent
@@ -17,7 +17,9 @@ from koi_lang.runtime.guards.commands import ALL_COMMANDS, command_patterns
 from koi_lang.runtime.mcp.configured import access_to
 from koi_lang.runtime.mcp.permissions import allowed_patterns, model_permission
 from koi_lang.runtime.mcp.remote import RemoteAgent
+from koi_lang.runtime.narrowing import narrowed_to
 from koi_lang.runtime.playbook.delegation import reachable
+from koi_lang.sessions.audited_narrowings import NarrowedCall, narrowed_calls
 from koi_lang.settings import project
 
 # What becomes of a command that no pattern covers.
@@ -42,7 +44,25 @@ def audit(
     added = additions(module, use_installed=use_installed)
     run = run_of(module, _no_model, limits=limits, allow=allow, added=added)
     hosts = project.allowed_hosts(run.folder)
-    return [_audit_agent(run.agent(agent), hosts) for agent in declarations.agents_of(module)]
+    agents = [run.agent(agent) for agent in declarations.agents_of(module)]
+    calls = narrowed_calls(build.check(file).files)
+    told = {agent.name: {"narrowed": list(_audit_calls(agent, agents, calls))} for agent in agents}
+    return [{**_audit_agent(agent, hosts), **told[agent.name]} for agent in agents]
+
+
+def _audit_calls(caller: Agent, agents: Sequence[Agent], calls: Sequence[NarrowedCall]) -> Iterator[dict[str, Any]]:
+    """The narrowed calls in the code of an agent, and what a model may do in each on behalf of who answers."""
+    for call in (call for call in calls if call.caller == caller.name):
+        roles = [role.name for role in call.roles or ()]
+        with narrowed_to(*(call.roles or ())):
+            may = [_reach(agent) for agent in agents if agent.name in call.agents]
+        yield {"event": call.event, "as": roles, "agents": may}
+
+
+def _reach(agent: Agent) -> dict[str, Any]:
+    """What a model may do in a call that is narrowed."""
+    audited = _audit_agent(agent, ())
+    return {name: audited[name] for name in ("agent", "actions", "delegates", "skills")}
 
 
 def _no_model(llm: Any) -> Any:

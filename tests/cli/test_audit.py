@@ -213,3 +213,33 @@ def test_broken_settings_and_rules_end_in_a_message(folder: Project) -> None:
     )
     assert (2, "") == (broken.returncode, broken.stdout)
     assert broken.stderr.startswith("error: `allow` in `[shell]` of `koi.toml` is no list of texts")
+
+
+def test_narrowed_calls_are_followed(project: Project) -> None:
+    """An audit shows who answers a narrowed call as what, and what a model may do in it."""
+    project.write(
+        "a.koi",
+        """
+        role Worker { can execute, can delegate, can registry }
+        role Reader { can registry: read }
+        agent Hand : Worker { on look(args) { playbook "Look." } }
+        agent Boss : Worker {
+          uses team Crew
+          on start(args) {
+            await send peers.event("look").as(Reader).as(Worker).any()(args)
+            await Hand.handle("look", args, { as: args.quick ? Reader : Worker })
+            return await this.handle("start", args, { as: Worker })
+          }
+        }
+        team Crew { hand: Hand, boss: Boss }
+        """,
+    )
+    sent, chosen, own = audit(project)["Boss"]["narrowed"]
+    may = sent["agents"][0]["actions"]
+
+    assert ("look", ["Reader", "Worker"], ["Hand"]) == (sent["event"], sent["as"], [a["agent"] for a in sent["agents"]])
+    assert ("registry_get" in may, "registry_set" in may, "shell" in may) == (True, False, False)
+    assert ([], ["Worker"], []) == (chosen["as"], own["as"], audit(project)["Hand"]["narrowed"])
+    told = project.koi("audit", "a.koi").stdout
+    assert "narrowed   Hand.look as Reader and Worker: print, " in told
+    assert "Hand.look as a role that the program chooses: print, " in told
