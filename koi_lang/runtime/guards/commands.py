@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import fnmatch
+import glob
 import json
 import re
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from koi_lang.errors import AgentError
+from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, WantedAccess, rules_in, words_in
 
 # The rule that allows every command.
 ALL_COMMANDS = "shell"
 # What begins a rule with a pattern.
 PATTERN = "shell:"
-# Anything that lets a command be more than it looks like; such commands match no pattern.
-COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +28,17 @@ class Place:
         folder: with all links resolved; it need not exist.
         name: from the folder of the run, or absolute where it lies outside of that; empty where the action names none.
         is_inside: whether it is the folder of the run or below.
+        root: the folder of the run.
     """
 
     folder: Path
     name: str
     is_inside: bool
+    root: Path
+
+    def parts_of(self, file: Path) -> tuple[str, ...]:
+        """The parts of a path from the folder of the run; of all of it where it lies outside of that."""
+        return (file.relative_to(self.root) if file.is_relative_to(self.root) else file).parts
 
 
 def place_of(cwd: str | None, root: Path) -> Place:
@@ -47,7 +54,7 @@ def place_of(cwd: str | None, root: Path) -> Place:
         raise AgentError(f"`cwd` is no folder: {error}") from error
     is_inside = folder.is_relative_to(base)
     name = str(folder.relative_to(base) if is_inside else folder)
-    return Place(folder, "" if cwd is None else name, is_inside)
+    return Place(folder, "" if cwd is None else name, is_inside, base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,25 @@ class CommandPermission:
     place: Place
 
     @property
+    def access(self) -> WantedAccess:
+        """What it is to rules such as `run:pytest *`."""
+        return WantedAccess("run", self.command, self._named_paths)
+
+    def _named_paths(self) -> Iterator[str]:
+        """The folder of the command, and the files of the project that it names, by what leads to them."""
+        for file in (self.place.folder, *(file for _, file in named_files(self.command, self.place))):
+            if file.is_relative_to(self.place.root):
+                yield file.relative_to(self.place.root).as_posix()
+
+    @property
     def rule(self) -> str:
         """The rule for this command in this folder and nothing else: it is no pattern, whatever stands in it."""
         return f"shell={json.dumps([self.place.name, self.command])}"
+
+    @property
+    def lasting_rule(self) -> str:
+        """Nothing more than the command itself."""
+        return self.rule
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `shell`, `shell:git status` or `shell:ls *` cover the command.
@@ -70,15 +93,45 @@ class CommandPermission:
         """
         if ALL_COMMANDS in rules:
             return True
+        known = rules_in(rules)
+        if any(rule.kind in (ANY, "run") and rule.pattern == EVERYTHING for rule in known):
+            return True
         if not self.place.is_inside:
             return False
-        patterns = command_patterns(rules)
-        if self.command in patterns:
-            return True
-        is_simple = not COMPOUND.search(self.command)
-        return is_simple and any(fnmatch.fnmatchcase(self.command, pattern) for pattern in patterns)
+        shell = [AccessRule("run", pattern) for pattern in command_patterns(rules)]
+        return any(rule.covers(self.access) for rule in (*known, *shell))
 
 
 def command_patterns(rules: Set[str]) -> list[str]:
     """The patterns of commands that rules allow without asking the person."""
     return sorted(rule.removeprefix(PATTERN) for rule in rules if rule.startswith(PATTERN))
+
+
+# ---------------------------------------------------------------- files that commands name
+
+# What programs take before the name of a file, such as `@` of `curl -d @file`.
+BEFORE_NAMES = "@-+#!^%"
+MOST_MATCHES = 10_000
+# What a shell puts in the place of this is the folder of the command.
+HERE = re.compile(r"PWD(?=/)")
+
+
+def named_files(command: str, place: Place) -> Iterator[tuple[str, Path]]:
+    """The words of a command with where they would lead: patterns are filled in, links followed."""
+    for word in words_in(command):
+        bare = HERE.sub(".", word)
+        for path in dict.fromkeys((bare, bare.lstrip(BEFORE_NAMES), *_matches(bare, place))):
+            with suppress(OSError, ValueError, RuntimeError):  # too long, no path, links in a circle
+                yield path, place.folder.joinpath(path).expanduser().resolve()
+
+
+def _matches(word: str, place: Place) -> Iterator[str]:
+    """What a shell would put in the place of a pattern, as far as it lies in the project."""
+    if not glob.has_magic(word):
+        return
+    if word.startswith("/"):
+        root = f"{place.root}/"
+        found = glob.iglob(word.removeprefix(root), root_dir=root) if word.startswith(root) else iter(())
+        yield from (root + path for path in islice(found, MOST_MATCHES))
+    else:
+        yield from islice(glob.iglob(word, root_dir=place.folder), MOST_MATCHES)

@@ -1,4 +1,4 @@
-"""The permissions of a run: what the person has allowed, beforehand or for always."""
+"""The permissions of a run: what the person denies, allows, and wants to be asked about."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Protocol
 
+from koi_lang.runtime.guards.access_rules import ANY, EVERYTHING, AccessRule, Kind, WantedAccess, rules_in
+
 
 class Permission(Protocol):
     """Something that may need the person's leave, such as a command."""
 
     @property
+    def access(self) -> WantedAccess | None:
+        """What it is to rules of files, commands and pages; None where it is none of these."""
+
+    @property
     def rule(self) -> str:
         """The rule that allows this and nothing else."""
+
+    @property
+    def lasting_rule(self) -> str:
+        """The rule that "always" stands for: this, or the like of it."""
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether broader rules allow it, such as patterns."""
@@ -23,10 +33,32 @@ class ExactPermission:
     """What only its own rule allows."""
 
     rule: str
+    access: None = None
+
+    @property
+    def lasting_rule(self) -> str:
+        """Nothing more than the rule itself."""
+        return self.rule
 
     def is_covered(self, rules: Set[str]) -> bool:
         """No other rule allows it."""
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """Rules that count whatever is allowed.
+
+    Attributes:
+        deny: nobody is asked about what these mean, and it is not done.
+        ask: the person is asked about what these mean, unless another rule allows it.
+    """
+
+    deny: tuple[AccessRule, ...] = ()
+    ask: tuple[AccessRule, ...] = ()
+
+
+NO_RESTRICTIONS = Restrictions()
 
 
 class Permissions:
@@ -35,21 +67,56 @@ class Permissions:
     Args:
         rules: given beforehand, such as `shell:git status`.
         on_allow: is told of every rule that is added.
+        restrictions: what is denied or asked about, whatever is allowed.
     """
 
-    def __init__(self, rules: Iterable[str] = (), on_allow: Callable[[str], None] = lambda rule: None) -> None:
-        self._rules, self._on_allow = set(rules), on_allow
+    def __init__(
+        self,
+        rules: Iterable[str] = (),
+        on_allow: Callable[[str], None] = lambda rule: None,
+        restrictions: Restrictions = NO_RESTRICTIONS,
+    ) -> None:
+        self._rules, self._on_allow, self._restrictions = set(rules), on_allow, restrictions
+        self._requested = 0
 
     @property
     def rules(self) -> frozenset[str]:
         """All rules that count now."""
         return frozenset(self._rules)
 
+    def next_request(self) -> str:
+        """A new name for a request to the person, so that an answer reaches the one that it is for."""
+        self._requested += 1
+        return f"approval-{self._requested}"
+
+    def denial(self, permission: Permission) -> str:
+        """The rule by which something is denied, whoever else allows it; empty where none does."""
+        rules = self._restrictions.deny
+        return next((rule.text for rule in rules if _is_meant(rule, permission)), "")
+
+    def is_asked_about(self, permission: Permission) -> bool:
+        """Whether a rule has the person asked about something that is allowed to all otherwise."""
+        return any(_is_meant(rule, permission) for rule in self._restrictions.ask)
+
     def is_allowed(self, permission: Permission) -> bool:
         """Whether nobody has to be asked."""
-        return permission.rule in self._rules or permission.is_covered(self._rules)
+        if permission.rule in self._rules:
+            return True
+        return permission.is_covered(self._rules)
+
+    def is_open(self, kind: Kind) -> bool:
+        """Whether rules allow everything of a kind, and no rule denies a part of it or has the person asked."""
+        restricting = (*self._restrictions.deny, *self._restrictions.ask)
+        if any(rule.kind == kind or (rule.kind == ANY and "/" not in rule.pattern) for rule in restricting):
+            return False
+        everything = WantedAccess(kind, EVERYTHING)
+        return any(rule.covers(everything) for rule in rules_in(sorted(self._rules)))
 
     def allow(self, rule: str) -> None:
         """Let a rule count from now on, as the person says."""
         self._rules.add(rule)
         self._on_allow(rule)
+
+
+def _is_meant(rule: AccessRule, permission: Permission) -> bool:
+    return rule.is_everything or (permission.access is not None and rule.means(permission.access))

@@ -100,9 +100,18 @@ class McpPermission:
         return f"{self.kind}:{self.name}" if self.kind else self.name
 
     @property
+    def access(self) -> None:
+        """Rules of files, commands and pages do not mean it."""
+
+    @property
     def rule(self) -> str:
         """The rule for this and nothing else: it is no pattern, whatever a server calls its tools."""
         return f"mcp={json.dumps([self.server, self.as_rule])}"
+
+    @property
+    def lasting_rule(self) -> str:
+        """Nothing more than the tool itself."""
+        return self.rule
 
     def is_covered(self, rules: Set[str]) -> bool:
         """Whether rules such as `mcp:files` or `mcp:files:write_*` cover it; `mcp:files:model` is no tool."""

@@ -1,0 +1,230 @@
+"""Rules of the person for files, commands and pages: `write:src/**`, `run:pytest *`, `web:docs.python.org`.
+
+A rule that allows is read narrowly: names count to the letter, and a pattern covers simple commands only. One that
+denies, or has the person asked, is read widely: letter case does not count, every part of a command is looked at, and
+so is whatever in it looks like a path.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import dropwhile
+from typing import Literal
+
+from koi_lang.diagnostics import nearest
+from koi_lang.errors import SettingsError
+from koi_lang.runtime.guards.code_files import readings_of
+
+Kind = Literal["read", "write", "run", "web"]
+KINDS: tuple[Kind, ...] = ("read", "write", "run", "web")
+FILES = ("read", "write")
+# Stands for all kinds, or for everything of a kind.
+ANY, EVERYTHING = "*", "**"
+# Anything that lets a command be more than it looks like.
+COMPOUND = re.compile(r"[;&|<>`$\n\r\\(){}]")
+# What stands around words of a command, and between a name and its value.
+AROUND_WORDS = re.compile(r"[\s;&|<>`$(){}'\"=,:\\]+")
+# What stands before a command that it starts: `timeout 5 rm x`, `sh -c 'rm x'`, `then rm x`.
+STARTERS = frozenset(
+    "sudo doas env nohup exec command builtin eval xargs find parallel time nice ionice timeout setsid stdbuf busybox "
+    "watch script ssh sh bash dash zsh ksh fish if then elif else while until do !".split()
+)
+ASSIGNMENT = re.compile(r"\w+=")
+_WILD = re.compile(r"(\*\*/|/\*\*|\*\*|\*|\?)")
+_MEANING = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """One rule.
+
+    Attributes:
+        kind: `*` for all.
+        pattern: of paths, of commands, or of hosts; `**` for all.
+    """
+
+    kind: str
+    pattern: str
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return EVERYTHING if self.kind == ANY and self.pattern == EVERYTHING else f"{self.kind}:{self.pattern}"
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it means all that can be done."""
+        return self.kind == ANY and self.pattern in (ANY, EVERYTHING)
+
+    def covers(self, access: WantedAccess) -> bool:
+        """Whether it allows something, read narrowly."""
+        if self.kind not in (ANY, access.kind):
+            return False
+        if access.kind == "run":
+            return self.pattern == EVERYTHING or _covers_command(self.pattern, access.subject)
+        if access.kind == "web":
+            return _fits_host(self.pattern, access.subject)
+        return _fits_path(self.pattern, access.subject)
+
+    def means(self, access: WantedAccess) -> bool:
+        """Whether it denies something, or has the person asked, read widely."""
+        if self.kind not in (ANY, access.kind):
+            return False
+        if access.kind == "web":
+            return _fits_host(self.pattern, access.subject)
+        if access.kind != "run":
+            return _means_path(self.pattern, access.subject)
+        if self.pattern in (ANY, EVERYTHING) or any(map(self._names, _parts_of(access.subject))):
+            return True
+        return self.kind == ANY and any(_means_path(self.pattern, path) for path in access.paths())
+
+    def _names(self, command: str) -> bool:
+        return fnmatch.fnmatchcase(command.casefold(), self.pattern.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class WantedAccess:
+    """What an agent wants to do.
+
+    Attributes:
+        subject: a path from the folder of the project, a command, or a host.
+        named: gives files that a command names, as paths from there, beside those that its words are.
+    """
+
+    kind: Kind
+    subject: str
+    named: Callable[[], Iterable[str]] = field(default=tuple, compare=False)
+
+    @property
+    def rule(self) -> str:
+        """The rule that allows this and nothing else, where no sign of it means more than itself."""
+        return f"{self.kind}:{self.subject}"
+
+    def paths(self) -> Iterator[str]:
+        """What in a command may be a path from the folder of the project."""
+        yield from paths_in(self.subject)
+        yield from self.named()
+
+
+@lru_cache(512)
+def parse_rule(text: str, section: str = "[permissions]") -> AccessRule:
+    """A rule as it is written. Raises SettingsError, which says what is wrong with it.
+
+    Args:
+        section: where it stands, for the message.
+    """
+    if text.strip() in (EVERYTHING, ANY):
+        return AccessRule(ANY, EVERYTHING)
+    kind, mark, pattern = (part.strip() for part in text.partition(":"))
+    help = 'Write a kind and a pattern, such as "write:src/**", "run:pytest *" or "web:docs.python.org".'
+    if not mark or not pattern:
+        raise SettingsError(f"`{text}` in `{section}` is no rule", help=help)
+    if kind not in (*KINDS, ANY):
+        near = nearest(kind, KINDS)
+        known = "Kinds are `read`, `write`, `run`, `web`, and `*` for all of them."
+        raise SettingsError(
+            f"`{text}` in `{section}` has an unknown kind `{kind}`", help=f"Did you mean `{near}`?" if near else known
+        )
+    if kind in FILES and (sign := next((sign for sign in "{[" if sign in pattern), "")):
+        told = f"`{text}` in `{section}` has a `{sign}`, which is no wildcard of rules"
+        raise SettingsError(told, help="Wildcards are `*`, `**` and `?`; write a rule for each name.")
+    return AccessRule(kind, pattern.removeprefix("./") if kind in (*FILES, ANY) else pattern)
+
+
+def is_access_rule(text: str) -> bool:
+    """Whether a text is a rule of this form."""
+    try:
+        return bool(parse_rule(text))
+    except SettingsError:
+        return False
+
+
+def rules_in(texts: Iterable[str]) -> list[AccessRule]:
+    """Those of some rules that are of this form, in order; `shell` and `mcp:` have forms of their own."""
+    return [parse_rule(text) for text in texts if text.partition(":")[0] in (*KINDS, ANY) and is_access_rule(text)]
+
+
+# ---------------------------------------------------------------- how patterns are read
+
+
+def _fits_path(pattern: str, path: str) -> bool:
+    """Whether a path, or a folder around it, is one that a pattern names; a bare name counts in every folder."""
+    wanted = pattern.rstrip("/") or EVERYTHING
+    regex = _path_regex(wanted if "/" in wanted or wanted == EVERYTHING else f"**/{wanted}")
+    parts = path.split("/")
+    return any(regex.fullmatch("/".join(parts[:count])) for count in range(len(parts), 0, -1))
+
+
+@lru_cache(512)
+def _path_regex(pattern: str) -> re.Pattern[str]:
+    parts = _WILD.split(pattern.removeprefix("/"))
+    return re.compile("".join(_MEANING.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _means_path(pattern: str, path: str) -> bool:
+    """The same however a system may read the path; wildcards stay."""
+    return any(_fits_path(wanted, each) for wanted in _readings(pattern) for each in _readings(path))
+
+
+@lru_cache(512)
+def _readings(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(seen or part for seen, part in zip(each, parts, strict=True)) for each in readings_of(parts)]
+
+
+def _fits_host(pattern: str, host: str) -> bool:
+    wanted = pattern.lower().rstrip(".")
+    return wanted in (ANY, EVERYTHING) or fnmatch.fnmatchcase(host.lower().rstrip("."), wanted)
+
+
+def _covers_command(pattern: str, command: str) -> bool:
+    return command == pattern or (not COMPOUND.search(command) and fnmatch.fnmatchcase(command, pattern))
+
+
+def _parts_of(command: str) -> Iterator[str]:
+    """A command, and each of those that it is joined of or starts, without what stands before their names."""
+    yield command.strip()
+    for part in COMPOUND.split(command):
+        yield part.strip()
+        words = [*dropwhile(ASSIGNMENT.match, _split_words(part))]
+        starts = len(words) if words and _name_of(words[0]) in STARTERS else 1
+        for text in (*(" ".join(words[at:]) for at in range(starts)), *(word.partition("!")[2] for word in words)):
+            name, _, rest = text.strip().partition(" ")
+            yield f"{_name_of(name)} {rest}".strip()
+
+
+def _name_of(program: str) -> str:
+    return program.rpartition("/")[2].casefold()
+
+
+def _split_words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote that is closed elsewhere
+        return command.split()
+
+
+def _shell_words(command: str) -> Iterator[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quote that is not closed: the shell refuses it, too
+        return
+    for word in words:
+        yield from AROUND_WORDS.split(word)
+
+
+def words_in(command: str) -> list[str]:
+    """The words of a command, each once, as they stand there, and as a shell joins quoted parts."""
+    return [*filter(None, dict.fromkeys((*AROUND_WORDS.split(command), *_shell_words(command))))]
+
+
+def paths_in(command: str) -> Iterator[str]:
+    """What in a command may be a path below the project, as the system reads it."""
+    for word in words_in(command):
+        if path := word.removeprefix("./").strip("/"):
+            yield from _readings(path)

@@ -1,0 +1,69 @@
+"""Leave to read or change a file, and to open a page: by rules, by the person, by default for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from koi_lang.runtime.guards.access_rules import WantedAccess, rules_in
+
+
+@dataclass(frozen=True, slots=True)
+class FilePermission:
+    """Leave to read or change a file.
+
+    Attributes:
+        path: from the folder of the project, with links resolved.
+    """
+
+    kind: Literal["read", "write"]
+    path: str
+
+    @property
+    def access(self) -> WantedAccess:
+        """What it is to rules such as `write:src/**`."""
+        return WantedAccess(self.kind, self.path)
+
+    @property
+    def rule(self) -> str:
+        """The rule for this file and nothing else: it is no pattern, whatever stands in its name."""
+        return f"{self.kind}={self.path}"
+
+    @property
+    def lasting_rule(self) -> str:
+        """The rule for its folder and what is below; at the top of the project for the file only."""
+        folder = str(PurePosixPath(self.path).parent)
+        return self.rule if folder == "." else f"{self.kind}={folder}/"
+
+    def is_covered(self, rules: Set[str]) -> bool:
+        """Whether a rule allows it, or one for a folder around it."""
+        folders = (f"{self.kind}={folder}/" for folder in PurePosixPath(self.path).parents)
+        return any(folder in rules for folder in folders) or any(rule.covers(self.access) for rule in rules_in(rules))
+
+
+@dataclass(frozen=True, slots=True)
+class PagePermission:
+    """Leave to open pages of a host."""
+
+    host: str
+
+    @property
+    def access(self) -> WantedAccess:
+        """What it is to rules such as `web:docs.python.org`."""
+        return WantedAccess("web", self.host)
+
+    @property
+    def rule(self) -> str:
+        """The rule for this host and nothing else."""
+        return f"web={self.host}"
+
+    @property
+    def lasting_rule(self) -> str:
+        """Nothing more than the host itself."""
+        return self.rule
+
+    def is_covered(self, rules: Set[str]) -> bool:
+        """Whether a pattern of hosts covers it."""
+        return any(rule.covers(self.access) for rule in rules_in(rules))

@@ -1,0 +1,176 @@
+"""Rules for files, commands and pages: what allows is read narrowly, what denies widely."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from koi_lang.errors import SettingsError
+from koi_lang.runtime.guards.access_rules import WantedAccess, parse_rule
+from koi_lang.runtime.guards.commands import CommandPermission, place_of
+from koi_lang.runtime.guards.file_access import FilePermission, PagePermission
+from koi_lang.runtime.guards.permissions import Permission, Permissions, Restrictions
+
+
+def access(text: str) -> WantedAccess:
+    """`kind:subject` as what somebody wants to do."""
+    return WantedAccess(*text.split(":", 1))  # type: ignore[arg-type]
+
+
+def permissions(allow: str = "", deny: str = "", ask: str = "") -> Permissions:
+    """Those of rules that are separated by blanks."""
+    restrictions = Restrictions(tuple(map(parse_rule, deny.split())), tuple(map(parse_rule, ask.split())))
+    return Permissions(allow.split(), restrictions=restrictions)
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted", "covers"),
+    [
+        ("write:src/**", "write:src/a/b.py", True),
+        ("write:src/**", "write:srcs/a.py", False),
+        ("write:src/**", "write:SRC/a.py", False),
+        ("write:src/*.py", "write:src/a/b.py", False),
+        ("write:src", "write:src/a/b.py", True),
+        ("write:*.md", "write:docs/x.md", True),
+        ("write:**", "write:a", True),
+        ("write:**", "read:a", False),
+        ("run:pytest *", "run:pytest tests", True),
+        ("run:pytest *", "run:pytest tests; rm -rf .", False),
+        ("run:pytest *", "run:pytest $(id)", False),
+        ("run:*", "run:a | b", False),
+        ("run:**", "run:a | b", True),
+        ("run:a | b", "run:a | b", True),
+        ("web:*.python.org", "web:docs.python.org", True),
+        ("web:python.org", "web:evil.org", False),
+        ("web:python.org", "web:python.org.evil.org", False),
+        ("web:python.org", "web:PYTHON.org.", True),
+        ("**", "web:x", True),
+    ],
+)
+def test_what_allows_is_read_narrowly(rule: str, wanted: str, covers: bool) -> None:
+    """Letter case counts, `*` stays in its folder, and joined commands match no pattern."""
+    assert covers == parse_rule(rule).covers(access(wanted))
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ("*:migrations/**", "write:app/../migrations/1.sql".replace("app/../", "")),
+        ("write:Migrations/**", "write:migrations/1.sql"),
+        ("write:migrations", "write:app/MIGRATIONS/1.sql"),
+        ("write:docs/*.md", "write:docs/a:b.md"),
+        ("write:docs/a:b.md", "write:docs/a:b.md"),
+        ("write:docs/*.md", "write:docs/\u2100.md"),
+        ("read:*.log", "read:x.log:stream"),
+        ("*:migrations/**", "run:sed -i s/a/b/ ./migrations/1.sql"),
+        ("*:migrations/**", "run:cat<migrations/1.sql"),
+        ("*:migrations/**", "run:tool --file=migrations/1.sql"),
+        ("run:rm *", "run:ls; rm -rf x"),
+        ("run:rm *", "run:ls && /bin/rm x"),
+        ("run:rm *", "run:RM x"),
+        ("run:rm *", "run:sh -c 'rm -f x'"),
+        ("run:rm *", "run:bash -c 'ls; rm -f x'"),
+        ("run:rm *", "run:env -i A=1 rm x"),
+        ("run:rm *", "run:A=1 B=2 rm x"),
+        ("run:rm *", "run:if true; then rm x; fi"),
+        ("run:rm *", "run:timeout 5 /bin/rm x"),
+        ("run:rm *", "run:git -c alias.x='!rm -f x' x"),
+        ("run:rm *", "run:r''m x"),
+        ("run:rm *", "run:'rm' x"),
+        ("run:rm *", "run:rm\tx"),
+        ("run:rm *", "run:find . -exec rm x +"),
+        ("web:*", "web:example.com"),
+        ("run:*", "run:a | b"),
+    ],
+)
+def test_what_denies_is_read_widely(rule: str, wanted: str) -> None:
+    """In any letter case, in any part of a command, and in whatever there looks like a path."""
+    assert parse_rule(rule).means(access(wanted))
+
+
+@pytest.mark.parametrize("command", ["git rm x", "git commit -m 'rm old files'", "echo rm x", "grep -r 'rm x' ."])
+def test_words_of_another_command_are_none(command: str) -> None:
+    """What only tells of a command, or is called like it, is not what a rule denies."""
+    assert not parse_rule("run:rm *").means(WantedAccess("run", command))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("wirte:src/**", "unknown kind `wirte`"),
+        ("src/**", "is no rule"),
+        ("write:", "is no rule"),
+        (":x", "unknown kind ``"),
+        ("write:{src,lib}/**", "no wildcard of rules"),
+        ("read:data/[abc].py", "no wildcard of rules"),
+    ],
+)
+def test_what_is_no_rule_is_refused(text: str, message: str) -> None:
+    """With what was probably meant."""
+    with pytest.raises(SettingsError, match=message) as caught:
+        parse_rule(text)
+
+    assert caught.value.help
+
+
+def command(text: str, root: Path, cwd: str | None = None) -> Permission:
+    """Leave to run a command in a folder."""
+    return CommandPermission(text, place_of(cwd, root))
+
+
+@pytest.mark.parametrize(
+    ("text", "cwd"),
+    [
+        ("cat 1.sql", "migrations"),
+        ("cat 1.sql", "link"),
+        ("cat src/../migrations/1.sql", None),
+        ("cat ../migrations/1.sql", "src"),
+        ("cat link/1.sql", None),
+        ("cat m*/1.sql", None),
+        ("cat $PWD/migrations/1.sql", None),
+        ("cat {root}/migrations/1.sql", None),
+    ],
+)
+def test_a_rule_means_files_however_a_command_names_them(tmp_path: Path, text: str, cwd: str | None) -> None:
+    """From its folder, by dots, links, patterns and from the root."""
+    for name in ("migrations", "src"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.sql").write_text("")
+    (tmp_path / "link").symlink_to("migrations")
+    known = permissions("shell", "*:migrations/**")
+
+    assert known.denial(command(text.format(root=tmp_path), tmp_path, cwd)) == "*:migrations/**"
+    assert known.denial(command("cat 1.sql", tmp_path, "src")) == ""
+
+
+def test_deny_goes_before_allow(tmp_path: Path) -> None:
+    """Whoever allowed it, and also what was allowed for always."""
+    known = permissions("write:** shell run:**", "*:migrations/** web:*")
+    known.allow("write=migrations/")
+
+    assert known.denial(FilePermission("write", "migrations/1.sql")) == "*:migrations/**"
+    assert known.denial(command("touch migrations/x", tmp_path)) == "*:migrations/**"
+    assert known.denial(PagePermission("example.com")) == "web:*"
+    assert known.denial(FilePermission("write", "src/a.py")) == ""
+    assert known.is_allowed(FilePermission("write", "src/a.py"))
+
+
+def test_everything_can_be_denied(tmp_path: Path) -> None:
+    """`**` means all kinds, and what belongs to none."""
+    known = permissions("shell", "**")
+
+    for wanted in (FilePermission("read", "a"), PagePermission("x"), command("ls", tmp_path)):
+        assert known.denial(wanted) == "**"
+
+
+def test_always_is_for_the_folder(tmp_path: Path) -> None:
+    """For what is below it, too; for files at the top of the project only for these; nothing in a name is a pattern."""
+    assert FilePermission("write", "src/a.py").lasting_rule == "write=src/"
+    assert FilePermission("write", "README.md").lasting_rule == "write=README.md"
+    known = permissions("write=src/ write=*/ write=README.md")
+
+    allowed = [path for path in ("src/b/c.py", "srcs/a", "x/a", "README.md", "LICENSE", "*/a") if
+               known.is_allowed(FilePermission("write", path))]  # fmt: skip
+
+    assert allowed == ["src/b/c.py", "README.md", "*/a"]
